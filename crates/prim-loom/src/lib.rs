@@ -1,0 +1,94 @@
+//! The interface of the crate `prim` on the [loom](https://docs.rs/loom) model checker.
+//!
+//! The library's source is compiled against this crate by `spanlock-loom`, and its tests run models: loom executes
+//! a model under every schedule and every behaviour the memory model allows, up to a bound on preemptions.
+//!
+//! What differs from `prim`, beyond atomics being loom's:
+//!
+//! - [`model`] runs a model; everything global starts afresh in each of its executions.
+//! - Thread indices are handed out in order and are not re-used; exit hooks do not run.
+//! - A futex wait with a deadline gives the others one chance to run and then times out.
+//! - Spins are one round long, so that waits reach their parking code at once.
+//! - [`edge`]: the environment variable `SPANLOCK_MUTANT` names an edge to weaken.
+
+use std::cell::RefCell;
+
+pub mod atomic;
+pub mod clock;
+pub mod edge;
+pub mod futex;
+pub mod spin;
+pub mod sync;
+pub mod thread;
+pub mod track;
+
+/// Interior mutability in closure style; loom reports accesses that race.
+pub mod cell {
+    pub use loom::cell::UnsafeCell;
+}
+
+#[doc(hidden)]
+pub use loom;
+
+/// State of the running execution that is not part of the model. Loom runs an execution on one host thread.
+#[derive(Default)]
+struct Execution {
+    threads: usize,
+    sleepers: Vec<(usize, loom::thread::Thread)>,
+    spins: usize,
+    ticks: u64,
+}
+
+thread_local! {
+    static EXECUTION: RefCell<Execution> = RefCell::default();
+}
+
+fn with_execution<R>(f: impl FnOnce(&mut Execution) -> R) -> R {
+    EXECUTION.with_borrow_mut(f)
+}
+
+/// Runs `f` under every schedule with at most `preemptions` preemptions, or all of them with `None`.
+///
+/// # Panics
+/// When an execution panics, deadlocks, races or leaks.
+pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    if builder.preemption_bound.is_none() {
+        builder.preemption_bound = preemptions;
+    }
+    builder.max_branches = builder.max_branches.max(10_000);
+    builder.check(move || {
+        with_execution(|execution| *execution = Execution::default());
+        f();
+    });
+}
+
+/// Chooses between the size for real use and the small one that lets loom reach the rare paths.
+#[must_use]
+pub const fn sized(_real: usize, model: usize) -> usize {
+    model
+}
+
+/// Declares one function that `prim` makes `const`.
+#[macro_export]
+macro_rules! const_fn {
+    ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
+        $(#[$meta])* $vis fn $($rest)*
+    };
+}
+
+/// Declares a global, fresh in each execution.
+#[macro_export]
+macro_rules! global {
+    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
+        $crate::loom::lazy_static! { $(#[$meta])* $vis static ref $name: $ty = $init; }
+    };
+}
+
+/// Declares a thread-local.
+#[macro_export]
+macro_rules! local {
+    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
+        $crate::loom::thread_local! { $(#[$meta])* $vis static $name: $ty = $init; }
+    };
+}

@@ -1,0 +1,45 @@
+//! Spinning, as short as it can be: what spins on hardware parks here.
+
+use crate::with_execution;
+
+/// Spins on a range's holder before the thread parks.
+pub const ON_HOLDER: u32 = 0;
+
+/// Spins while another request, already published, decides whether it stays.
+pub const ON_DECISION: u32 = 1;
+
+/// Spins of one execution that loom explores; past them it follows one fair schedule to the execution's end.
+const EXPLORED: usize = 6;
+
+/// A bounded spin.
+#[derive(Debug)]
+pub struct Spin {
+    round: u32,
+    rounds: u32,
+}
+
+impl Spin {
+    /// A spin of at most `rounds` rounds.
+    #[must_use]
+    pub const fn new(rounds: u32) -> Self {
+        Self { round: 0, rounds }
+    }
+
+    /// Lets another thread run; `false` once the rounds are used up.
+    #[track_caller]
+    pub fn round(&mut self) -> bool {
+        if self.round == self.rounds {
+            return false;
+        }
+        self.round += 1;
+        let spins = with_execution(|execution| {
+            execution.spins += 1;
+            execution.spins
+        });
+        if spins == EXPLORED {
+            loom::skip_branch();
+        }
+        loom::thread::yield_now();
+        true
+    }
+}

@@ -1,0 +1,18 @@
+//! Atomic types, orderings and fences.
+
+pub use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+/// A full store-load fence for a thread whose last atomic access was a *successful read-modify-write*.
+///
+/// Nothing that follows is performed before that access. On x86 a locked instruction is such a fence already, so
+/// this only holds the compiler back; elsewhere it is `fence(SeqCst)`.
+#[inline]
+pub fn fence_after_rmw() {
+    if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(miri))) {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}

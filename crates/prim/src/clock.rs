@@ -1,0 +1,3 @@
+//! Monotonic time. On a model checker time is a counter.
+
+pub use std::time::{Duration, Instant};

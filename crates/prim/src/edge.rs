@@ -1,0 +1,21 @@
+//! Named protocol edges, which a model checker can weaken one at a time.
+//!
+//! A lock writes `prim::order!("publish", Release)` or `if prim::intact!("w-validate") { … }` where its protocol
+//! depends on that ordering or that step. Here both are the plain thing and cost nothing. On the model checker a
+//! *mutant* run names one edge: its ordering becomes `Relaxed` and its step is left out, and the models must fail.
+
+/// The memory ordering of a named edge.
+#[macro_export]
+macro_rules! order {
+    ($edge:literal, $ordering:expr) => {
+        $ordering
+    };
+}
+
+/// Whether the step that a named edge stands for is to be taken: always, except in that edge's mutant.
+#[macro_export]
+macro_rules! intact {
+    ($edge:literal) => {
+        true
+    };
+}

@@ -1,0 +1,93 @@
+//! Wait until a word changes; wake those who wait for it.
+
+use crate::atomic::AtomicU32;
+use crate::clock::Instant;
+
+#[cfg(any(not(target_os = "linux"), test))]
+mod fallback;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(not(target_os = "linux"))]
+use fallback as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// The word differed, somebody woke us, or for no reason: look at the word again.
+    LookAgain,
+    /// The deadline passed.
+    TimedOut,
+}
+
+/// Sleeps while `word` holds `expected`, until woken or until `deadline`. May return at any time.
+///
+/// A waker changes the word first and calls [`wake_all`] after; then no wake-up is lost.
+pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
+    system::wait(word, expected, deadline)
+}
+
+/// Wakes everybody who sleeps on `word`. The word's owner may be gone: only its address matters.
+pub fn wake_all(word: &AtomicU32) {
+    system::wake_all(word);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Woken, fallback, system};
+    use crate::atomic::{AtomicU32, Ordering};
+    use crate::clock::{Duration, Instant};
+
+    type Wake = fn(&AtomicU32);
+    type Wait = fn(&AtomicU32, u32, Option<Instant>) -> Woken;
+    const BOTH: [(Wait, Wake); 2] = [
+        (system::wait, system::wake_all),
+        (fallback::wait, fallback::wake_all),
+    ];
+
+    #[test]
+    fn a_word_that_differs_does_not_wait() {
+        for (wait, _) in BOTH {
+            assert_eq!(wait(&AtomicU32::new(1), 0, None), Woken::LookAgain);
+        }
+    }
+
+    #[test]
+    fn a_deadline_ends_the_wait() {
+        for (wait, _) in BOTH {
+            let word = AtomicU32::new(0);
+            let deadline = Instant::now() + Duration::from_millis(2);
+            while wait(&word, 0, Some(deadline)) == Woken::LookAgain {}
+            assert!(Instant::now() >= deadline);
+        }
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_times_out() {
+        for (wait, _) in BOTH {
+            let word = AtomicU32::new(0);
+            assert_eq!(wait(&word, 0, Some(Instant::now())), Woken::TimedOut);
+        }
+    }
+
+    #[test]
+    fn a_change_followed_by_a_wake_is_never_lost() {
+        for (wait, wake_all) in BOTH {
+            let word = &AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                for round in 0..200 {
+                    let sleeper = scope.spawn(move || {
+                        while word.load(Ordering::Acquire) == round {
+                            wait(word, round, None);
+                        }
+                    });
+                    word.store(round + 1, Ordering::Release);
+                    wake_all(word);
+                    sleeper.join().unwrap();
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The futex system call.
+
+use super::Woken;
+use crate::atomic::AtomicU32;
+use crate::clock::Instant;
+use core::ptr;
+
+pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    if left.is_some_and(|left| left.is_zero()) {
+        return Woken::TimedOut;
+    }
+    let timeout = left.map(|left| libc::timespec {
+        // A time too long for the kernel's type is cut: the caller looks at its deadline again.
+        tv_sec: left.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    });
+    let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the word is live for the call, the timeout is null or points to a live timespec, and FUTEX_WAIT
+    // reads nothing else.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            timeout_ptr,
+        )
+    };
+    if rc != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
+        Woken::TimedOut
+    } else {
+        Woken::LookAgain
+    }
+}
+
+pub(super) fn wake_all(word: &AtomicU32) {
+    // SAFETY: FUTEX_WAKE uses the address as a key and touches no memory of ours.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            i32::MAX,
+        );
+    }
+}

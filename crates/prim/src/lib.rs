@@ -1,0 +1,58 @@
+//! What Spanlock asks of the platform: atomics, cells, fences, threads, waiting and time.
+//!
+//! This is the *hardware* build. The crate `prim-loom` offers the same names on the loom model checker, and the
+//! library's source is compiled against either. So a lock never says `std::sync`, never says `cfg`, and never
+//! names a platform: it says `prim`.
+//!
+//! There is no algorithm here. The crate is private to the workspace and outside any promise of stability.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`atomic`] | atomic types and orderings |
+//! | [`cell`] | an `UnsafeCell` whose accesses a model checker can see |
+//! | [`thread`] | a small dense index per thread, exit hooks, thread ids, per-thread tables |
+//! | [`futex`] | wait for a word to change, wake those who wait |
+//! | [`spin`] | bounded polite spinning, with the limits named |
+//! | [`clock`] | monotonic time |
+//! | [`sync`] | a plain mutex for slow paths |
+//! | [`track`] | marks an allocation for a leak check |
+
+pub mod atomic;
+pub mod cell;
+pub mod clock;
+pub mod edge;
+pub mod futex;
+pub mod spin;
+pub mod sync;
+pub mod thread;
+pub mod track;
+
+/// Chooses between the size for real use and a small one that lets a model checker reach the rare paths.
+#[must_use]
+pub const fn sized(real: usize, _model: usize) -> usize {
+    real
+}
+
+/// Declares one function that is `const` here and plain where atomics cannot be constructed in constants.
+#[macro_export]
+macro_rules! const_fn {
+    ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
+        $(#[$meta])* $vis const fn $($rest)*
+    };
+}
+
+/// Declares a global: a plain `static` here, one per execution in a model checker.
+#[macro_export]
+macro_rules! global {
+    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
+        $(#[$meta])* $vis static $name: $ty = $init;
+    };
+}
+
+/// Declares a thread-local that has no destructor and so can be read at any time of a thread's life.
+#[macro_export]
+macro_rules! local {
+    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
+        ::std::thread_local! { $(#[$meta])* $vis static $name: $ty = const { $init }; }
+    };
+}

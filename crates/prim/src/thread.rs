@@ -1,0 +1,216 @@
+//! Threads: a small dense index for each, hooks for their exit, ids for people, and tables with a place per thread.
+//!
+//! An index is the smallest one free when a thread first asks; it is the thread's until the thread exits, and then
+//! goes to another. A thread whose thread-locals are already torn down borrows an index for the length of a call,
+//! so locks work in any destructor.
+
+mod table;
+
+pub use std::thread::{JoinHandle, spawn, yield_now};
+pub use table::Table;
+
+use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::RefCell;
+
+/// Runs when a thread gives an index back, with the index, on the thread that held it.
+pub type ExitHook = fn(usize);
+
+/// How long an index belongs to the caller of [`with_index`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tenure {
+    /// Until the thread exits.
+    Thread,
+    /// Until the closure returns: the thread is exiting.
+    Call,
+}
+
+const WORD: usize = u64::BITS as usize;
+const WORDS: usize = 1024;
+
+/// Bit `i` of word `w` is set while index `w * 64 + i` is taken.
+static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+
+/// One more than the largest index ever taken.
+static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+}
+
+/// A taken index. Dropping it runs the exit hooks and frees the index.
+struct Seat {
+    index: usize,
+    hooks: Vec<ExitHook>,
+}
+
+impl Seat {
+    fn take() -> Self {
+        for (at, word) in TAKEN.iter().enumerate() {
+            // Acquire: pairs with the Release in `drop`, so that the tables' entries of this index arrive whole.
+            let claim = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| {
+                (taken != u64::MAX).then(|| taken | (taken + 1))
+            });
+            if let Ok(before) = claim {
+                let index = at * WORD + before.trailing_ones() as usize;
+                // SeqCst: whoever scans all indices after a SeqCst fence sees this one, or this thread's own later
+                // fence comes after the scanner's.
+                HIGH_WATER.fetch_max(index + 1, Ordering::SeqCst);
+                return Self {
+                    index,
+                    hooks: Vec::new(),
+                };
+            }
+        }
+        panic!(
+            "more than {} threads at once use range locks",
+            WORD * WORDS
+        );
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        for hook in &self.hooks {
+            hook(self.index);
+        }
+        let bit = 1 << (self.index % WORD);
+        TAKEN[self.index / WORD].fetch_and(!bit, Ordering::Release);
+    }
+}
+
+/// Calls `f` with this thread's index; `on_exit` will run when the thread gives the index back.
+///
+/// Every call registers its hook, so callers remember that they have called. Cold: keep what it yields.
+///
+/// # Panics
+/// When more than 65,536 threads hold an index.
+#[cold]
+pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R {
+    let seated = SEAT.try_with(|seat| {
+        let mut seat = seat.borrow_mut();
+        let seat = seat.get_or_insert_with(Seat::take);
+        seat.hooks.push(on_exit);
+        seat.index
+    });
+    match seated {
+        Ok(index) => f(index, Tenure::Thread),
+        Err(_) => {
+            let mut seat = Seat::take();
+            seat.hooks.push(on_exit);
+            f(seat.index, Tenure::Call)
+        }
+    }
+}
+
+/// All indices in use are below this. Load it after a `SeqCst` fence to miss nobody who entered before.
+#[inline]
+pub fn high_water() -> usize {
+    HIGH_WATER.load(Ordering::Relaxed)
+}
+
+/// The running thread's id as tools show it; on Linux the number in `ps -L` and a debugger.
+#[must_use]
+pub fn id() -> u32 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: gettid has no preconditions.
+        unsafe { libc::gettid() }.cast_unsigned()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        use crate::atomic::AtomicU32;
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        thread_local!(static ID: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
+        ID.try_with(|id| *id).unwrap_or(0)
+    }
+}
+
+/// Has `hook` run in the child after each `fork`, on its only thread. Where there is no fork it is never run.
+pub fn after_fork_in_child(hook: extern "C" fn()) {
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            safe fn pthread_atfork(
+                prepare: Option<extern "C" fn()>,
+                parent: Option<extern "C" fn()>,
+                child: Option<extern "C" fn()>,
+            ) -> libc::c_int;
+        }
+        // It fails for want of memory only, and then a forked child merely reclaims less.
+        pthread_atfork(None, None, Some(hook));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = hook;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tenure, with_index};
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn index() -> usize {
+        with_index(|_| (), |index, _| index)
+    }
+
+    #[test]
+    fn living_threads_have_distinct_indices_and_keep_them() {
+        let barrier = Barrier::new(40);
+        let indices = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..40)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mine = index();
+                        barrier.wait();
+                        assert_eq!(index(), mine);
+                        barrier.wait();
+                        mine
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect::<HashSet<_>>()
+        });
+        assert_eq!(indices.len(), 40);
+    }
+
+    #[test]
+    fn indices_stay_dense_over_many_short_threads() {
+        let largest = (0..500)
+            .map(|_| std::thread::spawn(index).join().unwrap())
+            .max();
+        assert!(largest < Some(200), "{largest:?}: indices are not re-used");
+    }
+
+    #[test]
+    fn exit_runs_the_hook_and_destructors_after_it_borrow_an_index() {
+        static EXITS: AtomicUsize = AtomicUsize::new(0);
+        static LATE: AtomicUsize = AtomicUsize::new(0);
+        fn hook(_: usize) {
+            EXITS.fetch_add(1, Ordering::SeqCst);
+        }
+        struct UsesIndexWhenDropped;
+        impl Drop for UsesIndexWhenDropped {
+            fn drop(&mut self) {
+                with_index(hook, |_, tenure| {
+                    if tenure == Tenure::Call {
+                        LATE.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        }
+        thread_local!(static EARLIER: UsesIndexWhenDropped = const { UsesIndexWhenDropped });
+        std::thread::spawn(|| {
+            // Destructors run in reverse order of first use: this one after the seat's.
+            EARLIER.with(|_| ());
+            with_index(hook, |_, tenure| assert_eq!(tenure, Tenure::Thread));
+        })
+        .join()
+        .unwrap();
+        let late = LATE.load(Ordering::SeqCst);
+        assert_eq!(EXITS.load(Ordering::SeqCst), 1 + late.max(1));
+    }
+}
