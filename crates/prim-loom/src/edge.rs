@@ -10,14 +10,17 @@ pub fn is_intact(edge: &str) -> bool {
     MUTANT.as_deref() != Some(edge)
 }
 
-/// The memory ordering of a named edge.
+/// The memory ordering of a named edge; in that edge's mutant the weaker one named third, or `Relaxed`.
 #[macro_export]
 macro_rules! order {
     ($edge:literal, $ordering:expr) => {
+        $crate::order!($edge, $ordering, $crate::atomic::Ordering::Relaxed)
+    };
+    ($edge:literal, $ordering:expr, $weaker:expr) => {
         if $crate::edge::is_intact($edge) {
             $ordering
         } else {
-            $crate::atomic::Ordering::Relaxed
+            $weaker
         }
     };
 }

@@ -80,15 +80,15 @@ macro_rules! const_fn {
 /// Declares a global, fresh in each execution.
 #[macro_export]
 macro_rules! global {
-    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
-        $crate::loom::lazy_static! { $(#[$meta])* $vis static ref $name: $ty = $init; }
+    ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
+        $crate::loom::lazy_static! { $(#[$meta])* static ref $name: $ty = $init; }
     };
 }
 
 /// Declares a thread-local.
 #[macro_export]
 macro_rules! local {
-    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
-        $crate::loom::thread_local! { $(#[$meta])* $vis static $name: $ty = $init; }
+    ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
+        $crate::loom::thread_local! { $(#[$meta])* static $name: $ty = $init; }
     };
 }

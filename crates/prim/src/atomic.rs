@@ -10,7 +10,10 @@ pub use core::sync::atomic::{
 /// this only holds the compiler back; elsewhere it is `fence(SeqCst)`.
 #[inline]
 pub fn fence_after_rmw() {
-    if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(miri))) {
+    if cfg!(all(
+        any(target_arch = "x86_64", target_arch = "x86"),
+        not(miri)
+    )) {
         core::sync::atomic::compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);

@@ -4,10 +4,10 @@
 //! depends on that ordering or that step. Here both are the plain thing and cost nothing. On the model checker a
 //! *mutant* run names one edge: its ordering becomes `Relaxed` and its step is left out, and the models must fail.
 
-/// The memory ordering of a named edge.
+/// The memory ordering of a named edge; in that edge's mutant the weaker one named third, or `Relaxed`.
 #[macro_export]
 macro_rules! order {
-    ($edge:literal, $ordering:expr) => {
+    ($edge:literal, $ordering:expr $(, $weaker:expr)?) => {
         $ordering
     };
 }

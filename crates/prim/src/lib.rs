@@ -44,15 +44,15 @@ macro_rules! const_fn {
 /// Declares a global: a plain `static` here, one per execution in a model checker.
 #[macro_export]
 macro_rules! global {
-    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
-        $(#[$meta])* $vis static $name: $ty = $init;
+    ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
+        $(#[$meta])* static $name: $ty = $init;
     };
 }
 
 /// Declares a thread-local that has no destructor and so can be read at any time of a thread's life.
 #[macro_export]
 macro_rules! local {
-    ($(#[$meta:meta])* $vis:vis static $name:ident: $ty:ty = $init:expr;) => {
-        ::std::thread_local! { $(#[$meta])* $vis static $name: $ty = const { $init }; }
+    ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
+        ::std::thread_local! { $(#[$meta])* static $name: $ty = const { $init }; }
     };
 }

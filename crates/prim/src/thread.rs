@@ -61,10 +61,7 @@ impl Seat {
                 };
             }
         }
-        panic!(
-            "more than {} threads at once use range locks",
-            WORD * WORDS
-        );
+        panic!("more than {} threads at once use range locks", WORD * WORDS);
     }
 }
 

@@ -1,0 +1,162 @@
+//! What the library keeps for each thread: its epoch, its nodes, where it sleeps, and how much it holds.
+//!
+//! A record belongs to a thread index (`prim::thread`): it is made on a thread's first acquisition, handed to a
+//! later thread when this one exits, and never moves. Only `epoch` and `parker` are looked at by other threads.
+
+use crate::range::list::Node;
+use crate::reclaim::{Epoch, Pool};
+use crate::wait::Parker;
+use prim::thread::{self, Table, Tenure};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// A thread's record.
+#[repr(align(128))] // Two cache lines, as processors fetch them: a neighbour's epoch must not move ours.
+pub(crate) struct Local {
+    nodes: Pool<Node>,
+    /// Ranges held, in all locks.
+    holds: Cell<usize>,
+    thread: Cell<u32>,
+    pub(crate) epoch: Epoch,
+    pub(crate) parker: Parker,
+}
+
+// SAFETY: other threads touch `epoch` and `parker` only, which are atomic; the rest is the owning thread's, and
+// passes from one owner to the next with the index, in happens-before order.
+unsafe impl Sync for Local {}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self {
+            nodes: Pool::new(),
+            holds: Cell::new(0),
+            thread: Cell::new(0),
+            epoch: Epoch::default(),
+            parker: Parker::default(),
+        }
+    }
+}
+
+prim::global! {
+    static TABLE: Table<Local> = Table::new();
+}
+
+prim::local! {
+    static HERE: Cell<*const Local> = Cell::new(ptr::null());
+}
+
+/// Calls `f` with the running thread's record.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&'static Local) -> R) -> R {
+    // SAFETY: not null, it points into the global table, whose entries never move.
+    match unsafe { HERE.with(Cell::get).as_ref() } {
+        Some(local) => f(local),
+        None => with_new(f),
+    }
+}
+
+#[cold] // A thread's first acquisition, and any in a destructor that runs after its last.
+fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
+    thread::with_index(on_exit, |index, tenure| {
+        let local = TABLE.get(index);
+        local.thread.set(thread::id());
+        if tenure == Tenure::Thread {
+            HERE.with(|here| here.set(local));
+        }
+        static FORK: std::sync::Once = std::sync::Once::new();
+        FORK.call_once(|| thread::after_fork_in_child(after_fork));
+        f(local)
+    })
+}
+
+fn on_exit(index: usize) {
+    HERE.with(|here| here.set(ptr::null()));
+    let local = TABLE.get(index);
+    local.nodes.flush(epochs());
+    local.holds.set(0);
+}
+
+/// In a forked child the other threads are gone: none of them walks, and this one has a new id.
+extern "C" fn after_fork() {
+    let here = HERE.with(Cell::get);
+    for local in TABLE.iter() {
+        if ptr::eq(local, here) {
+            local.thread.set(thread::id());
+        } else {
+            local.epoch.abandon();
+        }
+    }
+}
+
+fn epochs() -> impl Iterator<Item = &'static Epoch> {
+    TABLE.iter().map(|local| &local.epoch)
+}
+
+impl Local {
+    /// The thread's id, as tools show it.
+    #[inline]
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread.get()
+    }
+
+    /// A node that no other thread knows.
+    #[inline]
+    pub(crate) fn take_node(&self) -> NonNull<Node> {
+        self.nodes.take(epochs)
+    }
+
+    /// Returns a node that no other thread has known since it was taken.
+    #[inline]
+    pub(crate) fn put_back(&self, node: NonNull<Node>) {
+        self.nodes.put_back(node);
+    }
+
+    /// Whether the thread holds a range of any lock.
+    #[inline]
+    pub(crate) fn holds_any(&self) -> bool {
+        self.holds.get() > 0
+    }
+
+    /// Counts an acquisition.
+    #[inline]
+    pub(crate) fn acquired(&self) {
+        self.holds.set(self.holds.get() + 1);
+    }
+
+    /// Counts a release. A token released by another thread than acquired it leaves both counts off, by which
+    /// reservations are at worst bypassed.
+    #[inline]
+    pub(crate) fn released(&self) {
+        self.holds.set(self.holds.get().saturating_sub(1));
+    }
+
+    /// Begins a walk, which lasts until the result is dropped.
+    #[inline]
+    pub(crate) fn pin(&'static self) -> Pin {
+        self.epoch.pin();
+        Pin { local: self }
+    }
+}
+
+/// A walk under way: nodes reached from a list stay valid.
+pub(crate) struct Pin {
+    local: &'static Local,
+}
+
+impl Pin {
+    /// Gives up a node that this thread has unlinked.
+    #[inline]
+    pub(crate) fn retire(&self, node: NonNull<Node>) {
+        self.local.nodes.retire(node);
+    }
+}
+
+impl Drop for Pin {
+    #[inline]
+    fn drop(&mut self) {
+        self.local.epoch.unpin();
+        if self.local.nodes.is_bloated() {
+            self.local.nodes.collect(epochs());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a holder has in hand. Dropping it releases.
+
+use super::list::{ListEx, ListRw};
+use super::raw::{RawRangeLock, RawRangeMutex};
+use smallvec::SmallVec;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A token and its lock: releases when dropped, whichever way. An empty range has no token.
+pub(super) struct Held<'a, L: RawRangeMutex> {
+    raw: &'a L,
+    token: Option<L::Token>,
+    /// A guard stays on its thread: who holds what is a property of threads.
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'a, L: RawRangeMutex> Held<'a, L> {
+    /// The token is the lock's.
+    #[inline]
+    pub(super) fn new(raw: &'a L, token: Option<L::Token>) -> Self {
+        Self {
+            raw,
+            token,
+            not_send: PhantomData,
+        }
+    }
+}
+
+impl<L: RawRangeMutex> Drop for Held<'_, L> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: `new` was given it with its lock.
+            unsafe { self.raw.unlock(token) };
+        }
+    }
+}
+
+/// Shared hold of a range, from [`RangeLock::read`](super::RangeLock::read) and its kin.
+#[must_use = "the range is released when the guard is dropped"]
+pub struct ReadGuard<'a, L: RawRangeLock = ListRw> {
+    _held: Held<'a, L>,
+}
+
+/// Exclusive hold of a range, from [`RangeLock::write`](super::RangeLock::write) and its kin.
+#[must_use = "the range is released when the guard is dropped"]
+pub struct WriteGuard<'a, L: RawRangeLock = ListRw> {
+    held: Held<'a, L>,
+}
+
+/// Exclusive hold of a range, from [`RangeMutex::lock`](super::RangeMutex::lock) and its kin.
+#[must_use = "the range is released when the guard is dropped"]
+pub struct LockGuard<'a, L: RawRangeMutex = ListEx> {
+    _held: Held<'a, L>,
+}
+
+impl<'a, L: RawRangeLock> ReadGuard<'a, L> {
+    #[inline]
+    pub(super) fn new(held: Held<'a, L>) -> Self {
+        Self { _held: held }
+    }
+}
+
+impl<'a, L: RawRangeLock> WriteGuard<'a, L> {
+    /// The token is an exclusive one.
+    #[inline]
+    pub(super) fn new(held: Held<'a, L>) -> Self {
+        Self { held }
+    }
+
+    /// Keeps the range, but shares it from now on. No writer gets in between; readers that wait are woken.
+    ///
+    /// Costs one atomic operation, and a wake-up if somebody sleeps. There is no way back: two readers that both
+    /// wanted to write would wait for each other.
+    pub fn downgrade(mut self) -> ReadGuard<'a, L> {
+        let raw = self.held.raw;
+        let token = self.held.token.take().map(|token| {
+            // SAFETY: an exclusive token of this lock's, by `new`'s contract.
+            unsafe { raw.downgrade(token) }
+        });
+        ReadGuard::new(Held::new(raw, token))
+    }
+}
+
+impl<'a, L: RawRangeMutex> LockGuard<'a, L> {
+    #[inline]
+    pub(super) fn new(held: Held<'a, L>) -> Self {
+        Self { _held: held }
+    }
+}
+
+/// Guards of several ranges, acquired together; from [`RangeLock::write_many`](super::RangeLock::write_many) and
+/// its kin. Up to eight are kept without an allocation.
+#[must_use = "the ranges are released when the guards are dropped"]
+pub struct Guards<G>(SmallVec<[G; 8]>);
+
+impl<G> Guards<G> {
+    pub(super) fn new(guards: SmallVec<[G; 8]>) -> Self {
+        Self(guards)
+    }
+}
+
+impl<'a, L: RawRangeLock> Guards<WriteGuard<'a, L>> {
+    /// Downgrades them all: see [`WriteGuard::downgrade`].
+    pub fn downgrade(self) -> Guards<ReadGuard<'a, L>> {
+        Guards(self.0.into_iter().map(WriteGuard::downgrade).collect())
+    }
+}
+
+impl<L: RawRangeLock> fmt::Debug for ReadGuard<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadGuard").finish_non_exhaustive()
+    }
+}
+
+impl<L: RawRangeLock> fmt::Debug for WriteGuard<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteGuard").finish_non_exhaustive()
+    }
+}
+
+impl<L: RawRangeMutex> fmt::Debug for LockGuard<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockGuard").finish_non_exhaustive()
+    }
+}
+
+impl<G> fmt::Debug for Guards<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guards")
+            .field("len", &self.0.len())
+            .finish()
+    }
+}

@@ -1,0 +1,194 @@
+//! Counting what a lock does, in the spirit of Linux's `lock_stat`.
+
+use super::inspect::Snapshot;
+use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::span::Span;
+use prim::atomic::{AtomicU64, Ordering};
+use prim::clock::{Duration, Instant};
+use std::fmt;
+
+/// Wait times are counted by powers of two of nanoseconds: bucket `k` is `2^k ..= 2^(k+1) - 1`, the last open.
+const BUCKETS: usize = 40;
+
+/// A raw lock that counts acquisitions, those that had to wait, and for how long.
+///
+/// ```
+/// use spanlock::range::{Instrumented, RangeLock, list::ListRw};
+///
+/// let lock = RangeLock::from_raw(Instrumented::new(ListRw::new()));
+/// drop(lock.write(0..10));
+/// let stats = lock.raw().stats();
+/// assert_eq!((stats.exclusive.acquired, stats.exclusive.contended), (1, 0));
+/// println!("{stats}");
+/// ```
+///
+/// # Cost
+/// One more atomic operation per acquisition, on counters that all threads share, and two looks at the clock for
+/// one that waits. Not for production locks that must scale; the lock inside behaves as ever.
+#[derive(Debug)]
+pub struct Instrumented<L> {
+    raw: L,
+    shared: Counters,
+    exclusive: Counters,
+}
+
+#[derive(Debug)]
+struct Counters {
+    acquired: AtomicU64,
+    contended: AtomicU64,
+    refused: AtomicU64,
+    waits: [AtomicU64; BUCKETS],
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            acquired: AtomicU64::new(0),
+            contended: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            waits: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    /// Acquires by `acquire`, first without waiting to learn whether there is a wait.
+    fn acquire<T>(&self, wait: Wait, acquire: impl Fn(Wait) -> Option<T>) -> Option<T> {
+        // Relaxed, everywhere: counters order nothing.
+        let add = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
+        let mut granted = acquire(Wait::Never);
+        if granted.is_none() && wait != Wait::Never {
+            let start = Instant::now();
+            granted = acquire(wait);
+            add(&self.contended);
+            add(&self.waits[bucket(start.elapsed())]);
+        }
+        add(if granted.is_some() {
+            &self.acquired
+        } else {
+            &self.refused
+        });
+        granted
+    }
+
+    fn stats(&self) -> ModeStats {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ModeStats {
+            acquired: load(&self.acquired),
+            contended: load(&self.contended),
+            refused: load(&self.refused),
+            waits: std::array::from_fn(|k| load(&self.waits[k])),
+        }
+    }
+}
+
+fn bucket(wait: Duration) -> usize {
+    let nanoseconds = wait.as_nanos().max(1);
+    (nanoseconds.ilog2() as usize).min(BUCKETS - 1)
+}
+
+impl<L> Instrumented<L> {
+    /// Wraps a raw lock.
+    #[must_use]
+    pub fn new(raw: L) -> Self {
+        Self {
+            raw,
+            shared: Counters::new(),
+            exclusive: Counters::new(),
+        }
+    }
+
+    /// The counts so far. Taken one by one while others go on counting.
+    pub fn stats(&self) -> LockStats {
+        LockStats {
+            shared: self.shared.stats(),
+            exclusive: self.exclusive.stats(),
+        }
+    }
+}
+
+// SAFETY: the inner lock's promise: all is forwarded.
+unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
+    type Token = L::Token;
+
+    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<L::Token> {
+        self.exclusive
+            .acquire(wait, |wait| self.raw.lock_exclusive(span, wait))
+    }
+
+    unsafe fn unlock(&self, token: L::Token) {
+        // SAFETY: the caller's.
+        unsafe { self.raw.unlock(token) };
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.raw.snapshot()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
+    fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
+        self.shared
+            .acquire(wait, |wait| self.raw.lock_shared(span, wait))
+    }
+
+    unsafe fn downgrade(&self, token: L::Token) -> L::Token {
+        // SAFETY: the caller's.
+        unsafe { self.raw.downgrade(token) }
+    }
+}
+
+/// What an [`Instrumented`] lock has counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockStats {
+    /// Of [`Mode::Shared`].
+    pub shared: ModeStats,
+    /// Of [`Mode::Exclusive`].
+    pub exclusive: ModeStats,
+}
+
+/// The counts of one mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModeStats {
+    /// Acquisitions granted.
+    pub acquired: u64,
+    /// Those that had to wait, granted in the end or not.
+    pub contended: u64,
+    /// Tries that failed and waits that timed out.
+    pub refused: u64,
+    waits: [u64; BUCKETS],
+}
+
+impl ModeStats {
+    /// How many waits took so long: `(at least, count)` by powers of two of nanoseconds, without empty ones.
+    pub fn waits(&self) -> impl Iterator<Item = (Duration, u64)> {
+        (0..BUCKETS)
+            .map(|k| (Duration::from_nanos(1 << k), self.waits[k]))
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
+impl fmt::Display for LockStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (mode, stats) in [
+            (Mode::Shared, &self.shared),
+            (Mode::Exclusive, &self.exclusive),
+        ] {
+            let ModeStats {
+                acquired,
+                contended,
+                refused,
+                ..
+            } = stats;
+            writeln!(
+                f,
+                "{mode:?}: {acquired} acquired, {contended} contended, {refused} refused"
+            )?;
+            for (at_least, count) in stats.waits() {
+                writeln!(f, "  waited {at_least:?} or more: {count}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Walking the list: the one loop that all operations share.
+
+use super::node::{AtomicLink, Link, Node};
+use crate::local::Pin;
+use prim::atomic::Ordering;
+use std::ptr::NonNull;
+
+/// A place between two nodes, moving towards the end. The nodes passed stay valid as long as the pin.
+pub(super) struct Walk<'a> {
+    pin: &'a Pin,
+    /// The link that the walk stands on, and what was last seen in it.
+    at: &'a AtomicLink,
+    seen: Link,
+}
+
+impl<'a> Walk<'a> {
+    /// Stands before the first node. A node of the fast path becomes a regular one, for only then may others look
+    /// at it.
+    pub(super) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
+        // [publish] Acquire: pairs with the insertion's Release.
+        let mut seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
+        while seen.is_fast() && prim::intact!("demote") {
+            // [demote] Acquire: the node may have been released and inserted again since the load above. Release
+            // is not needed: this continues the insertion's release sequence.
+            let demoted = head.replace(
+                seen,
+                seen.regular(),
+                prim::order!("demote-acquire", Ordering::Acquire),
+                Ordering::Acquire,
+            );
+            seen = match demoted {
+                Ok(()) => seen.regular(),
+                Err(found) => found,
+            };
+        }
+        Self {
+            pin,
+            at: head,
+            seen,
+        }
+    }
+
+    /// Stands behind a node.
+    pub(super) fn behind(pin: &'a Pin, node: &'a Node) -> Self {
+        let seen = node
+            .link
+            .load(prim::order!("publish-acquire", Ordering::Acquire));
+        Self {
+            pin,
+            at: &node.link,
+            seen,
+        }
+    }
+
+    /// The next node that is not gone, and its link; `None` at the end. Unlinks those that are gone.
+    pub(super) fn next(&mut self) -> Option<(&'a Node, Link)> {
+        loop {
+            let next = self.seen.node()?;
+            // SAFETY: reached by links within a walk, so it is not re-used before the pin is dropped [grace].
+            let node: &'a Node = unsafe { next.as_ref() };
+            // [publish] and [release] Acquire: whoever finds the node gone, and goes on to hold its range, comes
+            // after all that its holder did.
+            let link = node
+                .link
+                .load(prim::order!("release-acquire", Ordering::Acquire));
+            if !link.is_gone() {
+                return Some((node, link));
+            }
+            let past = self.seen.with_node(link.node());
+            if self.is_cut_off() && prim::intact!("cut-off") {
+                // The node this walk stands on is gone itself. Its link is frozen: read on, write nothing.
+                self.seen = past;
+                continue;
+            }
+            // [unlink] Release: later walks that no longer meet the node still come after its holder.
+            let unlinked = self.at.replace(
+                self.seen,
+                past,
+                prim::order!("unlink", Ordering::Release),
+                Ordering::Acquire,
+            );
+            self.seen = match unlinked {
+                Ok(()) => {
+                    self.pin.retire(next);
+                    past
+                }
+                Err(found) => found,
+            };
+        }
+    }
+
+    /// Moves behind a node that [`next`](Self::next) returned.
+    #[inline]
+    pub(super) fn step(&mut self, node: &'a Node, link: Link) {
+        self.at = &node.link;
+        self.seen = link;
+    }
+
+    /// Whether the node this walk stands on is gone, and what follows may be unlinked too; or whether, at the head,
+    /// the fast path has struck again.
+    #[inline]
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.seen.is_gone()
+    }
+
+    /// The node last seen next, if any.
+    #[inline]
+    pub(super) fn seen(&self) -> Link {
+        self.seen
+    }
+
+    /// Whether the list was last seen empty.
+    pub(super) fn is_empty(&self, head: &AtomicLink) -> bool {
+        std::ptr::eq(self.at, head) && self.seen == Link::NULL
+    }
+
+    /// Inserts a node here, unless something changed.
+    pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
+        // [publish] Release: the node's content is visible to whoever reaches it.
+        let inserted = self.at.replace(
+            self.seen,
+            now,
+            prim::order!("publish", Ordering::Release),
+            Ordering::Acquire,
+        );
+        inserted.map_err(|found| self.seen = found)
+    }
+
+    /// What this walk stands on points to a node inserted here.
+    pub(super) fn link_to(&self, node: NonNull<Node>) -> Link {
+        self.seen.with_node(Some(node))
+    }
+}

@@ -1,0 +1,30 @@
+//! Range locks.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`RangeLock`] | readers and writers of ranges |
+//! | [`RangeMutex`] | exclusive ranges only |
+//! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
+//! | [`raw`] | the traits behind them, for builders of locks and of other typed faces |
+//! | [`list`] | the locks of P1: what the two above are made of today |
+//! | [`Instrumented`] | wraps a raw lock and counts |
+//! | [`inspect`] | who holds and who waits |
+
+mod guard;
+pub mod inspect;
+mod instrumented;
+pub mod list;
+mod lock;
+mod many;
+mod mutex;
+mod queue;
+pub mod raw;
+mod slice;
+mod span;
+
+pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
+pub use instrumented::{Instrumented, LockStats, ModeStats};
+pub use lock::RangeLock;
+pub use mutex::RangeMutex;
+pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard};
+pub use span::{ReversedRange, Span};

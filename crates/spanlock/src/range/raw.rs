@@ -1,0 +1,97 @@
+//! What every range lock implements: raw acquisitions that return a token, and releases that consume it.
+
+use super::inspect::Snapshot;
+use super::span::Span;
+use prim::clock::{Duration, Instant};
+
+/// How a range is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// With others who hold it shared.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+impl Mode {
+    /// Whether holders of overlapping ranges in these modes exclude each other.
+    #[inline]
+    #[must_use]
+    pub fn conflicts(self, other: Self) -> bool {
+        self == Self::Exclusive || other == Self::Exclusive
+    }
+}
+
+/// How long an acquisition may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    Never,
+    /// Until a point in time.
+    Until(Instant),
+    /// As long as it takes.
+    Forever,
+}
+
+impl Wait {
+    /// So long from now; forever, if that is later than time can tell.
+    #[must_use]
+    pub fn at_most(timeout: Duration) -> Self {
+        Instant::now()
+            .checked_add(timeout)
+            .map_or(Self::Forever, Self::Until)
+    }
+
+    /// The point in time at which to give up, if there is one.
+    #[must_use]
+    pub fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Until(deadline) => Some(deadline),
+            Self::Never | Self::Forever => None,
+        }
+    }
+}
+
+/// A range lock that grants exclusive ranges.
+///
+/// # Safety
+/// An implementation grants no two overlapping ranges at a time; what a holder did is visible to all later holders
+/// of overlapping ranges; and both hold although locks are dropped, guards leaked and threads gone.
+pub unsafe trait RawRangeMutex {
+    /// Proof of one acquisition, needed to release it.
+    type Token;
+
+    /// Acquires `span` exclusively; `None` if that takes longer than `wait` allows.
+    ///
+    /// With [`Wait::Forever`] the result is never `None`.
+    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token>;
+
+    /// Releases what `token` acquired.
+    ///
+    /// # Safety
+    /// `token` came from this lock. It may be released by another thread than acquired it, if the caller makes sure
+    /// that this is sound for what the lock protects.
+    unsafe fn unlock(&self, token: Self::Token);
+
+    /// Who holds and who waits, for people who look for a hang. `None` if the lock cannot tell.
+    fn snapshot(&self) -> Option<Snapshot> {
+        None
+    }
+}
+
+/// A range lock that also grants shared ranges, which may overlap each other.
+///
+/// # Safety
+/// As for [`RawRangeMutex`], and no shared range overlaps an exclusive one.
+pub unsafe trait RawRangeLock: RawRangeMutex {
+    /// Acquires `span` shared; `None` if that takes longer than `wait` allows.
+    ///
+    /// With [`Wait::Forever`] the result is never `None`.
+    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Self::Token>;
+
+    /// Turns an exclusive acquisition into a shared one; nobody else holds any of it exclusively in between.
+    ///
+    /// # Safety
+    /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive).
+    unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
+}

@@ -1,0 +1,332 @@
+//! A slice that lends its ranges.
+
+use super::guard::{ReadGuard, WriteGuard};
+use super::list::ListRw;
+use super::lock::{RangeLock, granted};
+use super::raw::{RawRangeLock, Wait};
+use prim::clock::{Duration, Instant};
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Bound, Deref, DerefMut, Range, RangeBounds};
+use std::ptr;
+
+/// A slice whose ranges are locked and lent, as `&[T]` to readers and `&mut [T]` to writers.
+///
+/// ```
+/// use spanlock::range::RangeLocked;
+///
+/// let pages = RangeLocked::from(vec![0_u8; 64]);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| pages.write(0..32).fill(1));
+///     scope.spawn(|| pages.write(32..64).fill(2)); // Disjoint: runs beside the first.
+/// });
+/// assert_eq!(pages.read(31..33)[..], [1, 2]);
+/// ```
+///
+/// Empty slices, empty ranges and elements of no size are all fine.
+///
+/// # When not to use it
+/// When the data is not a slice, or the lock is not only for the data: use a [`RangeLock`] beside it. When ranges
+/// must be locked several at a time: lock them in ascending order, or use a [`RangeLock`].
+///
+/// # Cost, fairness, blocking, misuse
+/// Those of [`RangeLock`]; indices are its positions.
+///
+/// # Panics
+/// As indexing a slice does: when a range is reversed or reaches past the end. Validation precedes any wait.
+pub struct RangeLocked<T, L: RawRangeLock = ListRw> {
+    lock: RangeLock<L>,
+    elements: Box<[UnsafeCell<T>]>,
+}
+
+// SAFETY: it owns its elements.
+unsafe impl<T: Send, L: RawRangeLock + Send> Send for RangeLocked<T, L> {}
+// SAFETY: threads get `&T` of the same element together, hence `Sync`, or `&mut T` one after another, hence `Send`.
+unsafe impl<T: Send + Sync, L: RawRangeLock + Sync> Sync for RangeLocked<T, L> {}
+
+impl<T, L: RawRangeLock + Default> From<Box<[T]>> for RangeLocked<T, L> {
+    fn from(elements: Box<[T]>) -> Self {
+        Self::with_lock(elements, RangeLock::default())
+    }
+}
+
+impl<T, L: RawRangeLock + Default> From<Vec<T>> for RangeLocked<T, L> {
+    fn from(elements: Vec<T>) -> Self {
+        elements.into_boxed_slice().into()
+    }
+}
+
+impl<T, L: RawRangeLock + Default> FromIterator<T> for RangeLocked<T, L> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        Vec::from_iter(elements).into()
+    }
+}
+
+impl<T, L: RawRangeLock> RangeLocked<T, L> {
+    /// A slice under a lock of your choice, with nothing held.
+    #[must_use]
+    pub fn with_lock(elements: Box<[T]>, lock: RangeLock<L>) -> Self {
+        // A cell has its content's layout, so a slice of the ones is a slice of the others.
+        let elements = Box::into_raw(elements) as *mut [UnsafeCell<T>];
+        // SAFETY: it came from a Box of the same layout.
+        let elements = unsafe { Box::from_raw(elements) };
+        Self { lock, elements }
+    }
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// The lock, to look at; locking with it lends nothing.
+    #[must_use]
+    pub fn lock(&self) -> &RangeLock<L> {
+        &self.lock
+    }
+
+    /// All elements, without locking: nobody else has this.
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut [T] {
+        let all = ptr::slice_from_raw_parts_mut(self.first(0), self.len());
+        // SAFETY: borrowed exclusively, so no guard lives.
+        unsafe { &mut *all }
+    }
+
+    /// The elements, without the lock.
+    #[must_use]
+    pub fn into_inner(self) -> Box<[T]> {
+        let elements = Box::into_raw(self.elements) as *mut [T];
+        // SAFETY: it came from a Box of the same layout.
+        unsafe { Box::from_raw(elements) }
+    }
+
+    /// Lends a range to read; blocks while a writer has any of it.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn read(&self, range: impl RangeBounds<usize>) -> SliceReadGuard<'_, T, L> {
+        granted(self.read_within(range, Wait::Forever))
+    }
+
+    /// Lends a range to write; blocks while anybody has any of it.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn write(&self, range: impl RangeBounds<usize>) -> SliceWriteGuard<'_, T, L> {
+        granted(self.write_within(range, Wait::Forever))
+    }
+
+    /// As [`read`](Self::read), but `None` if it would block.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_read(&self, range: impl RangeBounds<usize>) -> Option<SliceReadGuard<'_, T, L>> {
+        self.read_within(range, Wait::Never)
+    }
+
+    /// As [`write`](Self::write), but `None` if it would block.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_write(&self, range: impl RangeBounds<usize>) -> Option<SliceWriteGuard<'_, T, L>> {
+        self.write_within(range, Wait::Never)
+    }
+
+    /// As [`read`](Self::read), but `None` after `timeout`.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_read_for(
+        &self,
+        range: impl RangeBounds<usize>,
+        timeout: Duration,
+    ) -> Option<SliceReadGuard<'_, T, L>> {
+        self.read_within(range, Wait::at_most(timeout))
+    }
+
+    /// As [`write`](Self::write), but `None` after `timeout`.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_write_for(
+        &self,
+        range: impl RangeBounds<usize>,
+        timeout: Duration,
+    ) -> Option<SliceWriteGuard<'_, T, L>> {
+        self.write_within(range, Wait::at_most(timeout))
+    }
+
+    /// As [`read`](Self::read), but `None` at `deadline`.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_read_until(
+        &self,
+        range: impl RangeBounds<usize>,
+        deadline: Instant,
+    ) -> Option<SliceReadGuard<'_, T, L>> {
+        self.read_within(range, Wait::Until(deadline))
+    }
+
+    /// As [`write`](Self::write), but `None` at `deadline`.
+    ///
+    /// # Panics
+    /// When the range is reversed or reaches past the end.
+    #[track_caller]
+    pub fn try_write_until(
+        &self,
+        range: impl RangeBounds<usize>,
+        deadline: Instant,
+    ) -> Option<SliceWriteGuard<'_, T, L>> {
+        self.write_within(range, Wait::Until(deadline))
+    }
+
+    #[track_caller]
+    fn read_within(
+        &self,
+        range: impl RangeBounds<usize>,
+        wait: Wait,
+    ) -> Option<SliceReadGuard<'_, T, L>> {
+        let range = within(range, self.len());
+        let guard = self.lock.read_within(positions(&range), wait)?;
+        Some(SliceReadGuard {
+            slice: ptr::slice_from_raw_parts(self.first(range.start), range.len()),
+            _guard: guard,
+        })
+    }
+
+    #[track_caller]
+    fn write_within(
+        &self,
+        range: impl RangeBounds<usize>,
+        wait: Wait,
+    ) -> Option<SliceWriteGuard<'_, T, L>> {
+        let range = within(range, self.len());
+        let guard = self.lock.write_within(positions(&range), wait)?;
+        Some(SliceWriteGuard {
+            slice: ptr::slice_from_raw_parts_mut(self.first(range.start), range.len()),
+            guard,
+        })
+    }
+
+    /// The element at `start`, or the end of the slice.
+    fn first(&self, start: usize) -> *mut T {
+        UnsafeCell::raw_get(self.elements[start..].as_ptr())
+    }
+}
+
+/// A range of indices as a slice of `len` elements understands it.
+#[track_caller]
+fn within(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => start..end,
+        (Some(start), Some(end)) if start > end => {
+            panic!(
+                "range {start}..{end} is reversed: expected its start, {start}, not to be after its end, {end}"
+            )
+        }
+        _ => {
+            let (start, end) = (range.start_bound(), range.end_bound());
+            panic!("range from {start:?} to {end:?} is out of bounds: expected it within 0..{len}")
+        }
+    }
+}
+
+/// Indices as positions: a `usize` is no wider than a `u64` wherever Rust runs.
+fn positions(range: &Range<usize>) -> Range<u64> {
+    range.start as u64..range.end as u64
+}
+
+/// A range of a [`RangeLocked`] slice, to read.
+#[must_use = "the range is released when the guard is dropped"]
+pub struct SliceReadGuard<'a, T, L: RawRangeLock = ListRw> {
+    slice: *const [T],
+    _guard: ReadGuard<'a, L>,
+}
+
+/// A range of a [`RangeLocked`] slice, to write.
+#[must_use = "the range is released when the guard is dropped"]
+pub struct SliceWriteGuard<'a, T, L: RawRangeLock = ListRw> {
+    slice: *mut [T],
+    guard: WriteGuard<'a, L>,
+}
+
+impl<'a, T, L: RawRangeLock> SliceWriteGuard<'a, T, L> {
+    /// Keeps the range, but shares it from now on: see [`WriteGuard::downgrade`].
+    pub fn downgrade(self) -> SliceReadGuard<'a, T, L> {
+        SliceReadGuard {
+            slice: self.slice,
+            _guard: self.guard.downgrade(),
+        }
+    }
+}
+
+impl<T, L: RawRangeLock> Deref for SliceReadGuard<'_, T, L> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the range is in bounds, and held shared while the guard lives.
+        unsafe { &*self.slice }
+    }
+}
+
+impl<T, L: RawRangeLock> Deref for SliceWriteGuard<'_, T, L> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the range is in bounds, and held exclusively while the guard lives.
+        unsafe { &*self.slice }
+    }
+}
+
+impl<T, L: RawRangeLock> DerefMut for SliceWriteGuard<'_, T, L> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the guard is borrowed exclusively.
+        unsafe { &mut *self.slice }
+    }
+}
+
+impl<T: fmt::Debug, L: RawRangeLock> fmt::Debug for SliceReadGuard<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Debug, L: RawRangeLock> fmt::Debug for SliceWriteGuard<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T, L: RawRangeLock> fmt::Debug for RangeLocked<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RangeLocked")
+            .field("len", &self.len())
+            .field("lock", &self.lock)
+            .finish()
+    }
+}

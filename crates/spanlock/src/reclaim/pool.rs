@@ -1,0 +1,187 @@
+//! A thread's nodes: those ready for use, those unlinked since, and a batch in its grace period.
+//!
+//! Only the owning thread touches a pool. A node belongs to exactly one of: a pool, a list, a thread between both.
+
+use super::{Epoch, Grace};
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+
+/// How many nodes a thread keeps ready (P1 §4.4's N).
+const TARGET: usize = prim::sized(128, 2);
+
+/// A node that pools can hold.
+pub(crate) trait Recycled {
+    /// A node for the pool to own.
+    fn allocate() -> Box<Self>;
+
+    /// Where the pool keeps its link while the node is in the pool.
+    fn pooled(&self) -> &Cell<*mut Self>;
+}
+
+/// A thread's nodes.
+pub(crate) struct Pool<T: Recycled> {
+    /// Ready for use.
+    active: Stack<T>,
+    /// Unlinked by this thread; others may stand on them.
+    retired: Stack<T>,
+    /// Unlinked before `grace` began.
+    sealed: Stack<T>,
+    grace: RefCell<Grace<'static>>,
+}
+
+impl<T: Recycled> Pool<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            active: Stack::new(),
+            retired: Stack::new(),
+            sealed: Stack::new(),
+            grace: RefCell::new(Grace::new()),
+        }
+    }
+
+    /// A node that no other thread knows. Allocates when none is ready: once warm, only while a walk that lasts
+    /// holds the retired ones back.
+    #[inline]
+    pub(crate) fn take<E: Iterator<Item = &'static Epoch>>(
+        &self,
+        epochs: impl FnOnce() -> E,
+    ) -> NonNull<T> {
+        self.active.pop().unwrap_or_else(|| self.refill(epochs()))
+    }
+
+    /// Returns a node that no other thread has known since it was taken.
+    #[inline]
+    pub(crate) fn put_back(&self, node: NonNull<T>) {
+        self.active.push(node);
+    }
+
+    /// Gives up a node that this thread has unlinked from its list.
+    #[inline]
+    pub(crate) fn retire(&self, node: NonNull<T>) {
+        self.retired.push(node);
+    }
+
+    /// Whether so many nodes are retired that a look at them is due, though none is needed.
+    #[inline]
+    pub(crate) fn is_bloated(&self) -> bool {
+        self.retired.len() > 2 * TARGET
+    }
+
+    #[cold] // Once in `TARGET` acquisitions, and on a thread's first.
+    fn refill(&self, epochs: impl Iterator<Item = &'static Epoch>) -> NonNull<T> {
+        self.collect(epochs);
+        if self.active.len() < TARGET / 2 {
+            while self.active.len() < TARGET {
+                self.active.push(NonNull::from(Box::leak(T::allocate())));
+            }
+        }
+        self.active.pop().expect("the pool was just refilled")
+    }
+
+    /// Makes ready what has had its grace period, begins the next one, and frees what is too much.
+    #[cold]
+    pub(crate) fn collect(&self, epochs: impl Iterator<Item = &'static Epoch>) {
+        let mut grace = self.grace.borrow_mut();
+        if !self.sealed.is_empty() && grace.is_over() {
+            self.active.append(&self.sealed);
+        }
+        if self.sealed.is_empty() && !self.retired.is_empty() {
+            self.sealed.append(&self.retired);
+            grace.restart(epochs);
+            if grace.is_over() {
+                self.active.append(&self.sealed);
+            }
+        }
+        if self.active.len() > 2 * TARGET {
+            while self.active.len() > TARGET {
+                self.active.free_one();
+            }
+        }
+    }
+
+    /// Frees what can be freed now. The rest stays for the next thread with this pool.
+    pub(crate) fn flush(&self, epochs: impl Iterator<Item = &'static Epoch>) {
+        self.collect(epochs);
+        while !self.active.is_empty() {
+            self.active.free_one();
+        }
+    }
+}
+
+impl<T: Recycled> Drop for Pool<T> {
+    fn drop(&mut self) {
+        for stack in [&self.active, &self.retired, &self.sealed] {
+            while !stack.is_empty() {
+                stack.free_one();
+            }
+        }
+    }
+}
+
+/// Nodes linked through [`Recycled::pooled`].
+struct Stack<T> {
+    top: Cell<*mut T>,
+    bottom: Cell<*mut T>,
+    len: Cell<usize>,
+}
+
+impl<T: Recycled> Stack<T> {
+    const fn new() -> Self {
+        Self {
+            top: Cell::new(ptr::null_mut()),
+            bottom: Cell::new(ptr::null_mut()),
+            len: Cell::new(0),
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.top.get().is_null()
+    }
+
+    #[inline]
+    fn push(&self, node: NonNull<T>) {
+        if self.is_empty() {
+            self.bottom.set(node.as_ptr());
+        }
+        // SAFETY: the node is given to this pool, whose thread alone uses its pool link.
+        unsafe { node.as_ref() }.pooled().set(self.top.get());
+        self.top.set(node.as_ptr());
+        self.len.set(self.len.get() + 1);
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<NonNull<T>> {
+        let node = NonNull::new(self.top.get())?;
+        // SAFETY: nodes in a stack are live and linked by `push`.
+        self.top.set(unsafe { node.as_ref() }.pooled().get());
+        self.len.set(self.len.get() - 1);
+        Some(node)
+    }
+
+    /// Moves all of `other` here.
+    fn append(&self, other: &Self) {
+        let Some(bottom) = NonNull::new(other.bottom.get()).filter(|_| !other.is_empty()) else {
+            return;
+        };
+        if self.is_empty() {
+            self.bottom.set(bottom.as_ptr());
+        }
+        // SAFETY: nodes in a stack are live and linked by `push`.
+        unsafe { bottom.as_ref() }.pooled().set(self.top.get());
+        self.top.set(other.top.replace(ptr::null_mut()));
+        self.len.set(self.len.get() + other.len.take());
+    }
+
+    fn free_one(&self) {
+        if let Some(node) = self.pop() {
+            // SAFETY: pools own their nodes, each came from a Box, and `pop` took it out.
+            drop(unsafe { Box::from_raw(node.as_ptr()) });
+        }
+    }
+}
