@@ -253,7 +253,11 @@ impl<P: Protocol> RawList<P> {
                 // Relaxed: if it is in the way no more, the walk meets it again and acquires.
                 let link = other.link.load(Ordering::Relaxed);
                 if !link.is_gone() && other.claim(link).conflicts(claim) {
-                    return Err(NonNull::from(other));
+                    // [withdraw] Whoever waited here would block others who conflict with it alone (invariant 4).
+                    if prim::intact!("withdraw") {
+                        return Err(NonNull::from(other));
+                    }
+                    prim::thread::yield_now();
                 }
             } else {
                 walk.step(other, link);

@@ -24,8 +24,8 @@
 //!
 //! - **publish**: Release by the insertion, Acquire by the loads of links: a node's content.
 //! - **release**: Release by marking a node gone, Acquire by the loads of links: the holder's critical section.
-//! - **unlink**: Release by unlinking a node, Acquire by the loads of links: the same, for those who come too late
-//!   to see the node.
+//! - **unlink**: Release by unlinking a node, Acquire by the loads of links and by insertions: the same, for those
+//!   who come too late to see the node, or whose link looks as it did before the node came.
 //! - **downgrade**: Release by marking a node shared, Acquire by the loads of links: the writer's critical section.
 //! - **handshake** (insert, fence, look on both sides): a reader and a writer may be inserted at different places
 //!   and so not compete. Each fences after its insertion and then walks: the writer the list before it, the reader

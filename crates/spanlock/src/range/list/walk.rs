@@ -116,11 +116,16 @@ impl<'a> Walk<'a> {
 
     /// Inserts a node here, unless something changed.
     pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
-        // [publish] Release: the node's content is visible to whoever reaches it.
+        // [publish] Release: the node's content is visible to whoever reaches it. [unlink] Acquire: the link may
+        // have changed and changed back since it was seen, by a node that came, went and was unlinked.
         let inserted = self.at.replace(
             self.seen,
             now,
-            prim::order!("publish", Ordering::Release),
+            prim::order!(
+                "publish",
+                prim::order!("unlink-acquire", Ordering::AcqRel, Ordering::Release),
+                Ordering::Acquire
+            ),
             Ordering::Acquire,
         );
         inserted.map_err(|found| self.seen = found)

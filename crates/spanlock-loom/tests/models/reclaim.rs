@@ -1,0 +1,55 @@
+//! Re-use of nodes. Pools are two nodes small here, so that nodes come back within a model.
+
+use crate::world::{World, rw};
+use prim::model;
+use spanlock_loom::range::list::{Fairness, FastPath};
+
+/// Nodes are unlinked, sealed and used again under another thread's walk.
+#[test]
+fn nodes_return_only_after_a_grace_period() {
+    model(Some(3), || {
+        let world = World::new(
+            rw().fast_path(FastPath::Off)
+                .fairness(Fairness::Unfair)
+                .build(),
+        );
+        let walker = world.spawn(|world| world.write(3..4).done());
+        for at in 0..4 {
+            world.write(at..at + 1).done();
+        }
+        walker.join().unwrap();
+    });
+}
+
+/// The same between readers, whose validation walks on from their own node.
+#[test]
+fn nodes_return_only_after_a_readers_validation() {
+    model(Some(2), || {
+        let world = World::new(
+            rw().fast_path(FastPath::Off)
+                .fairness(Fairness::Unfair)
+                .build(),
+        );
+        let reader = world.spawn(|world| world.read(0..4).done());
+        for at in [3, 2, 1] {
+            world.write(at..at + 1).done();
+        }
+        world.read(0..4).done();
+        reader.join().unwrap();
+    });
+}
+
+/// A sleeping request holds no nodes back, and none is lost when a lock is dropped with nodes in its list.
+#[test]
+fn a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing() {
+    model(Some(2), || {
+        let world = World::new(rw().fairness(Fairness::Unfair).build());
+        let mine = world.write(0..1);
+        let sleeper = world.spawn(|world| world.write(0..1).done());
+        for at in 1..5 {
+            world.write(at..at + 1).done();
+        }
+        drop(mine);
+        sleeper.join().unwrap();
+    });
+}

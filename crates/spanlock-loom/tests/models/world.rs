@@ -1,0 +1,116 @@
+//! A lock and what it protects.
+
+use prim::cell::UnsafeCell;
+use prim::thread::{self, JoinHandle};
+use spanlock_loom::range::Span;
+use spanlock_loom::range::list::{Builder, ListRw, RawList, SharedExclusive};
+use spanlock_loom::range::raw::{Mode, RawRangeLock, Wait};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Slots under a lock. A range of positions protects the slots of the same numbers.
+pub struct World<L = ListRw> {
+    lock: L,
+    slots: Vec<UnsafeCell<u64>>,
+}
+
+// SAFETY: slots are touched under the lock; that this suffices is what the models check.
+unsafe impl<L: Sync> Sync for World<L> {}
+// SAFETY: as above.
+unsafe impl<L: Send> Send for World<L> {}
+
+/// A reader-writer list lock to be built.
+pub fn rw() -> Builder<SharedExclusive> {
+    RawList::builder()
+}
+
+/// A held range.
+pub struct Hold<'a, L: RawRangeLock> {
+    world: &'a World<L>,
+    range: Range<u64>,
+    mode: Mode,
+    token: Option<L::Token>,
+}
+
+impl<L: RawRangeLock> World<L> {
+    /// Eight slots.
+    pub fn new(lock: L) -> Arc<Self> {
+        let slots = (0..8).map(UnsafeCell::new).collect();
+        Arc::new(Self { lock, slots })
+    }
+
+    fn acquire(&self, range: Range<u64>, mode: Mode, wait: Wait) -> Option<Hold<'_, L>> {
+        let span = Span::new(range.clone()).unwrap().unwrap();
+        let token = match mode {
+            Mode::Shared => self.lock.lock_shared(span, wait)?,
+            Mode::Exclusive => self.lock.lock_exclusive(span, wait)?,
+        };
+        Some(Hold {
+            world: self,
+            range,
+            mode,
+            token: Some(token),
+        })
+    }
+
+    pub fn read(&self, range: Range<u64>) -> Hold<'_, L> {
+        self.acquire(range, Mode::Shared, Wait::Forever).unwrap()
+    }
+
+    pub fn write(&self, range: Range<u64>) -> Hold<'_, L> {
+        self.acquire(range, Mode::Exclusive, Wait::Forever).unwrap()
+    }
+
+    pub fn within(&self, range: Range<u64>, mode: Mode, wait: Wait) -> Option<Hold<'_, L>> {
+        self.acquire(range, mode, wait)
+    }
+}
+
+impl<L: RawRangeLock + Send + Sync + 'static> World<L> {
+    /// Runs `f` in a thread of its own.
+    pub fn spawn<R: 'static>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Self) -> R + 'static,
+    ) -> JoinHandle<R> {
+        let world = Arc::clone(self);
+        thread::spawn(move || f(&world))
+    }
+}
+
+impl<L: RawRangeLock> Hold<'_, L> {
+    /// Looks at every slot of the range, and changes it if that is allowed.
+    pub fn touch(&self) {
+        for at in self.range.clone() {
+            let slot = &self.world.slots[usize::try_from(at).unwrap()];
+            match self.mode {
+                // SAFETY: held shared; loom checks.
+                Mode::Shared => _ = slot.with(|slot| unsafe { *slot }),
+                // SAFETY: held exclusively; loom checks.
+                Mode::Exclusive => slot.with_mut(|slot| unsafe { *slot += 1 }),
+            }
+        }
+    }
+
+    /// Touches and releases.
+    pub fn done(self) {
+        self.touch();
+    }
+
+    /// Shares the range from now on.
+    pub fn downgrade(mut self) -> Self {
+        let token = self.token.take().unwrap();
+        self.mode = Mode::Shared;
+        // SAFETY: this lock's token, and exclusive until now.
+        self.token = Some(unsafe { self.world.lock.downgrade(token) });
+        self
+    }
+}
+
+impl<L: RawRangeLock> Drop for Hold<'_, L> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: this lock's token.
+            unsafe { self.world.lock.unlock(token) };
+        }
+    }
+}
