@@ -1,0 +1,95 @@
+//! One run as it is reported.
+
+use super::{LostUpdates, Outcome, Trial};
+use crate::registry::Lock;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// One run of ArrBench on one lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// `full`, `disjoint` or `random`.
+    pub variant: String,
+    /// Of a hundred operations, those that read.
+    pub reads: u8,
+    /// Threads.
+    pub threads: usize,
+    /// The lock's name.
+    pub lock: String,
+    /// Operations per second, of all threads.
+    pub ops_per_sec: f64,
+    /// Which of several equal runs, from 0.
+    pub repeat: u32,
+    /// What random numbers follow from.
+    pub seed: u64,
+    /// How long the measured time was.
+    pub seconds: f64,
+    /// Operations of the thread that had the fewest.
+    pub min_ops_per_thread: u64,
+    /// Operations of the thread that had the most.
+    pub max_ops_per_thread: u64,
+    /// Processor time of the process in the measured time; `None` where the system does not tell.
+    pub cpu_seconds: Option<f64>,
+    /// Updates that were made and are not in the array: zero if the lock excludes.
+    pub lost_updates: u64,
+    /// How long acquisitions took, if they were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquire_ns: Option<AcquireTimes>,
+}
+
+/// How long acquisitions took, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcquireTimes {
+    /// Half of them took no longer.
+    pub p50: u64,
+    /// 90 % took no longer.
+    pub p90: u64,
+    /// 99 % took no longer.
+    pub p99: u64,
+    /// 99.9 % took no longer.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl AcquireTimes {
+    fn of(times: &Histogram<u64>) -> Self {
+        Self {
+            p50: times.value_at_quantile(0.5),
+            p90: times.value_at_quantile(0.9),
+            p99: times.value_at_quantile(0.99),
+            p999: times.value_at_quantile(0.999),
+            max: times.max(),
+        }
+    }
+}
+
+impl Record {
+    /// Runs a trial on a fresh lock, and checks it.
+    ///
+    /// # Errors
+    /// When the lock lost updates although it promises exclusion.
+    pub fn measure(lock: &Lock, trial: &Trial) -> Result<Self, LostUpdates> {
+        let outcome = lock.measure.arr(trial);
+        outcome.check(lock.exclusion)?;
+        Ok(Self::of(lock, trial, &outcome))
+    }
+
+    fn of(lock: &Lock, trial: &Trial, outcome: &Outcome) -> Self {
+        Self {
+            variant: trial.variant.to_string(),
+            reads: trial.reads.get(),
+            threads: trial.threads,
+            lock: lock.name.to_owned(),
+            ops_per_sec: outcome.ops_per_second(),
+            repeat: trial.repeat,
+            seed: trial.seed,
+            seconds: outcome.elapsed.as_secs_f64(),
+            min_ops_per_thread: outcome.ops.iter().copied().min().unwrap_or(0),
+            max_ops_per_thread: outcome.ops.iter().copied().max().unwrap_or(0),
+            cpu_seconds: outcome.processor.map(|time| time.as_secs_f64()),
+            lost_updates: outcome.added.abs_diff(outcome.found),
+            acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::of),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A test-and-test-and-set spin lock.
+
+use prim::atomic::{AtomicBool, Ordering};
+use prim::cell::UnsafeCell;
+use prim::spin::{ON_HOLDER, Spin};
+
+/// Waits until `is_over`: spins, longer each time, and then gives the processor away between looks.
+///
+/// The kernel's locks spin without end, with preemption off. A user's program may have more threads than
+/// processors, where a waiter that never yields keeps the holder from running.
+pub(super) fn spin_until(mut is_over: impl FnMut() -> bool) {
+    let mut spin = Spin::new(ON_HOLDER);
+    while !is_over() {
+        if !spin.round() {
+            prim::thread::yield_now();
+        }
+    }
+}
+
+/// Guards a value; its sections are short.
+///
+/// # Memory ordering
+/// - **spin**: Release by the store that frees the lock, Acquire by the swap that takes it.
+pub(super) struct SpinLock<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached by one thread at a time.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
+
+impl<T> SpinLock<T> {
+    prim::const_fn! {
+        pub(super) const fn new(value: T) -> Self {
+            Self {
+                taken: AtomicBool::new(false),
+                value: UnsafeCell::new(value),
+            }
+        }
+    }
+
+    /// Calls `f` with the value, alone.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        struct Taken<'a>(&'a AtomicBool);
+        impl Drop for Taken<'_> {
+            fn drop(&mut self) {
+                // [spin] Release.
+                self.0
+                    .store(false, prim::order!("tree-spin-release", Ordering::Release));
+            }
+        }
+
+        // Relaxed: a look only. [spin] Acquire.
+        let acquire = prim::order!("tree-spin-acquire", Ordering::Acquire);
+        spin_until(|| !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, acquire));
+        let _taken = Taken(&self.taken);
+        self.value.with_mut(|value| {
+            // SAFETY: the lock is held until `_taken` is dropped, and this is the only way to the value.
+            f(unsafe { &mut *value })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpinLock;
+
+    #[test]
+    fn sections_exclude_each_other_and_end_by_panic_too() {
+        let lock = SpinLock::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|_| lock.with(|count| *count += 1)));
+            }
+        });
+        let section = std::panic::AssertUnwindSafe(|| lock.with(|_| panic!("on purpose")));
+        assert!(std::panic::catch_unwind(section).is_err());
+        assert_eq!(lock.with(|count| *count), 40_000);
+    }
+}

@@ -1,0 +1,103 @@
+//! Measurements as tables for people and as lines of JSON for programs.
+
+mod arr;
+mod uncontended;
+mod waiting;
+
+pub use arr::{Comparison, arr};
+pub use uncontended::uncontended;
+pub use waiting::waiting;
+
+use crate::provenance::Provenance;
+use crate::stats::Summary;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One line of JSON: what it reports is in its field `workload`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "workload", rename_all = "lowercase")]
+pub enum Line {
+    /// Where the lines that follow come from.
+    Meta(Provenance),
+    /// A run of ArrBench.
+    Arr(crate::arr::Record),
+    /// A round without contention.
+    Uncontended(crate::uncontended::Record),
+    /// What waiting costs with one lock.
+    Waiting(crate::waiting::Record),
+}
+
+/// As JSON, on one line, without the line's end.
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The list of all locks, for people.
+#[must_use]
+pub fn locks() -> String {
+    let mut table = table(["lock", "what it is"]);
+    for lock in crate::registry::LOCKS {
+        table.add_row([lock.name, lock.about]);
+    }
+    table.load_style(comfy_table::presets::NOTHING);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    lines(&table)
+}
+
+/// What stands below every table.
+fn source(provenance: &Provenance) -> String {
+    let Provenance {
+        machine,
+        cores,
+        kernel,
+        commit,
+        command,
+        ..
+    } = provenance;
+    format!("machine: {machine}, {cores} cores, {kernel}\ncommit:  {commit}\ncommand: {command}\n")
+}
+
+/// An empty table: names to the left, numbers to the right.
+fn table<T: Into<comfy_table::Cell>>(header: impl IntoIterator<Item = T>) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The table's lines, without blanks at their ends.
+fn lines(table: &Table) -> String {
+    table.trim_fmt() + "\n"
+}
+
+/// Median and spread, in a unit of so much.
+fn measured(summary: Summary, unit: f64, decimals: usize) -> String {
+    let Summary { median, spread } = summary;
+    format!("{:.decimals$} ±{:.0}%", median / unit, spread * 100.0)
+}
+
+/// Distinct values, in order of their first appearance.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// What there is, or a dash.
+fn or_dash(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "-".to_owned())
+}
