@@ -1,3 +1,54 @@
 //! The command line of Spanlock.
+//!
+//! Exit codes: 0, done; 1, a check failed or the output could not be written; 2, the arguments are wrong.
 
-fn main() {}
+mod args;
+mod bench;
+mod progress;
+mod values;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a command ended early.
+#[derive(Debug)]
+enum Failure {
+    /// A lock did not do what it promises.
+    Check(String),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Check(what) => write!(f, "check failed: {what}"),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let Command::Bench(command) = Cli::parse().command;
+    match bench::run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            // If nobody reads this either, there is nobody to tell.
+            let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {failure}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The arguments.
+
+use crate::values::{Sweep, lock, lock_or_floor, seconds, seconds_or_none, sweep};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
+use spanlock_bench::registry::Lock;
+use std::time::Duration;
+
+/// Range locks, measured.
+#[derive(Parser)]
+#[command(name = "spanlock", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Measure locks.
+    Bench(Bench),
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub(crate) struct Bench {
+    /// List the locks and exit.
+    #[arg(long)]
+    pub(crate) list: bool,
+    #[command(subcommand)]
+    pub(crate) workload: Option<Workload>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Workload {
+    /// ArrBench: threads read or increment ranges of an array.
+    Arr(Arr),
+    /// What one thread pays for a lock that nobody else wants.
+    Uncontended(Uncontended),
+    /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
+    Waiting(Waiting),
+}
+
+#[derive(Args)]
+pub(crate) struct Arr {
+    /// List the locks and exit.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Locks, by name; all of them unless told.
+    #[arg(long, value_delimiter = ',', value_parser = lock, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Ranges: full, disjoint, random.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "full,disjoint,random",
+        value_name = "NAME,..."
+    )]
+    pub(crate) variant: Vec<Variant>,
+    /// Of a hundred operations, those that read.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "100,80,60",
+        value_name = "PERCENT,..."
+    )]
+    pub(crate) reads: Vec<Percent>,
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    /// Length of each measurement.
+    #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
+    pub(crate) seconds: Duration,
+    /// Time that threads already work before each measurement.
+    #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS", allow_negative_numbers = true)]
+    pub(crate) warmup: Duration,
+    /// Measurements of each point; they take turns over the locks.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) repeat: u32,
+    /// What random numbers follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Time each acquisition, which costs two looks at the clock.
+    #[arg(long)]
+    pub(crate) latency: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Uncontended {
+    /// Locks, by name; all of them unless told.
+    #[arg(long, value_delimiter = ',', value_parser = lock_or_floor, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Rounds, in which locks take turns.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 15, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) repeat: u32,
+    /// Acquisitions and releases in each round.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 2_000_000, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) pairs: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Waiting {
+    /// Locks, by name.
+    #[arg(
+        long, value_delimiter = ',', value_parser = lock, value_name = "NAME,...",
+        default_value = "list-rw,list-rw-unfair,list-ex,kernel-rw,parking-lot,std-rwlock"
+    )]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Threads that contend.
+    #[arg(long, value_parser = threads, default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    pub(crate) threads: usize,
+    /// Length of each measurement.
+    #[arg(long, value_parser = seconds, default_value = "1", allow_negative_numbers = true)]
+    pub(crate) seconds: Duration,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Output {
+    /// For people, or one JSON object per line.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| (1..=MAX_THREADS).contains(number))
+        .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}
