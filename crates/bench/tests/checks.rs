@@ -1,0 +1,196 @@
+//! Runs of ArrBench are checked, and what they report can be read back.
+
+use serde_json::Value;
+use spanlock::range::raw::Mode;
+use spanlock_bench::arr::{Outcome, Pauses, Percent, Record, Timing, Trial, Variant};
+use spanlock_bench::crew::Schedule;
+use spanlock_bench::provenance::Provenance;
+use spanlock_bench::registry::{Exclusion, LOCKS, Lock, Make, find};
+use spanlock_bench::report::Line;
+use spanlock_bench::target::{Readers, Target};
+use spanlock_bench::{uncontended, waiting};
+use std::ops::Range;
+use std::time::Duration;
+
+const SHORT: Schedule = Schedule {
+    warmup: Duration::from_millis(1),
+    measured: Duration::from_millis(4),
+};
+
+fn trial(variant: Variant, threads: usize) -> Trial {
+    Trial {
+        variant,
+        reads: Percent::new(50).unwrap(),
+        threads,
+        pauses: Pauses::P1,
+        schedule: SHORT,
+        timing: Timing::Off,
+        seed: 7,
+        repeat: 0,
+    }
+}
+
+#[test]
+fn every_lock_passes() {
+    for lock in LOCKS {
+        for variant in Variant::ALL {
+            let record = Record::measure(lock, &trial(variant, 3));
+            let record = record.unwrap_or_else(|lost| panic!("{} {variant}: {lost}", lock.name));
+            assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
+            if lock.exclusion == Exclusion::Promised {
+                assert_eq!(record.lost_updates, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_count_that_is_off_by_one_fails_unless_nothing_was_promised() {
+    let outcome = |added, found| Outcome {
+        ops: vec![1],
+        elapsed: Duration::from_secs(1),
+        processor: None,
+        acquire: None,
+        added,
+        found,
+    };
+    assert!(outcome(256, 256).check(Exclusion::Promised).is_ok());
+    assert!(outcome(256, 255).check(Exclusion::None).is_ok());
+    for found in [255, 257, 0] {
+        let lost = outcome(256, found).check(Exclusion::Promised).unwrap_err();
+        assert_eq!((lost.added, lost.found), (256, found));
+        assert!(lost.to_string().contains("256"), "{lost}");
+    }
+}
+
+/// Grants everything at once, and yet claims to exclude.
+struct Broken;
+
+struct Granted;
+
+impl Target for Broken {
+    const READERS: Readers = Readers::Share;
+    type Read<'a> = Granted;
+    type Write<'a> = Granted;
+
+    fn read(&self, _: Range<u64>) -> Granted {
+        Granted
+    }
+
+    fn write(&self, _: Range<u64>) -> Granted {
+        Granted
+    }
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_caught() {
+    let broken = Lock {
+        name: "broken",
+        about: "grants everything",
+        exclusion: Exclusion::Promised,
+        rmw: "0",
+        measure: &Make(|| Broken),
+    };
+    // Writers without pauses: they meet nearly always, even when they share one core.
+    let trial = Trial {
+        reads: Percent::new(0).unwrap(),
+        pauses: Pauses::None,
+        schedule: Schedule {
+            warmup: Duration::ZERO,
+            measured: Duration::from_millis(20),
+        },
+        ..trial(Variant::Full, 4)
+    };
+    let caught = (0..200).any(|_| Record::measure(&broken, &trial).is_err());
+    assert!(caught, "200 runs without a lock lost no update");
+}
+
+/// The line as JSON, after it was read back and found the same.
+fn json(line: &Line) -> Value {
+    let text = line.to_string();
+    assert!(!text.contains('\n'), "{text}");
+    assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), *line);
+    serde_json::from_str(&text).unwrap()
+}
+
+fn assert_has(json: &Value, workload: &str, fields: &[&str]) {
+    assert_eq!(json["workload"], workload);
+    for field in fields {
+        assert!(json.get(field).is_some(), "{field} is missing in {json}");
+    }
+}
+
+const ARR_FIELDS: [&str; 11] = [
+    "variant",
+    "reads",
+    "threads",
+    "lock",
+    "ops_per_sec",
+    "repeat",
+    "seed",
+    "seconds",
+    "min_ops_per_thread",
+    "max_ops_per_thread",
+    "cpu_seconds",
+];
+
+#[test]
+fn lines_of_json_have_all_fields_and_are_read_back() {
+    let lock = find("list-rw").unwrap();
+
+    let meta = json(&Line::Meta(Provenance::here(["bench".to_owned()])));
+    let fields = ["machine", "cores", "kernel", "commit", "command", "time"];
+    assert_has(&meta, "meta", &fields);
+    assert_eq!(meta["command"], "spanlock bench");
+
+    let untimed = Record::measure(lock, &trial(Variant::Random, 2)).unwrap();
+    let untimed = json(&Line::Arr(untimed));
+    assert_has(&untimed, "arr", &ARR_FIELDS);
+    assert!(untimed.get("acquire_ns").is_none());
+
+    let timed = Trial {
+        timing: Timing::On,
+        ..trial(Variant::Random, 2)
+    };
+    let timed = json(&Line::Arr(Record::measure(lock, &timed).unwrap()));
+    let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|p| timed["acquire_ns"][p].as_u64());
+    assert!(percentiles.iter().all(Option::is_some), "{timed}");
+    assert!(percentiles.is_sorted(), "{timed}");
+
+    let subject = uncontended::Subject {
+        lock,
+        mode: Mode::Shared,
+    };
+    let round = json(&Line::Uncontended(subject.measure(100, 0)));
+    let fields = [
+        "lock",
+        "mode",
+        "round",
+        "pairs",
+        "ns_per_pair",
+        "rmw_by_reading",
+    ];
+    assert_has(&round, "uncontended", &fields);
+
+    let waits = waiting::Record::measure(lock, &waiting::contention(2, SHORT, 1)).unwrap();
+    let waits = json(&Line::Waiting(waits));
+    assert_has(&waits, "waiting", &ARR_FIELDS);
+    assert_has(
+        &waits,
+        "waiting",
+        &["cpu_share", "sleeper_cpu_ms", "acquire_ns"],
+    );
+}
+
+#[test]
+fn exclusive_locks_have_one_mode_and_others_two() {
+    let modes = |name| uncontended::Subject::all_of(find(name).unwrap()).count();
+    assert_eq!(
+        [modes("list-ex"), modes("range-lock"), modes("floor")],
+        [1; 3]
+    );
+    assert_eq!(
+        [modes("list-rw"), modes("parking-lot"), modes("null")],
+        [2; 3]
+    );
+}

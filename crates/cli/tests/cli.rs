@@ -1,0 +1,185 @@
+//! The program, from outside.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+fn spanlock(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.args(arguments.split(' '));
+    command
+}
+
+fn run(arguments: &str) -> Output {
+    spanlock(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What it wrote, when all went well.
+fn written(arguments: &str) -> String {
+    let output = run(arguments);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
+    assert_eq!(errors, "", "{arguments}");
+    text(&output.stdout).to_owned()
+}
+
+fn json_lines(arguments: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).unwrap();
+    written(arguments).lines().map(parse).collect()
+}
+
+#[test]
+fn wrong_arguments_are_named_with_what_was_expected() {
+    for (arguments, said) in [
+        ("bench arr --locks list-rw,lsit", ["lsit", "kernel-rw"]),
+        ("bench arr --locks=", ["--locks", "kernel-rw"]),
+        ("bench arr --locks list-rw,,null", ["--locks", "kernel-rw"]),
+        ("bench arr --locks floor", ["floor", "kernel-rw"]),
+        ("bench arr --variant half", ["half", "disjoint"]),
+        ("bench arr --variant=", ["--variant", "disjoint"]),
+        ("bench arr --reads 101", ["101", "from 0 to 100"]),
+        ("bench arr --reads=-1", ["-1", "from 0 to 100"]),
+        ("bench arr --reads=", ["--reads", "from 0 to 100"]),
+        ("bench arr --threads 0", ["'0'", "1 <= a"]),
+        ("bench arr --threads 1,257", ["257", "256"]),
+        ("bench arr --threads 4:1", ["4:1", "a <= b"]),
+        ("bench arr --threads 1:4:0", ["1:4:0", "step >= 1"]),
+        ("bench arr --threads=", ["--threads", "1 <= a"]),
+        ("bench arr --seconds 0", ["'0'", "more than 0"]),
+        ("bench arr --seconds -1", ["-1", "more than 0"]),
+        ("bench arr --seconds NaN", ["NaN", "more than 0"]),
+        ("bench arr --seconds inf", ["inf", "86400"]),
+        ("bench arr --warmup -1", ["-1", "from 0"]),
+        ("bench arr --repeat 0", ["'0'", "1.."]),
+        ("bench arr --seed x", ["'x'", "invalid digit"]),
+        ("bench arr --format xml", ["xml", "json"]),
+        ("bench uncontended --locks nil", ["nil", "floor-2rmw"]),
+        ("bench uncontended --pairs 0", ["'0'", "1.."]),
+        ("bench waiting --threads 0", ["'0'", "from 1 to 256"]),
+        ("bench waiting --seconds 0", ["'0'", "more than 0"]),
+        ("bench", ["Usage", "arr"]),
+        ("bench array", ["array", "arr"]),
+        ("frobnicate", ["frobnicate", "Usage"]),
+    ] {
+        let output = run(arguments);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        assert!(!errors.contains("panicked"), "{arguments}: {errors}");
+        for word in said {
+            assert!(errors.contains(word), "{arguments}: {word} not in {errors}");
+        }
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn locks_are_listed_one_per_line() {
+    let list = written("bench --list");
+    assert_eq!(list, written("bench arr --list"));
+    for name in [
+        "list-rw",
+        "list-ex-nofast",
+        "kernel-rw",
+        "lustre-ex",
+        "null",
+    ] {
+        let lines = list
+            .lines()
+            .filter(|line| line.split_whitespace().next() == Some(name));
+        assert_eq!(lines.count(), 1, "{name} in {list}");
+    }
+}
+
+#[test]
+fn arr_writes_a_line_for_each_run() {
+    let lines = json_lines(
+        "bench arr --locks list-rw,null,list-rw --variant full,random --reads 100,0 --threads 1:2,2 \
+         --seconds 0.002 --warmup 0 --repeat 2 --seed 9 --latency --format json",
+    );
+    assert_eq!(lines[0]["workload"], "meta");
+    let command = lines[0]["command"].as_str().unwrap();
+    assert!(
+        command.starts_with("spanlock bench arr --locks"),
+        "{command}"
+    );
+    let runs = &lines[1..];
+    assert_eq!(
+        runs.len(),
+        2 * 2 * 2 * 2 * 2,
+        "locks, variants, reads, threads, repeats"
+    );
+    for run in runs {
+        assert_eq!(run["workload"], "arr");
+        assert_eq!(run["seed"], 9);
+        assert!(run["ops_per_sec"].as_f64().is_some(), "{run}");
+        assert!(run["acquire_ns"]["p999"].as_u64().is_some(), "{run}");
+    }
+    // Locks take turns.
+    let locks: Vec<_> = runs
+        .iter()
+        .map(|run| run["lock"].as_str().unwrap())
+        .collect();
+    assert_eq!(locks[..4], ["list-rw", "null", "list-rw", "null"]);
+}
+
+#[test]
+fn arr_writes_a_table_and_compares() {
+    let table = written(
+        "bench arr --locks list-rw,kernel-rw,range-lock --variant disjoint --reads 80 --threads 1,2 \
+         --seconds 0.005 --warmup 0 --repeat 1",
+    );
+    for part in [
+        "disjoint range, 80 % reads",
+        "kernel-rw",
+        "machine: ",
+        "commit: ",
+        "command: ",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+    let verdicts = ["where list-rw is below", "list-rw is at or above"];
+    assert!(
+        verdicts.iter().any(|verdict| table.contains(verdict)),
+        "{table}"
+    );
+    assert!(!table.contains('\u{1b}'), "no colours: {table}");
+}
+
+#[test]
+fn uncontended_covers_both_modes_and_the_floors() {
+    let lines = json_lines("bench uncontended --repeat 2 --pairs 10 --format json");
+    let has = |lock: &str, mode: &str| {
+        let rounds = lines
+            .iter()
+            .filter(|line| line["lock"] == lock && line["mode"] == mode);
+        rounds.count() == 2
+    };
+    assert!(has("list-rw", "read") && has("list-rw", "write") && has("floor-2rmw", "write"));
+    let table = written("bench uncontended --locks parking-lot,floor --repeat 1 --pairs 10");
+    assert!(table.contains("RMW (by reading)"), "{table}");
+}
+
+#[test]
+fn waiting_reports_processor_time() {
+    let lines =
+        json_lines("bench waiting --locks list-rw --threads 2 --seconds 0.01 --format json");
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["workload"], "waiting");
+    assert!(lines[1].get("sleeper_cpu_ms").is_some());
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let mut child = spanlock("bench arr --locks null --threads 1 --seconds 0.001 --format json")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
