@@ -1,11 +1,9 @@
 //! The list: insertion, validation, the fast path, downgrade.
 
-use crate::world::{World, rw};
+use crate::world::{World, ex, rw};
 use prim::model;
-use spanlock_loom::range::RangeMutex;
 use spanlock_loom::range::list::{Fairness, FastPath, Preference};
-use spanlock_loom::range::raw::{Mode, Wait};
-use std::sync::Arc;
+use spanlock_loom::range::raw::Wait;
 
 const PATHS: [FastPath; 2] = [FastPath::On, FastPath::Off];
 const PREFERENCES: [Preference; 2] = [Preference::Readers, Preference::Writers];
@@ -14,25 +12,13 @@ const PREFERENCES: [Preference; 2] = [Preference::Readers, Preference::Writers];
 fn exclusive_lock_two_overlapping() {
     for path in PATHS {
         model(None, move || {
-            let lock = RangeMutex::from_raw(RangeMutex::builder().fast_path(path).build());
-            let lock = Arc::new((lock, prim::cell::UnsafeCell::new(0)));
-            let touch = |lock: &(RangeMutex, prim::cell::UnsafeCell<i32>), range| {
-                let guard = lock.0.lock(range);
-                // SAFETY: both ranges hold position 1; loom checks.
-                lock.1.with_mut(|slot| unsafe { *slot += 1 });
-                drop(guard);
-            };
-            let other = {
-                let lock = UnsafeSend(Arc::clone(&lock));
-                prim::thread::spawn(move || touch(&lock.0, 0..2))
-            };
-            touch(&lock, 1..3);
+            let world = World::new(ex().fast_path(path).build());
+            let other = world.spawn(|world| world.write(0..2).done());
+            world.write(1..3).done();
             other.join().unwrap();
         });
     }
 }
-
-struct UnsafeSend<T>(T);
 
 #[test]
 fn two_writers_overlapping() {
@@ -90,6 +76,22 @@ fn figure_one_with_a_lasting_separator() {
             drop(between);
         });
     }
+}
+
+/// As above, and another request is inserted before the reader: the writer's walk leads over it.
+#[test]
+fn figure_one_with_a_detour() {
+    model(Some(4), || {
+        let world = World::new(rw().build());
+        let between = world.read(2..3);
+        let writer = world.spawn(|world| world.write(4..5).done());
+        let reader = world.read(1..6);
+        let detour = world.read(0..1);
+        reader.done();
+        detour.done();
+        writer.join().unwrap();
+        drop(between);
+    });
 }
 
 /// A writer that fails validation starts over while a third thread unlinks what it left behind.
@@ -196,8 +198,8 @@ fn downgrade_lets_waiting_readers_in() {
         model(Some(2), move || {
             let world = World::new(rw().fast_path(path).build());
             let mine = world.write(0..2);
-            mine.touch();
             let reader = world.spawn(|world| world.read(1..3).done());
+            mine.touch();
             let mine = mine.downgrade();
             // Joined while the range is held.
             reader.join().unwrap();
@@ -211,11 +213,9 @@ fn downgrade_keeps_writers_out() {
     model(Some(3), || {
         let world = World::new(rw().build());
         let mine = world.write(0..2);
-        mine.touch();
         let writer = world.spawn(|world| world.write(1..3).done());
-        let mine = mine.downgrade();
         mine.touch();
-        drop(mine);
+        mine.downgrade().done();
         writer.join().unwrap();
     });
 }
@@ -226,16 +226,16 @@ fn a_try_never_waits_and_never_intrudes() {
         model(Some(3), move || {
             let world = World::new(rw().preference(preference).build());
             let other = world.spawn(|world| {
-                if let Some(hold) = world.within(0..2, Mode::Exclusive, Wait::Never) {
+                if let Some(hold) = world.write_within(0..2, Wait::Never) {
                     hold.touch();
                 }
             });
-            if let Some(hold) = world.within(1..3, Mode::Shared, Wait::Never) {
+            if let Some(hold) = world.read_within(1..3, Wait::Never) {
                 hold.touch();
             }
             other.join().unwrap();
             // Whatever failed left nothing behind.
-            assert!(world.within(0..8, Mode::Exclusive, Wait::Never).is_some());
+            assert!(world.write_within(0..8, Wait::Never).is_some());
         });
     }
 }

@@ -1,1 +1,179 @@
-//! x
+//! Each named edge, weakened, must make a model fail.
+//!
+//! `cargo test -p spanlock-loom --test models mutants -- --nocapture` prints the table.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+/// An edge, and the model that fails without it.
+const MUTANTS: &[(&str, &str)] = &[
+    ("cut-off", "list::neighbours_are_unlinked_together"),
+    ("demote", "list::fast_path_against_regular_path"),
+    (
+        "demote-acquire",
+        "list::fast_nodes_come_and_go_under_a_walk",
+    ),
+    ("downgrade", "list::downgrade_lets_waiting_readers_in"),
+    ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
+    ("fast-acquire", "list::two_writers_overlapping"),
+    ("fast-publish", "list::two_writers_overlapping"),
+    ("fast-release", "list::two_writers_overlapping"),
+    ("fresh-node", "list::a_writer_starts_over_with_a_fresh_node"),
+    ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
+    ("grace", "reclaim::nodes_return_only_after_a_grace_period"),
+    (
+        "holder-bypass",
+        "queue::a_holder_does_not_give_way_to_who_waits_for_it",
+    ),
+    ("inherit", "queue::sleepers_are_woken_one_after_another"),
+    (
+        "no-fast-release",
+        "queue::sleepers_are_woken_one_after_another",
+    ),
+    ("pin", "reclaim::nodes_return_only_after_a_grace_period"),
+    ("publish", "list::figure_one_with_a_detour"),
+    ("publish-acquire", "list::figure_one"),
+    (
+        "reader-handshake",
+        "list::figure_one_with_a_lasting_separator",
+    ),
+    (
+        "reader-validation",
+        "list::figure_one_with_a_lasting_separator",
+    ),
+    ("release", "list::two_writers_overlapping"),
+    ("release-acquire", "list::two_writers_overlapping"),
+    (
+        "seal",
+        "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
+    ),
+    (
+        "sleep-dispatch",
+        "queue::going_back_to_sleep_passes_the_turn_on",
+    ),
+    ("sleeper", "list::two_writers_overlapping"),
+    ("unlink", "list::releases_are_unlinked_by_others"),
+    ("unlink-acquire", "list::fast_path_against_regular_path"),
+    ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),
+    ("wake", "list::two_writers_overlapping"),
+    ("withdraw", "queue::a_waiting_reader_blocks_nobody"),
+    (
+        "writer-handshake",
+        "list::figure_one_with_a_lasting_separator",
+    ),
+    (
+        "writer-validation",
+        "list::figure_one_with_a_lasting_separator",
+    ),
+];
+
+/// What loom and the library say of a broken execution.
+const VERDICTS: &[(&str, &str)] = &[
+    ("Causality violation", "race"),
+    ("deadlock; threads", "deadlock"),
+    ("exceeded maximum number of branches", "livelock"),
+    (
+        "waits for a range that the same thread holds",
+        "waits for itself",
+    ),
+    ("was released twice", "released twice"),
+    ("Leaked", "leak"),
+];
+
+/// A model that runs for so long does not end: a broken list may have no end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs one model in a process of its own, in which `edge` is weakened; its verdict if it fails.
+fn run(model: &str, edge: &str) -> Option<&'static str> {
+    let models = env::current_exe().unwrap();
+    let mut child = Command::new(models)
+        .args(["--exact", model, "--nocapture"])
+        .env("SPANLOCK_MUTANT", edge)
+        .env("RUST_BACKTRACE", "0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        err.read_to_string(&mut text).unwrap();
+        text
+    });
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if started.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let mut text = reader.join().unwrap();
+    out.read_to_string(&mut text).unwrap();
+    assert!(text.contains("running 1 test"), "no model is named {model}");
+    match status {
+        None => Some("does not end"),
+        Some(status) if status.success() => None,
+        Some(_) => {
+            let verdict = VERDICTS.iter().find(|(sign, _)| text.contains(sign));
+            Some(verdict.map_or("broken otherwise", |(_, verdict)| verdict))
+        }
+    }
+}
+
+#[test]
+fn every_mutant_is_killed() {
+    if env::var_os("SPANLOCK_MUTANT").is_some() {
+        return;
+    }
+    let mut survivors = Vec::new();
+    for (edge, model) in MUTANTS {
+        let killed = run(model, edge);
+        println!("{edge:18} {:16} {model}", killed.unwrap_or("SURVIVES"));
+        if killed.is_none() {
+            survivors.push(edge);
+        }
+    }
+    assert!(survivors.is_empty(), "not killed: {survivors:?}");
+}
+
+/// The models fail because of the mutants: a name that weakens nothing changes nothing.
+#[test]
+fn a_mutant_of_nothing_survives() {
+    assert_eq!(run("list::two_writers_overlapping", "no such edge"), None);
+}
+
+#[test]
+fn every_named_edge_has_a_mutant() {
+    let mut named = BTreeSet::new();
+    collect_edges(Path::new("../spanlock/src"), &mut named);
+    let tested = MUTANTS.iter().map(|(edge, _)| edge.to_string()).collect();
+    assert!(!named.is_empty());
+    assert_eq!(named, tested);
+}
+
+/// Finds `intact!("…")` and `order!("…"` in source files.
+fn collect_edges(folder: &Path, edges: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_edges(&path, edges);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for opening in ["intact!(", "order!("] {
+            edges.extend(text.split(opening).skip(1).filter_map(|rest| {
+                let name = rest.trim_start().strip_prefix('"')?;
+                Some(name.split('"').next()?.to_owned())
+            }));
+        }
+    }
+}

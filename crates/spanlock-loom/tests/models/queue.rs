@@ -3,9 +3,8 @@
 use crate::world::{World, rw};
 use prim::clock::{Duration, Instant};
 use prim::model;
-use prim::thread;
 use spanlock_loom::range::list::{Fairness, Preference};
-use spanlock_loom::range::raw::{Mode, Wait};
+use spanlock_loom::range::raw::Wait;
 
 /// Every request that sleeps has a claim at once.
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
@@ -51,6 +50,7 @@ fn a_holder_does_not_give_way_to_who_waits_for_it() {
             let world = World::new(rw().fairness(AT_ONCE).preference(preference).build());
             let first = world.write(0..1);
             let waiter = world.spawn(|world| world.write(0..2).done());
+            world.until_somebody_sleeps();
             world.write(1..2).done();
             drop(first);
             waiter.join().unwrap();
@@ -108,7 +108,7 @@ fn giving_up_passes_the_turn_on() {
             let mine = world.write(0..2);
             let hasty = world.spawn(|world| {
                 let soon = Wait::Until(Instant::now() + Duration::from_micros(1));
-                if let Some(hold) = world.within(0..2, Mode::Exclusive, soon) {
+                if let Some(hold) = world.write_within(0..2, soon) {
                     hold.touch();
                 }
             });
@@ -129,7 +129,7 @@ fn going_back_to_sleep_passes_the_turn_on() {
         let wide = world.spawn(|world| world.write(0..6).done());
         let narrow = world.spawn(|world| world.write(0..1).done());
         drop(low);
-        if let Some(high) = world.within(5..6, Mode::Exclusive, Wait::Never) {
+        if let Some(high) = world.write_within(5..6, Wait::Never) {
             // Held until the narrow one is through: it overlaps the wide one only.
             narrow.join().unwrap();
             drop(high);
@@ -147,8 +147,8 @@ fn newcomers_give_way_and_are_not_forgotten() {
         let world = World::new(rw().fairness(AT_ONCE).build());
         let mine = world.read(0..2);
         let writer = world.spawn(|world| world.write(0..4).done());
+        world.until_somebody_sleeps();
         let reader = world.spawn(|world| world.read(1..3).done());
-        thread::yield_now();
         drop(mine);
         writer.join().unwrap();
         reader.join().unwrap();

@@ -1,6 +1,6 @@
 //! Re-use of nodes. Pools are two nodes small here, so that nodes come back within a model.
 
-use crate::world::{World, rw};
+use crate::world::{World, ex, rw};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, FastPath};
 
@@ -10,6 +10,23 @@ fn nodes_return_only_after_a_grace_period() {
     model(Some(3), || {
         let world = World::new(
             rw().fast_path(FastPath::Off)
+                .fairness(Fairness::Unfair)
+                .build(),
+        );
+        let walker = world.spawn(|world| world.write(3..4).done());
+        for at in 0..4 {
+            world.write(at..at + 1).done();
+        }
+        walker.join().unwrap();
+    });
+}
+
+/// The same in the exclusive lock, which has no other fence between unlinking a node and sealing it.
+#[test]
+fn nodes_return_only_after_a_grace_period_in_the_exclusive_lock() {
+    model(Some(3), || {
+        let world = World::new(
+            ex().fast_path(FastPath::Off)
                 .fairness(Fairness::Unfair)
                 .build(),
         );

@@ -3,8 +3,8 @@
 use prim::cell::UnsafeCell;
 use prim::thread::{self, JoinHandle};
 use spanlock_loom::range::Span;
-use spanlock_loom::range::list::{Builder, ListRw, RawList, SharedExclusive};
-use spanlock_loom::range::raw::{Mode, RawRangeLock, Wait};
+use spanlock_loom::range::list::{Builder, ExclusiveOnly, ListRw, RawList, SharedExclusive};
+use spanlock_loom::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,49 +24,68 @@ pub fn rw() -> Builder<SharedExclusive> {
     RawList::builder()
 }
 
+/// An exclusive list lock to be built.
+pub fn ex() -> Builder<ExclusiveOnly> {
+    RawList::builder()
+}
+
 /// A held range.
-pub struct Hold<'a, L: RawRangeLock> {
+pub struct Hold<'a, L: RawRangeMutex> {
     world: &'a World<L>,
     range: Range<u64>,
     mode: Mode,
     token: Option<L::Token>,
 }
 
-impl<L: RawRangeLock> World<L> {
+impl<L: RawRangeMutex> World<L> {
     /// Eight slots.
     pub fn new(lock: L) -> Arc<Self> {
         let slots = (0..8).map(UnsafeCell::new).collect();
         Arc::new(Self { lock, slots })
     }
 
-    fn acquire(&self, range: Range<u64>, mode: Mode, wait: Wait) -> Option<Hold<'_, L>> {
-        let span = Span::new(range.clone()).unwrap().unwrap();
-        let token = match mode {
-            Mode::Shared => self.lock.lock_shared(span, wait)?,
-            Mode::Exclusive => self.lock.lock_exclusive(span, wait)?,
-        };
+    fn hold(&self, range: Range<u64>, mode: Mode, token: Option<L::Token>) -> Option<Hold<'_, L>> {
         Some(Hold {
             world: self,
             range,
             mode,
-            token: Some(token),
+            token: Some(token?),
         })
     }
 
-    pub fn read(&self, range: Range<u64>) -> Hold<'_, L> {
-        self.acquire(range, Mode::Shared, Wait::Forever).unwrap()
-    }
-
     pub fn write(&self, range: Range<u64>) -> Hold<'_, L> {
-        self.acquire(range, Mode::Exclusive, Wait::Forever).unwrap()
+        self.write_within(range, Wait::Forever).unwrap()
     }
 
-    pub fn within(&self, range: Range<u64>, mode: Mode, wait: Wait) -> Option<Hold<'_, L>> {
-        self.acquire(range, mode, wait)
+    pub fn write_within(&self, range: Range<u64>, wait: Wait) -> Option<Hold<'_, L>> {
+        let token = self.lock.lock_exclusive(span(&range), wait);
+        self.hold(range, Mode::Exclusive, token)
+    }
+
+    /// Waits until a request is asleep.
+    pub fn until_somebody_sleeps(&self) {
+        while self.lock.snapshot().unwrap().waiters.is_empty() {
+            thread::yield_now();
+        }
     }
 }
 
-impl<L: RawRangeLock + Send + Sync + 'static> World<L> {
+impl<L: RawRangeLock> World<L> {
+    pub fn read(&self, range: Range<u64>) -> Hold<'_, L> {
+        self.read_within(range, Wait::Forever).unwrap()
+    }
+
+    pub fn read_within(&self, range: Range<u64>, wait: Wait) -> Option<Hold<'_, L>> {
+        let token = self.lock.lock_shared(span(&range), wait);
+        self.hold(range, Mode::Shared, token)
+    }
+}
+
+fn span(range: &Range<u64>) -> Span {
+    Span::of(range.clone()).unwrap()
+}
+
+impl<L: RawRangeMutex + Send + Sync + 'static> World<L> {
     /// Runs `f` in a thread of its own.
     pub fn spawn<R: 'static>(
         self: &Arc<Self>,
@@ -77,7 +96,7 @@ impl<L: RawRangeLock + Send + Sync + 'static> World<L> {
     }
 }
 
-impl<L: RawRangeLock> Hold<'_, L> {
+impl<L: RawRangeMutex> Hold<'_, L> {
     /// Looks at every slot of the range, and changes it if that is allowed.
     pub fn touch(&self) {
         for at in self.range.clone() {
@@ -95,7 +114,9 @@ impl<L: RawRangeLock> Hold<'_, L> {
     pub fn done(self) {
         self.touch();
     }
+}
 
+impl<L: RawRangeLock> Hold<'_, L> {
     /// Shares the range from now on.
     pub fn downgrade(mut self) -> Self {
         let token = self.token.take().unwrap();
@@ -106,7 +127,7 @@ impl<L: RawRangeLock> Hold<'_, L> {
     }
 }
 
-impl<L: RawRangeLock> Drop for Hold<'_, L> {
+impl<L: RawRangeMutex> Drop for Hold<'_, L> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: this lock's token.
