@@ -1,0 +1,189 @@
+//! What the integration tests share: the configurations under test, a watchdog, and ways to see that others wait.
+
+#![allow(dead_code, unused_macros, reason = "each test crate uses its part")]
+
+use spanlock::range::inspect::Snapshot;
+use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
+use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::{Instrumented, RangeLock, RangeMutex, Span};
+use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Long enough to call it a hang on any machine.
+pub const HANG: Duration = Duration::from_secs(60);
+
+/// A lock that threads can share.
+pub trait Exclusive: RawRangeMutex + Sync {}
+impl<L: RawRangeMutex + Sync> Exclusive for L {}
+
+/// A lock with readers that threads can share.
+pub trait Shared: RawRangeLock + Sync {}
+impl<L: RawRangeLock + Sync> Shared for L {}
+
+pub fn standard() -> ListRw {
+    ListRw::new()
+}
+
+pub fn slow_path() -> ListRw {
+    ListRw::builder().fast_path(FastPath::Off).build()
+}
+
+pub fn unfair() -> ListRw {
+    ListRw::builder().fairness(Fairness::Unfair).build()
+}
+
+pub fn fair_at_once() -> ListRw {
+    let fairness = Fairness::After(Duration::ZERO);
+    ListRw::builder().fairness(fairness).build()
+}
+
+pub fn writers_first() -> ListRw {
+    ListRw::builder().preference(Preference::Writers).build()
+}
+
+pub fn writers_first_unfair() -> ListRw {
+    ListRw::builder()
+        .preference(Preference::Writers)
+        .fairness(Fairness::Unfair)
+        .build()
+}
+
+pub fn instrumented() -> Instrumented<ListRw> {
+    Instrumented::new(ListRw::new())
+}
+
+pub fn exclusive() -> ListEx {
+    ListEx::new()
+}
+
+pub fn exclusive_slow_path() -> ListEx {
+    ListEx::builder().fast_path(FastPath::Off).build()
+}
+
+pub fn exclusive_unfair() -> ListEx {
+    ListEx::builder().fairness(Fairness::Unfair).build()
+}
+
+pub fn exclusive_fair_at_once() -> ListEx {
+    let fairness = Fairness::After(Duration::ZERO);
+    ListEx::builder().fairness(fairness).build()
+}
+
+/// Makes each scenario a test in every configuration of the reader-writer locks. A scenario is run by `$run`.
+macro_rules! in_every_shared_configuration {
+    ($run:path: $($scenario:ident),+ $(,)?) => {
+        in_every_shared_configuration!(@standard $run: $($scenario)+);
+        in_every_shared_configuration!(@slow_path $run: $($scenario)+);
+        in_every_shared_configuration!(@unfair $run: $($scenario)+);
+        in_every_shared_configuration!(@fair_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@writers_first $run: $($scenario)+);
+        in_every_shared_configuration!(@writers_first_unfair $run: $($scenario)+);
+        in_every_shared_configuration!(@instrumented $run: $($scenario)+);
+    };
+    (@$name:ident $run:path: $($scenario:ident)+) => {
+        mod $name {
+            $(
+                #[test]
+                fn $scenario() {
+                    $run(crate::common::$name, super::$scenario);
+                }
+            )+
+        }
+    };
+}
+
+/// The same for the exclusive half, in every configuration there is.
+macro_rules! in_every_configuration {
+    ($run:path: $($scenario:ident),+ $(,)?) => {
+        in_every_shared_configuration!($run: $($scenario),+);
+        in_every_shared_configuration!(@exclusive $run: $($scenario)+);
+        in_every_shared_configuration!(@exclusive_slow_path $run: $($scenario)+);
+        in_every_shared_configuration!(@exclusive_unfair $run: $($scenario)+);
+        in_every_shared_configuration!(@exclusive_fair_at_once $run: $($scenario)+);
+    };
+}
+
+/// Runs a scenario that leaves nothing held.
+pub fn shared<L: Shared>(make: fn() -> L, scenario: impl FnOnce(&RangeLock<L>)) {
+    let lock = RangeLock::from_raw(make());
+    watched(lock.raw(), || scenario(&lock));
+    assert_nothing_held(lock.raw());
+}
+
+/// Runs a scenario of the exclusive half that leaves nothing held.
+pub fn mutex<L: Exclusive>(make: fn() -> L, scenario: impl FnOnce(&RangeMutex<L>)) {
+    let lock = RangeMutex::from_raw(make());
+    watched(lock.raw(), || scenario(&lock));
+    assert_nothing_held(lock.raw());
+}
+
+/// Runs a scenario of the exclusive half that may leave ranges held.
+pub fn leaking_mutex<L: Exclusive>(make: fn() -> L, scenario: impl FnOnce(RangeMutex<L>)) {
+    scenario(RangeMutex::from_raw(make()));
+}
+
+/// Runs `scenario`. Should it hang, prints who holds and who waits, and aborts.
+pub fn watched<R>(raw: &impl Exclusive, scenario: impl FnOnce() -> R) -> R {
+    let name = thread::current().name().map(str::to_owned);
+    thread::scope(|scope| {
+        let (running, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
+                abort(&format!("{name:?} hangs\n{}", snapshot(raw)));
+            }
+        });
+        let result = scenario();
+        drop(running);
+        result
+    })
+}
+
+/// Ends the process with a message that no test harness captures.
+pub fn abort(message: &str) -> ! {
+    let _ = writeln!(std::io::stderr(), "{message}");
+    std::process::abort();
+}
+
+/// The leak probe: everything is lockable at once, and the listing agrees.
+pub fn assert_nothing_held(raw: &impl RawRangeMutex) {
+    let probe = raw.lock_exclusive(Span::ALL, Wait::Never);
+    let token = probe.unwrap_or_else(|| panic!("something is held:\n{}", snapshot(raw)));
+    // SAFETY: the lock's own token.
+    unsafe { raw.unlock(token) };
+    assert_eq!(snapshot(raw), Snapshot::default());
+}
+
+pub fn snapshot(raw: &impl RawRangeMutex) -> Snapshot {
+    raw.snapshot().expect("list locks can tell")
+}
+
+/// Returns when so many requests sleep in the lock.
+pub fn await_sleepers(raw: &impl RawRangeMutex, count: usize) {
+    until(|| snapshot(raw).waiters.len() == count);
+}
+
+/// Returns when the condition holds; a watchdog sees to it that it does.
+pub fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// What `f` says on another thread, one that holds nothing.
+pub fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| scope.spawn(f).join().expect("no panic elsewhere"))
+}
+
+/// The message of the panic that `f` ends with.
+pub fn panic_message(f: impl FnOnce()) -> String {
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    let payload = unwound.expect_err("a panic was expected");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => other
+            .downcast_ref::<&str>()
+            .map_or_else(String::new, |text| (*text).to_owned()),
+    }
+}
