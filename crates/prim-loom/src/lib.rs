@@ -6,7 +6,7 @@
 //! What differs from `prim`, beyond atomics being loom's:
 //!
 //! - [`model`] runs a model; everything global starts afresh in each of its executions.
-//! - Thread indices are handed out in order and are not re-used; exit hooks do not run.
+//! - Thread indices are handed out in order and are not re-used.
 //! - A futex wait with a deadline gives the others one chance to run and then times out.
 //! - Spins are one round long, so that waits reach their parking code at once.
 //! - [`edge`]: the environment variable `SPANLOCK_MUTANT` names an edge to weaken.
@@ -60,6 +60,7 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     builder.check(move || {
         with_execution(|execution| *execution = Execution::default());
         f();
+        thread::exit();
     });
 }
 

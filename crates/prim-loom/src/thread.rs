@@ -2,13 +2,13 @@
 
 mod table;
 
-pub use loom::thread::{JoinHandle, spawn, yield_now};
+pub use loom::thread::{JoinHandle, yield_now};
 pub use table::Table;
 
 use crate::with_execution;
-use std::cell::Cell;
+use std::cell::RefCell;
 
-/// Would run when a thread gives its index back; here it never does.
+/// Runs when a thread exits, with its index, on that thread.
 pub type ExitHook = fn(usize);
 
 /// How long an index belongs to the caller of [`with_index`].
@@ -20,26 +20,60 @@ pub enum Tenure {
     Call,
 }
 
-loom::thread_local! {
-    static INDEX: Cell<Option<usize>> = Cell::new(None);
+/// A thread's index, and what to run when it exits.
+struct Seat {
+    index: usize,
+    hooks: Vec<ExitHook>,
 }
 
-fn index() -> usize {
-    INDEX.with(|index| {
-        index.get().unwrap_or_else(|| {
-            let taken = with_execution(|execution| {
+loom::thread_local! {
+    static SEAT: RefCell<Option<Seat>> = RefCell::new(None);
+}
+
+fn with_seat<R>(f: impl FnOnce(&mut Seat) -> R) -> R {
+    SEAT.with(|seat| {
+        let mut seat = seat.borrow_mut();
+        f(seat.get_or_insert_with(|| Seat {
+            index: with_execution(|execution| {
                 execution.threads += 1;
                 execution.threads - 1
-            });
-            index.set(Some(taken));
-            taken
-        })
+            }),
+            hooks: Vec::new(),
+        }))
     })
 }
 
-/// Calls `f` with this thread's index.
-pub fn with_index<R>(_on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R {
-    f(index(), Tenure::Thread)
+/// Runs `f` in a thread of its own.
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    loom::thread::spawn(move || {
+        let result = f();
+        exit();
+        result
+    })
+}
+
+/// What a thread's end does to the library.
+pub(crate) fn exit() {
+    let seat = SEAT.with(|seat| seat.borrow_mut().take());
+    if let Some(seat) = seat {
+        for hook in seat.hooks {
+            hook(seat.index);
+        }
+    }
+}
+
+/// Calls `f` with this thread's index; `on_exit` will run when the thread exits.
+pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R {
+    let index = with_seat(|seat| {
+        seat.hooks.push(on_exit);
+        seat.index
+    });
+    f(index, Tenure::Thread)
 }
 
 /// All indices in use are below this.
@@ -51,7 +85,7 @@ pub fn high_water() -> usize {
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {
-    u32::try_from(index() + 1).expect("few threads")
+    u32::try_from(with_seat(|seat| seat.index) + 1).expect("few threads")
 }
 
 /// There is no fork in a model.

@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 #[repr(align(128))] // Two cache lines, as processors fetch them: a neighbour's epoch must not move ours.
 pub(crate) struct Local {
     nodes: Pool<Node>,
-    /// Ranges held, in all locks.
+    /// Ranges held, in all locks, less the one that the spare node is lent to.
     holds: Cell<usize>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
@@ -45,6 +45,38 @@ prim::local! {
     static HERE: Cell<*const Local> = Cell::new(ptr::null());
 }
 
+prim::local! {
+    /// A node ready for the fast path, assigned to this thread. Null while a range is held by it.
+    static SPARE: Cell<*mut Node> = Cell::new(ptr::null_mut());
+}
+
+/// Takes the spare node, for a range that will be held by it. `None`: it is in use, or the thread is new here.
+#[inline]
+pub(crate) fn take_spare() -> Option<NonNull<Node>> {
+    // Written before the acquisition's atomic operation and not after: there it costs nothing.
+    NonNull::new(SPARE.with(|spare| spare.replace(ptr::null_mut())))
+}
+
+/// Returns the spare node, or makes a spare one of a node that no other thread knows: a range held is one less.
+#[inline]
+pub(crate) fn return_spare(node: NonNull<Node>) {
+    SPARE.with(|spare| {
+        if spare.get().is_null() {
+            spare.set(node.as_ptr());
+        } else {
+            released_beside_spare(node);
+        }
+    });
+}
+
+#[cold] // Only a thread that holds several ranges gets here.
+fn released_beside_spare(node: NonNull<Node>) {
+    with(|local| {
+        local.put_back(node);
+        local.holds.set(local.holds.get().saturating_sub(1));
+    });
+}
+
 /// Calls `f` with the running thread's record.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(&'static Local) -> R) -> R {
@@ -62,6 +94,7 @@ fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
         local.thread.set(thread::id());
         if tenure == Tenure::Thread {
             HERE.with(|here| here.set(local));
+            SPARE.with(|spare| spare.set(local.take_node().as_ptr()));
         }
         static FORK: std::sync::Once = std::sync::Once::new();
         FORK.call_once(|| thread::after_fork_in_child(after_fork));
@@ -72,6 +105,9 @@ fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
 fn on_exit(index: usize) {
     HERE.with(|here| here.set(ptr::null()));
     let local = TABLE.get(index);
+    if let Some(spare) = take_spare() {
+        local.put_back(spare);
+    }
     local.nodes.flush(epochs());
     local.holds.set(0);
 }
@@ -82,6 +118,11 @@ extern "C" fn after_fork() {
     for local in TABLE.iter() {
         if ptr::eq(local, here) {
             local.thread.set(thread::id());
+            if let Some(spare) = take_spare() {
+                // SAFETY: a spare node is known to its thread only.
+                unsafe { Node::assign(spare, local.thread()) };
+                return_spare(spare);
+            }
         } else {
             local.epoch.abandon();
         }
@@ -99,35 +140,39 @@ impl Local {
         self.thread.get()
     }
 
-    /// A node that no other thread knows.
-    #[inline]
+    /// A node that no other thread knows, assigned to this one.
     pub(crate) fn take_node(&self) -> NonNull<Node> {
-        self.nodes.take(epochs)
+        let node = self.nodes.take(epochs);
+        // SAFETY: so says `take`.
+        unsafe { Node::assign(node, self.thread()) };
+        node
     }
 
     /// Returns a node that no other thread has known since it was taken.
-    #[inline]
     pub(crate) fn put_back(&self, node: NonNull<Node>) {
         self.nodes.put_back(node);
     }
 
-    /// Whether the thread holds a range of any lock.
-    #[inline]
+    /// Whether the thread holds a range of any lock. In a thread that is exiting, always.
     pub(crate) fn holds_any(&self) -> bool {
-        self.holds.get() > 0
+        self.holds.get() > 0 || SPARE.with(|spare| spare.get().is_null())
     }
 
-    /// Counts an acquisition.
-    #[inline]
+    /// Counts an acquisition that did not take the spare node.
     pub(crate) fn acquired(&self) {
         self.holds.set(self.holds.get() + 1);
     }
 
-    /// Counts a release. A token released by another thread than acquired it leaves both counts off, by which
-    /// reservations are at worst bypassed.
-    #[inline]
+    /// Counts a release whose node stays in the list: the spare one or another.
+    ///
+    /// A range released by another thread than acquired it leaves both counts off. Then the one may bypass claims,
+    /// and has no fast path until it releases another's range in turn.
     pub(crate) fn released(&self) {
-        self.holds.set(self.holds.get().saturating_sub(1));
+        if self.holds.get() > 0 {
+            self.holds.set(self.holds.get() - 1);
+        } else if ptr::eq(self, HERE.with(Cell::get)) && SPARE.with(|spare| spare.get().is_null()) {
+            return_spare(self.take_node());
+        }
     }
 
     /// Begins a walk, which lasts until the result is dropped.

@@ -46,42 +46,53 @@ enum Standing {
 impl<P: Protocol> RawList<P> {
     #[inline]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
-        local::with(|local| {
-            let node = local.take_node();
-            let claim = Claim::new(span, mode, local.thread());
-            // SAFETY: `take_node` makes the node ours alone.
-            unsafe { Node::prepare(node, claim) };
-            if self.policy.fast_path == FastPath::On
-                && self.head.load(Ordering::Relaxed) == Link::NULL
-                && self.claims.load(Ordering::Relaxed) == 0
-            {
-                let fast = Link::to(node).fast();
-                // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. Release: [publish].
-                let success = prim::order!(
-                    "fast-publish",
-                    prim::order!("fast-acquire", Ordering::AcqRel, Ordering::Release),
-                    Ordering::Acquire
-                );
-                let inserted = self
-                    .head
-                    .replace(Link::NULL, fast, success, Ordering::Relaxed);
-                if inserted.is_ok() {
-                    local.acquired();
-                    return Some(Token::new(fast));
-                }
-            }
-            self.acquire_slowly(local, node, claim, wait)
-        })
+        match self.acquire_fast(span, mode) {
+            Some(token) => Some(token),
+            None => self.acquire_slowly(span, mode, wait),
+        }
+    }
+
+    /// The fast path: the list is empty, and this thread holds nothing by it already.
+    #[inline]
+    fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
+        // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
+        // compare-exchange.
+        if self.is_crowded.load(Ordering::Relaxed) || self.claims.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        let node = local::take_spare()?;
+        // SAFETY: a spare node is known to its thread only.
+        unsafe { Node::prepare(node, span, mode) };
+        let fast = Link::to(node).fast();
+        // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. Release: [publish].
+        let success = prim::order!(
+            "fast-publish",
+            prim::order!("fast-acquire", Ordering::AcqRel, Ordering::Release),
+            Ordering::Acquire
+        );
+        let inserted = self
+            .head
+            .replace(Link::NULL, fast, success, Ordering::Relaxed);
+        if inserted.is_err() {
+            local::return_spare(node);
+            return None;
+        }
+        Some(Token::new(fast))
     }
 
     #[cold] // The list is not empty, or newcomers have to give way.
-    fn acquire_slowly(
-        &self,
-        local: &'static Local,
-        node: NonNull<Node>,
-        claim: Claim,
-        wait: Wait,
-    ) -> Option<Token> {
+    fn acquire_slowly(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+        local::with(|local| self.contend(local, Claim::new(span, mode, local.thread()), wait))
+    }
+
+    fn contend(&self, local: &'static Local, claim: Claim, wait: Wait) -> Option<Token> {
+        let take_node = || {
+            let node = local.take_node();
+            // SAFETY: `take_node` makes it ours alone.
+            unsafe { Node::prepare(node, claim.span, claim.mode) };
+            node
+        };
+        let mut node = take_node();
         let mut contender = Contender {
             local,
             claim,
@@ -90,7 +101,6 @@ impl<P: Protocol> RawList<P> {
             has_claim: false,
             since: None,
         };
-        let mut node = node;
         let outcome = loop {
             if let Err(refused) = self.gate(&mut contender) {
                 break Err(refused);
@@ -101,10 +111,8 @@ impl<P: Protocol> RawList<P> {
                 Attempt::Blocked(blocker) => Some(blocker),
                 Attempt::Withdrew(blocker) => {
                     if prim::intact!("fresh-node") {
-                        node = local.take_node();
+                        node = take_node();
                     }
-                    // SAFETY: `take_node` makes the node ours alone.
-                    unsafe { Node::prepare(node, claim) };
                     Some(blocker)
                 }
                 Attempt::Overtaken => None,
@@ -167,24 +175,21 @@ impl<P: Protocol> RawList<P> {
     fn attempt(&self, pin: &Pin, node: NonNull<Node>, claim: &Claim) -> Attempt {
         // SAFETY: ours, and alive.
         let mine = unsafe { node.as_ref() };
-        if P::NEEDS_VALIDATION {
-            mine.set_tentative(true);
+        mine.set_tentative(P::NEEDS_VALIDATION);
+        let attempt = self.insert(pin, node, claim);
+        if let Attempt::Granted(token) = &attempt
+            && P::NEEDS_VALIDATION
+            // The fast path's node is alone in the list: no rival, nothing to look for.
+            && !token.link().is_fast()
+            && let Err(rival) = self.validate(pin, mine, claim)
+        {
+            self.leave(mine);
+            // Gone first, for rivals who wait for the decision. The node is not re-used before the pin is dropped.
+            mine.set_tentative(false);
+            return Attempt::Withdrew(rival);
         }
-        match self.insert(pin, node, claim) {
-            Attempt::Granted(token) => {
-                // The fast path's node is alone in the list: no rival, nothing to look for.
-                if P::NEEDS_VALIDATION
-                    && !token.link().is_fast()
-                    && let Err(rival) = self.validate(pin, mine, claim)
-                {
-                    self.leave(mine);
-                    return Attempt::Withdrew(rival);
-                }
-                mine.set_tentative(false);
-                Attempt::Granted(token)
-            }
-            other => other,
-        }
+        mine.set_tentative(false);
+        attempt
     }
 
     fn insert(&self, pin: &Pin, node: NonNull<Node>, claim: &Claim) -> Attempt {
@@ -218,6 +223,9 @@ impl<P: Protocol> RawList<P> {
                 .link
                 .prepare(walk.seen().node(), claim.mode);
             if walk.insert(mine).is_ok() {
+                if self.is_crowded.load(Ordering::Relaxed) == alone {
+                    self.is_crowded.store(!alone, Ordering::Relaxed);
+                }
                 return Attempt::Granted(Token::new(if alone { mine } else { Link::to(node) }));
             }
             tries += 1;
@@ -383,26 +391,24 @@ impl<P: Protocol> RawList<P> {
     /// The token is this lock's.
     #[inline]
     pub(super) unsafe fn release(&self, token: Token) {
-        local::with(|local| {
-            local.released();
-            let node = token.node();
-            if token.link().is_fast() {
-                // [fast-release] Release: pairs with [fast-acquire].
-                let released = self.head.replace(
-                    token.link(),
-                    Link::NULL,
-                    prim::order!("fast-release", Ordering::Release),
-                    Ordering::Relaxed,
-                );
-                if released.is_ok() {
-                    // The mark stood all the time: nobody has looked at the node [demote].
-                    local.put_back(node);
-                    return;
-                }
+        let node = token.node();
+        if token.link().is_fast() {
+            // [fast-release] Release: pairs with [fast-acquire].
+            let released = self.head.replace(
+                token.link(),
+                Link::NULL,
+                prim::order!("fast-release", Ordering::Release),
+                Ordering::Relaxed,
+            );
+            if released.is_ok() {
+                // The mark stood all the time: nobody has looked at the node [demote].
+                local::return_spare(node);
+                return;
             }
-            // SAFETY: the token is proof that we hold the node, which stays in the list until it is marked.
-            self.leave(unsafe { node.as_ref() });
-        });
+        }
+        // SAFETY: the token is proof that we hold the node, which stays in the list until it is marked.
+        self.leave(unsafe { node.as_ref() });
+        local::with(Local::released);
     }
 
     /// Marks a node as gone, and wakes those asleep behind it.
@@ -488,7 +494,7 @@ impl Contender {
     fn would_wait_for(&self, blocker: &Node) -> bool {
         cfg!(debug_assertions)
             && self.wait == Wait::Forever
-            && blocker.published().thread == self.local.thread()
+            && blocker.claim(Link::NULL).thread == self.local.thread()
     }
 
     /// Its entry in the queue.

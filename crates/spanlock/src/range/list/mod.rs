@@ -55,7 +55,7 @@ use super::span::Span;
 use crate::local;
 use node::AtomicLink;
 use policy::Policy;
-use prim::atomic::AtomicU32;
+use prim::atomic::{AtomicBool, AtomicU32};
 use prim::sync::Mutex;
 use std::fmt;
 use std::marker::PhantomData;
@@ -100,6 +100,9 @@ pub type ListRw = RawList<SharedExclusive>;
 /// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed one.
 pub struct RawList<P> {
     head: AtomicLink,
+    /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
+    /// saves a compare-exchange that is likely to fail.
+    is_crowded: AtomicBool,
     /// How many sleeping requests have a claim. A hint: the queue knows.
     claims: AtomicU32,
     policy: Policy,
@@ -124,6 +127,7 @@ impl<P: Protocol> RawList<P> {
         const fn with_policy(policy: Policy) -> Self {
             Self {
                 head: AtomicLink::new(),
+                is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
                 claims: AtomicU32::new(0),
                 policy,
                 queue: Mutex::new(Queue::new()),

@@ -10,15 +10,22 @@ use prim::track::Track;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// A request's place in the list. From its publication on, `claim` is only read.
+/// A request's place in the list. From its publication on, `place` is only read; the mode is in the link.
 #[repr(align(64))] // A cache line; also makes room for a link's flags.
 pub(crate) struct Node {
     pub(super) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
-    claim: UnsafeCell<Claim>,
+    place: UnsafeCell<Place>,
     pooled: Cell<*mut Node>,
     _track: Track,
+}
+
+/// What a request wants, and whose it is.
+#[derive(Clone, Copy)]
+struct Place {
+    span: Span,
+    thread: u32,
 }
 
 impl Recycled for Node {
@@ -26,7 +33,10 @@ impl Recycled for Node {
         Box::new(Self {
             link: AtomicLink::new(),
             tentative: AtomicBool::new(false),
-            claim: UnsafeCell::new(Claim::new(Span::ALL, Mode::Exclusive, 0)),
+            place: UnsafeCell::new(Place {
+                span: Span::ALL,
+                thread: 0,
+            }),
             pooled: Cell::new(ptr::null_mut()),
             _track: Track::new(),
         })
@@ -39,36 +49,39 @@ impl Recycled for Node {
 }
 
 impl Node {
-    /// Writes a request into a node.
+    /// Says whose requests the node will carry.
+    ///
+    /// # Safety
+    /// The node is alive and no other thread knows it.
+    pub(crate) unsafe fn assign(node: NonNull<Self>, thread: u32) {
+        // SAFETY: the caller's.
+        unsafe { node.as_ref() }.place.with_mut(|place| {
+            // SAFETY: nobody reads it now: the node is not in a list.
+            unsafe { (*place).thread = thread };
+        });
+    }
+
+    /// Writes a request of the thread that the node is assigned to.
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
     #[inline]
-    pub(super) unsafe fn prepare(node: NonNull<Self>, claim: Claim) {
+    pub(super) unsafe fn prepare(node: NonNull<Self>, span: Span, mode: Mode) {
         // SAFETY: the caller's.
         let node = unsafe { node.as_ref() };
-        node.claim.with_mut(|place| {
+        node.place.with_mut(|place| {
             // SAFETY: nobody reads it now: the node is not in a list.
-            unsafe { *place = claim };
+            unsafe { (*place).span = span };
         });
-        node.set_tentative(false);
-        node.link.prepare(None, claim.mode);
+        node.link.prepare(None, mode);
     }
 
-    /// The request as it was published. A downgraded one's mode is in its link.
-    #[inline]
-    pub(super) fn published(&self) -> Claim {
-        // SAFETY: nobody writes it between publication and the end of all walks that can reach the node.
-        self.claim.with(|claim| unsafe { *claim })
-    }
-
-    /// The request as it is now, given the node's link.
+    /// The request, given the node's link.
     #[inline]
     pub(super) fn claim(&self, link: Link) -> Claim {
-        Claim {
-            mode: link.mode(),
-            ..self.published()
-        }
+        // SAFETY: nobody writes it between publication and the end of all walks that can reach the node.
+        let Place { span, thread } = self.place.with(|place| unsafe { *place });
+        Claim::new(span, link.mode(), thread)
     }
 
     /// Tells rivals that the request is published but may withdraw, or no longer may. It merely saves them from
