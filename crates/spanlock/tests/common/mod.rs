@@ -187,3 +187,29 @@ pub fn panic_message(f: impl FnOnce()) -> String {
             .map_or_else(String::new, |text| (*text).to_owned()),
     }
 }
+
+/// Random numbers, good enough to choose what to do next (SplitMix64).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number less than `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+/// The number in an environment variable, or `default`.
+pub fn setting(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| {
+        let number = text.parse();
+        number.unwrap_or_else(|_| panic!("{variable} is {text:?}: expected a whole number"))
+    })
+}
