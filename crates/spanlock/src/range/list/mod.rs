@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list and unlinking; the only place that inserts or unlinks |
-//! | `acquire.rs` | insertion, validation, waiting, release: the protocol |
+//! | `acquire.rs` | insertion, validation, release: the protocol |
+//! | `contend.rs` | giving way, sleeping, going on |
 //! | `policy.rs` | fairness, preference, fast path |
 //!
 //! `docs/list-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
@@ -40,6 +41,7 @@
 //! - **cut-off**: nothing is written through the link of a node that is gone.
 
 mod acquire;
+mod contend;
 mod node;
 mod policy;
 mod walk;
@@ -162,7 +164,7 @@ pub struct Builder<P> {
 impl<P: Protocol> Builder<P> {
     /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
-        self.policy.fairness = fairness;
+        self.policy = self.policy.with_fairness(fairness);
         self
     }
 

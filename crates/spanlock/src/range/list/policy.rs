@@ -53,26 +53,35 @@ pub enum FastPath {
 /// All of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
-    pub(super) fairness: Fairness,
+    /// After how many nanoseconds of waiting a request has a claim; `u64::MAX`: never.
+    patience: u64,
     pub(super) preference: Preference,
     pub(super) fast_path: FastPath,
 }
 
 impl Policy {
     pub(super) const DEFAULT: Self = Self {
-        fairness: Fairness::DEFAULT,
+        patience: 0,
         preference: Preference::Readers,
         fast_path: FastPath::On,
-    };
+    }
+    .with_fairness(Fairness::DEFAULT);
+
+    pub(super) const fn with_fairness(mut self, fairness: Fairness) -> Self {
+        self.patience = match fairness {
+            Fairness::Unfair => u64::MAX,
+            // A patience of centuries is one without end.
+            Fairness::After(patience) if patience.as_secs() > u32::MAX as u64 => u64::MAX,
+            Fairness::After(patience) => {
+                patience.as_secs() * 1_000_000_000 + patience.subsec_nanos() as u64
+            }
+        };
+        self
+    }
 
     /// Whether a request that has waited that long has a claim to its range.
     pub(super) fn grants_claim(&self, mode: Mode, waited: Duration) -> bool {
-        match self.fairness {
-            Fairness::Unfair => false,
-            Fairness::After(patience) => {
-                let at_once = self.preference == Preference::Writers && mode == Mode::Exclusive;
-                at_once || waited >= patience
-            }
-        }
+        let at_once = self.preference == Preference::Writers && mode == Mode::Exclusive;
+        self.patience != u64::MAX && (at_once || waited.as_nanos() >= u128::from(self.patience))
     }
 }

@@ -1,0 +1,144 @@
+//! A forked child has one thread, and locks that other threads of the parent were using.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{await_sleepers, watched};
+use spanlock::range::RangeLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Runs `child` in a forked process and returns its exit status; `child` says whether all is well.
+///
+/// The child neither allocates through std's locks nor unwinds: it runs `child` and exits without any clean-up.
+fn status_of_child(child: impl Fn() -> bool) -> i32 {
+    // SAFETY: the child keeps to what is said above.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        // SAFETY: alarm has no preconditions: a child that hangs is killed.
+        unsafe { libc::alarm(60) };
+        let code = i32::from(!child());
+        // SAFETY: _exit has no preconditions.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: it writes to the place it is given.
+    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    assert_eq!(waited, pid);
+    status
+}
+
+/// Keeps threads walking another lock, such that some are forked in the midst of it.
+fn while_others_are_busy(f: impl FnOnce()) {
+    let busy = RangeLock::new();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for at in 0..3 {
+            let (busy, done) = (&busy, &done);
+            scope.spawn(move || {
+                while !done.load(Relaxed) {
+                    drop((busy.read(at..at + 9), busy.write(20 + at..21 + at)));
+                }
+            });
+        }
+        watched(busy.raw(), f);
+        done.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_child_locks_and_unlocks() {
+    let lock = RangeLock::new();
+    drop(lock.write(0..10));
+    while_others_are_busy(|| {
+        for _ in 0..20 {
+            let status = status_of_child(|| {
+                for at in 0..500 {
+                    drop((lock.write(at..at + 1), lock.read(1_000..2_000)));
+                }
+                lock.try_write(..).is_some()
+            });
+            assert_eq!(status, 0);
+        }
+    });
+}
+
+/// Walks that were under way in the parent's threads hold back no nodes in the child: the memory in use is bounded.
+#[test]
+fn a_child_reuses_its_nodes() {
+    const PAIRS: usize = 10_000;
+    let lock = RangeLock::new();
+    drop(lock.write(0..10));
+    while_others_are_busy(|| {
+        for _ in 0..20 {
+            let status = status_of_child(|| {
+                let before = heap_in_use();
+                for _ in 0..PAIRS {
+                    drop((lock.read(0..10), lock.read(5..15)));
+                }
+                heap_in_use() < before + 32 * PAIRS
+            });
+            assert_eq!(status, 0);
+        }
+    });
+}
+
+/// Bytes that the C library's allocator, which is Rust's, has given out.
+fn heap_in_use() -> usize {
+    // SAFETY: mallinfo2 has no preconditions.
+    unsafe { libc::mallinfo2() }.uordblks
+}
+
+/// The parent's other threads are gone in the child; what they held is held.
+#[test]
+fn ranges_of_other_threads_stay_held() {
+    let lock = RangeLock::new();
+    let held = lock.write(0..10);
+    common::elsewhere(|| {
+        let status = status_of_child(|| {
+            lock.try_read(5..6).is_none()
+                && lock.try_read(10..20).is_some()
+                && lock.try_read_for(0..1, Duration::from_millis(2)).is_none()
+        });
+        assert_eq!(status, 0);
+    });
+    drop(held);
+}
+
+/// The forking thread's own ranges are its child's own too, to release there.
+#[test]
+fn ranges_of_the_forking_thread_are_released_by_either() {
+    let lock = RangeLock::new();
+    let mut held = Some(lock.write(0..10));
+    // SAFETY: as in `status_of_child`.
+    let status = {
+        let held = std::cell::Cell::new(held.take());
+        let status = status_of_child(|| {
+            let refused = lock.try_read(5..6).is_none();
+            drop(held.take());
+            refused && lock.try_write(..).is_some()
+        });
+        assert!(lock.try_read(5..6).is_none());
+        status
+    };
+    assert_eq!(status, 0);
+    assert!(lock.try_write(..).is_some());
+}
+
+/// A lock in which others slept for long, rather than just now.
+#[test]
+fn a_child_uses_the_free_part_of_a_lock_that_others_sleep_in() {
+    let lock = RangeLock::new();
+    let held = lock.write(0..10);
+    thread::scope(|scope| {
+        scope.spawn(|| drop(lock.write(5..15)));
+        await_sleepers(lock.raw(), 1);
+        thread::sleep(Duration::from_millis(10));
+        let status =
+            status_of_child(|| lock.try_read(5..6).is_none() && lock.try_write(20..30).is_some());
+        assert_eq!(status, 0);
+        drop(held);
+    });
+}

@@ -1,0 +1,197 @@
+//! Memory: none is allocated where none should be, and none is kept.
+//!
+//! One test, since the allocator counts for the whole process.
+
+#[macro_use]
+mod common;
+
+use spanlock::range::list::ListRw;
+use spanlock::range::{RangeLock, RangeMutex};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::mem;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn bytes(layout: Layout) -> i64 {
+    i64::try_from(layout.size()).expect("no allocation is that large")
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        LIVE_BYTES.fetch_add(bytes(layout), Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(bytes(layout), Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+fn repeat(times: u64, mut f: impl FnMut()) {
+    for _ in 0..times {
+        f();
+    }
+}
+
+/// How many allocations there are once `f` was called often.
+fn allocations_when_warm(mut f: impl FnMut()) -> u64 {
+    repeat(5_000, &mut f);
+    let before = ALLOCATIONS.load(Relaxed);
+    repeat(100_000, &mut f);
+    ALLOCATIONS.load(Relaxed) - before
+}
+
+/// What more is kept after `f` was called often than after it was called a few times.
+fn growth(times: u64, mut f: impl FnMut()) -> i64 {
+    repeat(times / 10, &mut f);
+    let before = LIVE_BYTES.load(Relaxed);
+    repeat(times, &mut f);
+    LIVE_BYTES.load(Relaxed) - before
+}
+
+/// A few pools' worth of nodes. What leaks with each call is far more.
+const FLAT: i64 = 64 << 10;
+
+fn uncontended_use_allocates_nothing(lock: &RangeLock) {
+    assert_eq!(allocations_when_warm(|| drop(lock.write(10..20))), 0);
+    assert_eq!(allocations_when_warm(|| drop(lock.read(..))), 0);
+    let nested = || drop((lock.write(10..20), lock.read(30..40)));
+    assert_eq!(allocations_when_warm(nested), 0);
+    let refused = || {
+        let _held = lock.write(10..20);
+        assert!(lock.try_read(15..16).is_none());
+    };
+    assert_eq!(allocations_when_warm(refused), 0);
+    assert_eq!(
+        allocations_when_warm(|| drop(lock.write(10..20).downgrade())),
+        0
+    );
+    let many = || drop(lock.write_many([0..10, 60..70, 20..30, 40..50]));
+    assert_eq!(allocations_when_warm(many), 0);
+}
+
+fn threads_that_come_and_go_leave_nothing() {
+    let lock = RangeLock::new();
+    let grown = growth(2_000, || {
+        common::elsewhere(|| {
+            for at in 0..5 {
+                drop((lock.write(at..at + 2), lock.read(10..20)));
+            }
+        });
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+fn locks_that_come_and_go_leave_nothing() {
+    let grown = growth(20_000, || {
+        let lock = RangeLock::new();
+        drop((lock.write(0..10), lock.read(20..30)));
+        mem::forget((lock.write(0..10), lock.read(20..30)));
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// The thread that drops the locks is not the one that filled them.
+fn locks_dropped_elsewhere_leave_nothing() {
+    let grown = growth(2_000, || {
+        let lock = RangeMutex::new();
+        mem::forget([lock.lock(0..10), lock.lock(20..30)]);
+        common::elsewhere(move || drop(lock));
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// One thread's refused requests, and another's hold that never moves.
+fn refused_requests_leave_nothing() {
+    let lock = RangeLock::new();
+    let _held = (lock.write(10..20), lock.read(50..60));
+    let grown = common::elsewhere(|| {
+        growth(100_000, || {
+            assert!(lock.try_write(15..25).is_none());
+            assert!(lock.try_write(30..55).is_none());
+            assert!(lock.try_read(0..15).is_none());
+        })
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+fn timed_out_requests_leave_nothing() {
+    let lock = RangeLock::new();
+    let _held = (lock.write(10..20), lock.read(50..60));
+    let timeout = Duration::from_micros(1);
+    let grown = common::elsewhere(|| {
+        growth(3_000, || {
+            assert!(lock.try_write_for(30..55, timeout).is_none());
+            assert!(lock.try_read_for(0..15, timeout).is_none());
+        })
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// One thread releases, another unlinks: nodes wander from pool to pool, and must not pile up in one.
+fn threads_that_work_together_keep_little() {
+    let lock = RangeLock::new();
+    let work = |thread: u64| {
+        for at in 0..20_000 {
+            let start = (at * 7 + thread * 13) % 50;
+            drop(lock.read(start..start + 20));
+            drop(lock.write(start..start + 1));
+        }
+    };
+    let work = &work;
+    let grown = growth(10, || {
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || work(thread));
+            }
+        });
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// A thread that only ever unlinks what others released does not keep it all.
+fn a_thread_that_unlinks_for_others_keeps_little() {
+    let lock = RangeLock::new();
+    let _held = lock.read(0..1);
+    let grown = growth(300, || {
+        common::elsewhere(|| {
+            for _ in 0..100 {
+                drop(lock.read(10..20));
+            }
+            drop([(); 100].map(|()| lock.read(10..20)));
+        });
+        assert!(lock.try_write(0..20).is_none());
+        assert!(lock.try_write(15..30).is_some());
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+#[test]
+fn memory() {
+    let slow: RangeLock<ListRw> = RangeLock::from_raw(common::slow_path());
+    common::watched(slow.raw(), || {
+        uncontended_use_allocates_nothing(&RangeLock::new());
+        uncontended_use_allocates_nothing(&slow);
+        threads_that_come_and_go_leave_nothing();
+        locks_that_come_and_go_leave_nothing();
+        locks_dropped_elsewhere_leave_nothing();
+        refused_requests_leave_nothing();
+        timed_out_requests_leave_nothing();
+        threads_that_work_together_keep_little();
+        a_thread_that_unlinks_for_others_keeps_little();
+    });
+}

@@ -1,0 +1,258 @@
+//! Who can be inside together is; whoever waits gets in; and waiting costs next to no processor time.
+
+#[macro_use]
+mod common;
+
+use common::{Shared, await_sleepers, shared};
+use spanlock::range::RangeLock;
+use std::ops::Range;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+/// All meet while each holds: none can have waited for another.
+fn disjoint_writers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
+    const WRITERS: usize = 12;
+    let all_inside = Barrier::new(WRITERS);
+    let write = |range: Range<u64>| {
+        for _ in 0..100 {
+            let _held = lock.write(range.clone());
+            all_inside.wait();
+        }
+    };
+    let write = &write;
+    thread::scope(|scope| {
+        for at in 0..WRITERS as u64 {
+            scope.spawn(move || write(10 * at..10 * at + 10));
+        }
+    });
+}
+
+fn overlapping_readers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
+    const READERS: usize = 12;
+    let all_inside = Barrier::new(READERS);
+    let read = |range: Range<u64>| {
+        for _ in 0..100 {
+            let _held = lock.read(range.clone());
+            all_inside.wait();
+        }
+    };
+    let read = &read;
+    thread::scope(|scope| {
+        for at in 0..READERS as u64 {
+            scope.spawn(move || read(at % 5..100 - at));
+        }
+    });
+}
+
+/// Readers and writers of alternating ranges, all inside, again and again.
+fn compatible_readers_and_writers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
+    const PAIRS: usize = 5;
+    let all_inside = Barrier::new(3 * PAIRS);
+    let meet = |at: u64| {
+        for _ in 0..100 {
+            if at.is_multiple_of(3) {
+                let _held = lock.write(at..at + 1);
+                all_inside.wait();
+            } else {
+                let last = at - at % 3 + 2;
+                let _held = lock.read(at..=last);
+                all_inside.wait();
+            }
+        }
+    };
+    let meet = &meet;
+    thread::scope(|scope| {
+        for at in 0..3 * PAIRS as u64 {
+            scope.spawn(move || meet(at));
+        }
+    });
+}
+
+in_every_shared_configuration!(crate::common::shared:
+    disjoint_writers_are_inside_together,
+    overlapping_readers_are_inside_together,
+    compatible_readers_and_writers_are_inside_together,
+);
+
+/// Seven threads read everything, such that there is always one inside, until a writer was in ten times.
+fn a_writer_gets_in_among_readers_without_pause<L: Shared>(lock: &RangeLock<L>) {
+    const TIMES: u64 = 10;
+    let satisfied = AtomicBool::new(false);
+    let reads = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..7 {
+            scope.spawn(|| {
+                while !satisfied.load(Relaxed) {
+                    let _held = lock.read(..);
+                    reads.fetch_add(1, Relaxed);
+                    thread::yield_now();
+                }
+            });
+        }
+        for _ in 0..TIMES {
+            let before = reads.load(Relaxed);
+            common::until(|| reads.load(Relaxed) > before);
+            drop(lock.write(50..60));
+        }
+        satisfied.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_writer_gets_in_by_default() {
+    shared(
+        common::standard,
+        a_writer_gets_in_among_readers_without_pause,
+    );
+}
+
+#[test]
+fn a_writer_gets_in_when_fair_at_once() {
+    shared(
+        common::fair_at_once,
+        a_writer_gets_in_among_readers_without_pause,
+    );
+}
+
+#[test]
+fn a_writer_gets_in_with_writers_first() {
+    shared(
+        common::writers_first,
+        a_writer_gets_in_among_readers_without_pause,
+    );
+}
+
+/// The other way round: writers of parts, such that there is always one inside, and one reader of everything.
+fn a_reader_gets_in_among_writers_without_pause<L: Shared>(lock: &RangeLock<L>) {
+    const TIMES: u64 = 10;
+    let satisfied = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for at in 0..7 {
+            let satisfied = &satisfied;
+            scope.spawn(move || {
+                while !satisfied.load(Relaxed) {
+                    let _held = lock.write(10 * at..10 * at + 10);
+                    thread::yield_now();
+                }
+            });
+        }
+        for _ in 0..TIMES {
+            thread::yield_now();
+            drop(lock.read(..));
+        }
+        satisfied.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_reader_gets_in_by_default() {
+    shared(
+        common::standard,
+        a_reader_gets_in_among_writers_without_pause,
+    );
+}
+
+#[test]
+fn a_reader_gets_in_with_writers_first() {
+    shared(
+        common::writers_first,
+        a_reader_gets_in_among_writers_without_pause,
+    );
+}
+
+#[cfg(target_os = "linux")]
+mod on_linux {
+    use super::{RangeLock, Relaxed, Shared, await_sleepers, thread};
+    use std::mem::MaybeUninit;
+    use std::time::Duration;
+
+    /// What the running thread has used so far.
+    fn usage() -> libc::rusage {
+        let mut usage = MaybeUninit::uninit();
+        // SAFETY: it writes to the place it is given.
+        let rc = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+        assert_eq!(rc, 0);
+        // SAFETY: written by the call, which succeeded.
+        unsafe { usage.assume_init() }
+    }
+
+    fn processor_time() -> Duration {
+        let usage = usage();
+        [usage.ru_utime, usage.ru_stime]
+            .map(|time| {
+                let microseconds = u64::try_from(time.tv_usec).expect("not negative");
+                let seconds = u64::try_from(time.tv_sec).expect("not negative");
+                Duration::from_secs(seconds) + Duration::from_micros(microseconds)
+            })
+            .into_iter()
+            .sum()
+    }
+
+    /// Asleep for 300 ms, a waiter uses less than 100 ms of a processor; one that spins would use all.
+    fn a_waiter_sleeps<L: Shared>(lock: &RangeLock<L>) {
+        let held = lock.write(0..10);
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let before = processor_time();
+                drop(lock.read(5..15));
+                processor_time() - before
+            });
+            await_sleepers(lock.raw(), 1);
+            thread::sleep(Duration::from_millis(300));
+            drop(held);
+            let used = waiter.join().unwrap();
+            assert!(used < Duration::from_millis(100), "{used:?}");
+        });
+    }
+
+    /// As above for one that gives up in the end.
+    fn a_timed_waiter_sleeps<L: Shared>(lock: &RangeLock<L>) {
+        let _held = lock.write(0..10);
+        let used = super::common::elsewhere(|| {
+            let before = processor_time();
+            let timeout = Duration::from_millis(300);
+            assert!(lock.try_write_for(5..15, timeout).is_none());
+            processor_time() - before
+        });
+        assert!(used < Duration::from_millis(100), "{used:?}");
+    }
+
+    /// Trap 19: a thousand releases that wake somebody wake nobody who sleeps behind another range.
+    fn trap_19_a_release_wakes_only_those_behind_it<L: Shared>(lock: &RangeLock<L>) {
+        const RELEASES: u64 = 1_000;
+        let held = lock.write(100..110);
+        thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                let before = usage().ru_nvcsw;
+                drop(lock.write(105..120));
+                usage().ru_nvcsw - before
+            });
+            await_sleepers(lock.raw(), 1);
+            for _ in 0..RELEASES / 10 {
+                let busy = lock.write(0..10);
+                let woken = super::AtomicU64::new(0);
+                thread::scope(|scope| {
+                    for _ in 0..10 {
+                        scope.spawn(|| {
+                            drop(lock.write(0..10));
+                            woken.fetch_add(1, Relaxed);
+                        });
+                    }
+                    await_sleepers(lock.raw(), 11);
+                    drop(busy);
+                });
+                assert_eq!(woken.load(Relaxed), 10);
+            }
+            drop(held);
+            let switches = sleeper.join().unwrap();
+            assert!(switches < 100, "woken {switches} times");
+        });
+    }
+
+    in_every_shared_configuration!(crate::common::shared:
+        a_waiter_sleeps,
+        a_timed_waiter_sleeps,
+        trap_19_a_release_wakes_only_those_behind_it,
+    );
+}
