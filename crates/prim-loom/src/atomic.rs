@@ -69,6 +69,12 @@ impl<T> AtomicPtr<T> {
             .map_err(ptr::with_exposed_provenance_mut)
     }
 
+    /// Adds to the address; returns the pointer before.
+    #[track_caller]
+    pub fn fetch_byte_add(&self, bytes: usize, order: Ordering) -> *mut T {
+        ptr::with_exposed_provenance_mut(self.address.fetch_add(bytes, order))
+    }
+
     /// Sets bits of the address; returns the pointer before.
     #[track_caller]
     pub fn fetch_or(&self, bits: usize, order: Ordering) -> *mut T {

@@ -43,6 +43,21 @@ pub struct ReadGuard<'a, L: RawRangeLock = ListRw> {
 }
 
 /// Exclusive hold of a range, from [`RangeLock::write`](super::RangeLock::write) and its kin.
+///
+/// It stays on its thread, and does not outlive its lock:
+/// ```compile_fail,E0277
+/// let lock = spanlock::range::RangeLock::new();
+/// let guard = lock.write(..);
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || drop(guard));
+/// });
+/// ```
+/// ```compile_fail,E0505
+/// let lock = spanlock::range::RangeLock::new();
+/// let guard = lock.write(..);
+/// drop(lock);
+/// drop(guard);
+/// ```
 #[must_use = "the range is released when the guard is dropped"]
 pub struct WriteGuard<'a, L: RawRangeLock = ListRw> {
     held: Held<'a, L>,

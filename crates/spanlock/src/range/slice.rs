@@ -34,6 +34,28 @@ use std::ptr;
 ///
 /// # Panics
 /// As indexing a slice does: when a range is reversed or reaches past the end. Validation precedes any wait.
+///
+/// # What does not compile
+/// Sharing what may not be shared:
+/// ```compile_fail,E0277
+/// fn is_sync<T: Sync>() {}
+/// is_sync::<spanlock::range::RangeLocked<std::cell::Cell<u8>>>();
+/// ```
+/// Sending what may not be sent:
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>() {}
+/// is_send::<spanlock::range::RangeLocked<std::rc::Rc<u8>>>();
+/// ```
+/// Keeping what was lent:
+/// ```compile_fail,E0597
+/// # use spanlock::range::RangeLocked;
+/// let pages = RangeLocked::from(vec![0_u8; 64]);
+/// let kept: &[u8] = {
+///     let guard = pages.read(..);
+///     &guard[..]
+/// };
+/// assert_eq!(kept.len(), 64);
+/// ```
 pub struct RangeLocked<T, L: RawRangeLock = ListRw> {
     lock: RangeLock<L>,
     elements: Box<[UnsafeCell<T>]>,
@@ -44,19 +66,19 @@ unsafe impl<T: Send, L: RawRangeLock + Send> Send for RangeLocked<T, L> {}
 // SAFETY: threads get `&T` of the same element together, hence `Sync`, or `&mut T` one after another, hence `Send`.
 unsafe impl<T: Send + Sync, L: RawRangeLock + Sync> Sync for RangeLocked<T, L> {}
 
-impl<T, L: RawRangeLock + Default> From<Box<[T]>> for RangeLocked<T, L> {
+impl<T> From<Box<[T]>> for RangeLocked<T> {
     fn from(elements: Box<[T]>) -> Self {
-        Self::with_lock(elements, RangeLock::default())
+        Self::with_lock(elements, RangeLock::new())
     }
 }
 
-impl<T, L: RawRangeLock + Default> From<Vec<T>> for RangeLocked<T, L> {
+impl<T> From<Vec<T>> for RangeLocked<T> {
     fn from(elements: Vec<T>) -> Self {
         elements.into_boxed_slice().into()
     }
 }
 
-impl<T, L: RawRangeLock + Default> FromIterator<T> for RangeLocked<T, L> {
+impl<T> FromIterator<T> for RangeLocked<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         Vec::from_iter(elements).into()
     }

@@ -244,7 +244,12 @@ impl<P: Protocol> RawList<P> {
             }
         }
         // SAFETY: the token is proof that we hold the node, which stays in the list until it is marked.
-        self.leave(unsafe { node.as_ref() });
+        self.release_slowly(unsafe { node.as_ref() });
+    }
+
+    #[cold] // Somebody else has walked the list meanwhile.
+    fn release_slowly(&self, node: &Node) {
+        self.leave(node);
         local::with(Local::released);
     }
 

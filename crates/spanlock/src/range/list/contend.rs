@@ -224,6 +224,8 @@ impl<P: Protocol> RawList<P> {
     }
 
     /// The one way to the queue: under its mutex, with the hint kept true, and wake-ups after.
+    #[cold] // Somebody sleeps, or is about to.
+    #[inline(never)]
     pub(super) fn with_queue<R>(&self, f: impl FnOnce(&mut Queue, &mut Wakeups) -> R) -> R {
         let mut wakeups = Wakeups::default();
         let mut queue = self.queue.lock();

@@ -235,10 +235,11 @@ impl AtomicLink {
         }
     }
 
-    /// Marks the node as gone; returns the link before.
+    /// Marks the node, which is not, as gone; returns the link before. An addition, because it is one wait-free
+    /// instruction on more processors than setting a bit is.
     #[inline]
     pub(super) fn set_gone(&self, order: Ordering) -> Link {
-        Link(self.0.fetch_or(Link::GONE, order))
+        Link(self.0.fetch_byte_add(Link::GONE, order))
     }
 
     /// Marks the node as having somebody asleep behind it; returns the link before.

@@ -16,6 +16,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Stands before the first node. A node of the fast path becomes a regular one, for only then may others look
     /// at it.
+    #[inline]
     pub(super) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
         // [publish] Acquire: pairs with the insertion's Release.
         let mut seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
@@ -41,6 +42,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Stands behind a node.
+    #[inline]
     pub(super) fn behind(pin: &'a Pin, node: &'a Node) -> Self {
         let seen = node
             .link
@@ -53,6 +55,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The next node that is not gone, and its link; `None` at the end. Unlinks those that are gone.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<(&'a Node, Link)> {
         loop {
             let next = self.seen.node()?;
@@ -110,11 +113,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the list was last seen empty.
+    #[inline]
     pub(super) fn is_empty(&self, head: &AtomicLink) -> bool {
         std::ptr::eq(self.at, head) && self.seen == Link::NULL
     }
 
     /// Inserts a node here, unless something changed.
+    #[inline]
     pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
         // [publish] Release: the node's content is visible to whoever reaches it. [unlink] Acquire: the link may
         // have changed and changed back since it was seen, by a node that came, went and was unlinked.
@@ -132,6 +137,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What this walk stands on points to a node inserted here.
+    #[inline]
     pub(super) fn link_to(&self, node: NonNull<Node>) -> Link {
         self.seen.with_node(Some(node))
     }
