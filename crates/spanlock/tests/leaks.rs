@@ -8,14 +8,20 @@ mod common;
 use spanlock::range::list::ListRw;
 use spanlock::range::{RangeLock, RangeMutex};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::mem;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Made by the running thread.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Of all threads.
 static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 
 #[global_allocator]
@@ -28,7 +34,7 @@ fn bytes(layout: Layout) -> i64 {
 // SAFETY: the system's allocator does the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
         LIVE_BYTES.fetch_add(bytes(layout), Relaxed);
         // SAFETY: the caller's.
         unsafe { System.alloc(layout) }
@@ -50,9 +56,9 @@ fn repeat(times: u64, mut f: impl FnMut()) {
 /// How many allocations there are once `f` was called often.
 fn allocations_when_warm(mut f: impl FnMut()) -> u64 {
     repeat(5_000, &mut f);
-    let before = ALLOCATIONS.load(Relaxed);
+    let before = ALLOCATIONS.get();
     repeat(100_000, &mut f);
-    ALLOCATIONS.load(Relaxed) - before
+    ALLOCATIONS.get() - before
 }
 
 /// What more is kept after `f` was called often than after it was called a few times.
@@ -143,6 +149,9 @@ fn timed_out_requests_leave_nothing() {
 }
 
 /// One thread releases, another unlinks: nodes wander from pool to pool, and must not pile up in one.
+///
+/// A thread that loses the processor in the midst of a walk holds back what others retire until it goes on, so what
+/// is live goes up and down; were each operation's node lost it would be a hundred megabytes.
 fn threads_that_work_together_keep_little() {
     let lock = RangeLock::new();
     let work = |thread: u64| {
@@ -160,7 +169,7 @@ fn threads_that_work_together_keep_little() {
             }
         });
     });
-    assert!(grown < FLAT, "{grown} bytes are kept");
+    assert!(grown < 8 << 20, "{grown} bytes are kept");
 }
 
 /// A thread that only ever unlinks what others released does not keep it all.

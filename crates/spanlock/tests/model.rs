@@ -1,0 +1,260 @@
+//! Random sequences of operations by one thread, checked against a sequential model.
+
+#[macro_use]
+mod common;
+
+use common::{Shared, assert_nothing_held};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use spanlock::range::raw::Mode;
+use spanlock::range::{Guards, RangeLock, RangeLocked, ReadGuard, WriteGuard};
+use std::ops::{Bound, RangeInclusive};
+
+type Interval = RangeInclusive<u64>;
+
+/// What one of several owners, all of them one thread, does next.
+#[derive(Debug, Clone)]
+enum Step {
+    Try(Mode, Interval),
+    TryMany(Mode, Vec<Interval>),
+    /// Drops one of the guards held, chosen by a number that may be too large.
+    Drop(usize),
+    /// Downgrades one of the guards held, if it is a writer's.
+    Downgrade(usize),
+}
+
+/// A guard and what the model knows of it.
+struct Owner<'a, L: Shared> {
+    mode: Mode,
+    intervals: Vec<Interval>,
+    guard: Guard<'a, L>,
+}
+
+enum Guard<'a, L: Shared> {
+    Read(ReadGuard<'a, L>),
+    Write(WriteGuard<'a, L>),
+    ReadMany(Guards<ReadGuard<'a, L>>),
+    WriteMany(Guards<WriteGuard<'a, L>>),
+}
+
+impl<L: Shared> Guard<'_, L> {
+    fn downgrade(self) -> Self {
+        match self {
+            Self::Write(guard) => Self::Read(guard.downgrade()),
+            Self::WriteMany(guards) => Self::ReadMany(guards.downgrade()),
+            shared => shared,
+        }
+    }
+}
+
+fn overlap(a: &Interval, b: &Interval) -> bool {
+    a.start() <= b.end() && b.start() <= a.end()
+}
+
+/// The model: whether such a request is granted, given who holds what.
+fn is_granted<L: Shared>(owners: &[Owner<'_, L>], mode: Mode, wanted: &[Interval]) -> bool {
+    let conflicts = |owner: &Owner<'_, L>| {
+        let overlaps = |held| wanted.iter().any(|wanted| overlap(wanted, held));
+        mode.conflicts(owner.mode) && owner.intervals.iter().any(overlaps)
+    };
+    !owners.iter().any(conflicts)
+}
+
+fn take<'a, L: Shared>(lock: &'a RangeLock<L>, step: &Step) -> Option<Guard<'a, L>> {
+    match step {
+        Step::Try(Mode::Shared, range) => lock.try_read(range.clone()).map(Guard::Read),
+        Step::Try(Mode::Exclusive, range) => lock.try_write(range.clone()).map(Guard::Write),
+        Step::TryMany(Mode::Shared, ranges) => {
+            lock.try_read_many(ranges.clone()).map(Guard::ReadMany)
+        }
+        Step::TryMany(Mode::Exclusive, ranges) => {
+            lock.try_write_many(ranges.clone()).map(Guard::WriteMany)
+        }
+        Step::Drop(_) | Step::Downgrade(_) => None,
+    }
+}
+
+fn play<L: Shared>(lock: &RangeLock<L>, steps: &[Step]) {
+    let mut owners: Vec<Owner<'_, L>> = Vec::new();
+    for step in steps {
+        let (mode, intervals) = match step {
+            Step::Try(mode, interval) => (*mode, vec![interval.clone()]),
+            Step::TryMany(mode, intervals) => (*mode, intervals.clone()),
+            Step::Drop(which) => {
+                if !owners.is_empty() {
+                    owners.swap_remove(which % owners.len());
+                }
+                continue;
+            }
+            Step::Downgrade(which) => {
+                if !owners.is_empty() {
+                    let owner = owners.swap_remove(which % owners.len());
+                    owners.push(Owner {
+                        mode: Mode::Shared,
+                        guard: owner.guard.downgrade(),
+                        ..owner
+                    });
+                }
+                continue;
+            }
+        };
+        let expected = is_granted(&owners, mode, &intervals);
+        let guard = take(lock, step);
+        assert_eq!(
+            guard.is_some(),
+            expected,
+            "{step:?} of\n{}",
+            lock.snapshot()
+        );
+        owners.extend(guard.map(|guard| Owner {
+            mode,
+            intervals,
+            guard,
+        }));
+    }
+}
+
+/// Few positions, so that ranges meet; at both ends of what there is, and in the middle.
+fn position() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 0..24_u64,
+        1 => (0..6_u64).prop_map(|below| u64::MAX - below),
+        1 => Just(1 << 63),
+    ]
+}
+
+fn interval() -> impl Strategy<Value = Interval> {
+    (position(), position()).prop_map(|(a, b)| a.min(b)..=a.max(b))
+}
+
+fn narrow_interval() -> impl Strategy<Value = Interval> {
+    (0..24_u64, 0..3_u64).prop_map(|(start, more)| start..=start + more)
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![Just(Mode::Shared), Just(Mode::Exclusive)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (mode(), narrow_interval()).prop_map(|(mode, range)| Step::Try(mode, range)),
+        2 => (mode(), interval()).prop_map(|(mode, range)| Step::Try(mode, range)),
+        2 => (mode(), prop::collection::vec(narrow_interval(), 0..5))
+            .prop_map(|(mode, ranges)| Step::TryMany(mode, ranges)),
+        4 => any::<usize>().prop_map(Step::Drop),
+        1 => any::<usize>().prop_map(Step::Downgrade),
+    ]
+}
+
+fn config() -> Config {
+    Config {
+        failure_persistence: None,
+        ..Config::with_cases(500)
+    }
+}
+
+/// Every try succeeds if, and only if, the model has no conflict; when all is dropped, nothing is held.
+fn a_try_succeeds_iff_nothing_conflicts<L: Shared>(lock: &RangeLock<L>) {
+    let steps = prop::collection::vec(step(), 1..80);
+    let result = TestRunner::new(config()).run(&steps, |steps| {
+        play(lock, &steps);
+        assert_nothing_held(lock.raw());
+        Ok(())
+    });
+    result.unwrap();
+}
+
+in_every_shared_configuration!(crate::common::shared: a_try_succeeds_iff_nothing_conflicts);
+
+fn bound() -> impl Strategy<Value = Bound<usize>> {
+    let index = prop_oneof![9 => 0..10_usize, 1 => Just(usize::MAX)];
+    index.prop_flat_map(|at| {
+        prop_oneof![
+            Just(Bound::Included(at)),
+            Just(Bound::Excluded(at)),
+            Just(Bound::Unbounded),
+        ]
+    })
+}
+
+/// A range lends what `slice::get` finds, and panics where that finds nothing; for readers and writers.
+fn lends_what_slices_have<T: Clone + PartialEq + std::fmt::Debug + Send>(elements: Vec<T>) {
+    let locked: RangeLocked<T> = elements.clone().into();
+    let ranges = (bound(), bound());
+    let result = TestRunner::new(config()).run(&ranges, |range| {
+        let expected = elements.get(range).map(<[T]>::to_vec);
+        assert_eq!(lent(|| locked.read(range).to_vec()), expected);
+        assert_eq!(lent(|| locked.write(range).to_vec()), expected);
+        assert_eq!(
+            lent(|| locked.try_write(range).unwrap().downgrade().to_vec()),
+            expected
+        );
+        Ok(())
+    });
+    result.unwrap();
+    assert_nothing_held(locked.lock().raw());
+}
+
+fn lent<T>(f: impl FnOnce() -> Vec<T>) -> Option<Vec<T>> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()
+}
+
+#[test]
+fn bounds_of_slices() {
+    lends_what_slices_have((0..7).collect::<Vec<u16>>());
+}
+
+#[test]
+fn bounds_of_empty_slices() {
+    lends_what_slices_have(Vec::<u64>::new());
+}
+
+#[test]
+fn bounds_of_elements_without_size() {
+    lends_what_slices_have(vec![(); 5]);
+}
+
+/// As many as an index can tell.
+#[test]
+fn as_many_elements_as_there_can_be() {
+    let locked: RangeLocked<()> = vec![(); usize::MAX].into();
+    assert_eq!(locked.read(..).len(), usize::MAX);
+    assert_eq!(locked.read(usize::MAX - 1..).len(), 1);
+    assert_eq!(locked.write(usize::MAX..).len(), 0);
+    assert_eq!(locked.into_inner().len(), usize::MAX);
+}
+
+#[test]
+fn out_of_bounds_says_what_was_expected() {
+    let locked: RangeLocked<u8> = vec![0; 5].into();
+    let says = |range: (Bound<usize>, Bound<usize>), parts: [&str; 2]| {
+        let message = common::panic_message(|| drop(locked.read(range)));
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    };
+    says((Bound::Included(3), Bound::Excluded(77)), ["77", "0..5"]);
+    says((Bound::Included(6), Bound::Unbounded), ["6", "5"]);
+    says(
+        (Bound::Included(4), Bound::Excluded(2)),
+        ["4..2", "reversed"],
+    );
+    says(
+        (Bound::Unbounded, Bound::Included(usize::MAX)),
+        ["18446744073709551615", "0..5"],
+    );
+}
+
+/// Readers share, a writer excludes, neighbours do neither.
+#[test]
+fn lends_are_locked() {
+    let mut locked: RangeLocked<u32> = (0..10).collect();
+    let mut writer = locked.write(2..5);
+    writer[0] = 20;
+    assert!(locked.try_read(4..6).is_none());
+    assert!(locked.try_write(5..6).is_some());
+    assert!(locked.try_read(5..5).is_some());
+    let reader = writer.downgrade();
+    assert_eq!(locked.read(1..6)[..], [1, 20, 3, 4, 5]);
+    assert!(locked.try_write(4..6).is_none());
+    drop(reader);
+    assert_eq!(locked.get_mut()[2], 20);
+}
