@@ -5,6 +5,7 @@ mod table;
 pub use loom::thread::{JoinHandle, yield_now};
 pub use table::Table;
 
+use crate::atomic::{AtomicUsize, Ordering};
 use crate::with_execution;
 use std::cell::RefCell;
 
@@ -30,17 +31,27 @@ loom::thread_local! {
     static SEAT: RefCell<Option<Seat>> = RefCell::new(None);
 }
 
+loom::lazy_static! {
+    static ref HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
+}
+
 fn with_seat<R>(f: impl FnOnce(&mut Seat) -> R) -> R {
     SEAT.with(|seat| {
         let mut seat = seat.borrow_mut();
         f(seat.get_or_insert_with(|| Seat {
-            index: with_execution(|execution| {
-                execution.threads += 1;
-                execution.threads - 1
-            }),
+            index: take_index(),
             hooks: Vec::new(),
         }))
     })
+}
+
+fn take_index() -> usize {
+    let index = with_execution(|execution| {
+        execution.threads += 1;
+        execution.threads - 1
+    });
+    HIGH_WATER.fetch_max(index + 1, Ordering::SeqCst);
+    index
 }
 
 /// Runs `f` in a thread of its own.
@@ -76,10 +87,10 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
     f(index, Tenure::Thread)
 }
 
-/// All indices in use are below this.
+/// All indices in use are below this. Load it after a `SeqCst` fence to miss nobody who entered before.
 #[must_use]
 pub fn high_water() -> usize {
-    with_execution(|execution| execution.threads)
+    HIGH_WATER.load(Ordering::Relaxed)
 }
 
 /// The running thread's id: never zero.

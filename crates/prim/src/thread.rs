@@ -117,8 +117,14 @@ pub fn id() -> u32 {
     {
         use crate::atomic::AtomicU32;
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        thread_local!(static ID: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
-        ID.try_with(|id| *id).unwrap_or(0)
+        let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
+        thread_local!(static ID: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+        ID.with(|id| {
+            if id.get() == 0 {
+                id.set(fresh());
+            }
+            id.get()
+        })
     }
 }
 

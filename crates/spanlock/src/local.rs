@@ -108,7 +108,7 @@ fn on_exit(index: usize) {
     if let Some(spare) = take_spare() {
         local.put_back(spare);
     }
-    local.nodes.flush(epochs());
+    local.nodes.flush(epochs);
     local.holds.set(0);
 }
 
@@ -164,9 +164,6 @@ impl Local {
     }
 
     /// Counts a release whose node stays in the list: the spare one or another.
-    ///
-    /// A range released by another thread than acquired it leaves both counts off. Then the one may bypass claims,
-    /// and has no fast path until it releases another's range in turn.
     pub(crate) fn released(&self) {
         if self.holds.get() > 0 {
             self.holds.set(self.holds.get() - 1);
@@ -201,7 +198,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         self.local.epoch.unpin();
         if self.local.nodes.is_bloated() {
-            self.local.nodes.collect(epochs());
+            self.local.nodes.collect(epochs);
         }
     }
 }

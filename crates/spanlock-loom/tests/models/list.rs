@@ -1,6 +1,7 @@
 //! The list: insertion, validation, the fast path, downgrade.
 
 use crate::world::{World, ex, rw};
+use prim::clock::{Duration, Instant};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, FastPath, Preference};
 use spanlock_loom::range::raw::Wait;
@@ -139,6 +140,19 @@ fn fast_nodes_come_and_go_under_a_walk() {
     });
 }
 
+/// A walk that changes nothing, while the fast path's node comes, goes and is prepared again.
+#[test]
+fn a_snapshot_never_looks_at_a_fast_node() {
+    model(Some(3), || {
+        let world = World::new(rw().build());
+        let other = world.spawn(|world| drop(world.snapshot()));
+        for at in 0..3 {
+            world.write(at..at + 1).done();
+        }
+        other.join().unwrap();
+    });
+}
+
 #[test]
 fn disjoint_holders_coexist() {
     model(Some(2), || {
@@ -235,6 +249,62 @@ fn a_try_never_waits_and_never_intrudes() {
             }
             other.join().unwrap();
             // Whatever failed left nothing behind.
+            assert!(world.write_within(0..8, Wait::Never).is_some());
+        });
+    }
+}
+
+/// The fast path's node is shared by its holder while another thread demotes it.
+#[test]
+fn downgrade_of_a_fast_node_under_a_demotion() {
+    for preference in PREFERENCES {
+        model(Some(5), move || {
+            let world = World::new(rw().preference(preference).build());
+            let other = world.spawn(|world| world.read(1..3).done());
+            let mine = world.write(0..2);
+            mine.touch();
+            let mine = mine.downgrade();
+            other.join().unwrap();
+            mine.done();
+        });
+    }
+}
+
+/// Figure 1, and the writer shares its range while the reader validates.
+#[test]
+fn figure_one_with_a_downgrade() {
+    for preference in PREFERENCES {
+        model(Some(3), move || {
+            let world = World::new(rw().preference(preference).build());
+            let between = world.read(2..3);
+            let reader = world.spawn(|world| world.read(1..6).done());
+            let mine = world.write(4..5);
+            mine.touch();
+            let mine = mine.downgrade();
+            // Joined while the range is held: the reader must get in.
+            reader.join().unwrap();
+            mine.done();
+            drop(between);
+        });
+    }
+}
+
+/// Figure 1, and the reader has little time: what it leaves behind harms nobody.
+#[test]
+fn figure_one_timed() {
+    for preference in PREFERENCES {
+        model(Some(3), move || {
+            let world = World::new(rw().preference(preference).build());
+            let between = world.read(2..3);
+            let reader = world.spawn(|world| {
+                let soon = Wait::Until(Instant::now() + Duration::from_micros(3));
+                if let Some(hold) = world.read_within(1..6, soon) {
+                    hold.touch();
+                }
+            });
+            world.write(4..5).done();
+            drop(between);
+            reader.join().unwrap();
             assert!(world.write_within(0..8, Wait::Never).is_some());
         });
     }

@@ -17,6 +17,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "demote-acquire",
         "list::fast_nodes_come_and_go_under_a_walk",
     ),
+    (
+        "demote-again",
+        "list::a_snapshot_never_looks_at_a_fast_node",
+    ),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
@@ -29,7 +33,12 @@ const MUTANTS: &[(&str, &str)] = &[
         "holder-bypass",
         "queue::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
+    ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
+    (
+        "newcomers",
+        "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
+    ),
     (
         "no-fast-release",
         "queue::sleepers_are_woken_one_after_another",

@@ -5,6 +5,7 @@ use prim::clock::{Duration, Instant};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, Preference};
 use spanlock_loom::range::raw::Wait;
+use std::sync::Arc;
 
 /// Every request that sleeps has a claim at once.
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
@@ -50,12 +51,33 @@ fn a_holder_does_not_give_way_to_who_waits_for_it() {
             let world = World::new(rw().fairness(AT_ONCE).preference(preference).build());
             let first = world.write(0..1);
             let waiter = world.spawn(|world| world.write(0..2).done());
-            world.until_somebody_sleeps();
+            world.until_asleep(1);
             world.write(1..2).done();
             drop(first);
             waiter.join().unwrap();
         });
     }
+}
+
+/// A holder asleep behind a holder is woken past an earlier claim, whose owner waits for it.
+#[test]
+fn a_holder_is_woken_past_a_claim() {
+    model(Some(2), || {
+        let world = World::new(rw().fairness(AT_ONCE).build());
+        let again = Arc::clone(&world);
+        let far = world.write(2..3);
+        let holder = world.spawn(move |world| {
+            let first = world.write(0..1);
+            let wide = again.spawn(|world| world.write(0..3).done());
+            world.until_asleep(1);
+            world.write(2..3).done();
+            drop(first);
+            wide.join().unwrap();
+        });
+        // Perhaps only after the holder has fallen asleep behind it.
+        drop(far);
+        holder.join().unwrap();
+    });
 }
 
 /// A reader that has to wait for a writer at one end of its range must not block, meanwhile, that writer's second
@@ -147,10 +169,30 @@ fn newcomers_give_way_and_are_not_forgotten() {
         let world = World::new(rw().fairness(AT_ONCE).build());
         let mine = world.read(0..2);
         let writer = world.spawn(|world| world.write(0..4).done());
-        world.until_somebody_sleeps();
+        world.until_asleep(1);
         let reader = world.spawn(|world| world.read(1..3).done());
         drop(mine);
         writer.join().unwrap();
         reader.join().unwrap();
     });
+}
+
+/// A writer that slept, with a reader asleep behind it, arrives and shares its range.
+#[test]
+fn a_downgrade_after_an_inheritance() {
+    for fairness in FAIRNESS {
+        model(Some(2), move || {
+            let world = World::new(rw().fairness(fairness).build());
+            let mine = world.write(0..2);
+            let writer = world.spawn(|world| {
+                let hold = world.write(0..2);
+                hold.touch();
+                hold.downgrade().done();
+            });
+            let reader = world.spawn(|world| world.read(0..1).done());
+            drop(mine);
+            reader.join().unwrap();
+            writer.join().unwrap();
+        });
+    }
 }

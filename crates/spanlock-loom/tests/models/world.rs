@@ -3,6 +3,7 @@
 use prim::cell::UnsafeCell;
 use prim::thread::{self, JoinHandle};
 use spanlock_loom::range::Span;
+use spanlock_loom::range::inspect::Snapshot;
 use spanlock_loom::range::list::{Builder, ExclusiveOnly, ListRw, RawList, SharedExclusive};
 use spanlock_loom::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use std::ops::Range;
@@ -62,9 +63,14 @@ impl<L: RawRangeMutex> World<L> {
         self.hold(range, Mode::Exclusive, token)
     }
 
-    /// Waits until a request is asleep.
-    pub fn until_somebody_sleeps(&self) {
-        while self.lock.snapshot().unwrap().waiters.is_empty() {
+    /// Looks at who holds and who waits.
+    pub fn snapshot(&self) -> Snapshot {
+        self.lock.snapshot().unwrap()
+    }
+
+    /// Waits until so many requests are asleep.
+    pub fn until_asleep(&self, count: usize) {
+        while self.snapshot().waiters.len() < count {
             thread::yield_now();
         }
     }

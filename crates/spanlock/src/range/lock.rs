@@ -31,6 +31,7 @@ use std::ops::RangeBounds;
 /// # When not to use it
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
 /// - Hundreds of ranges are held at a time: an acquisition walks past those that start before it.
+/// - The code is a global allocator: a thread's first acquisitions, and those that sleep, allocate.
 /// - The protected code is a slice of your own: [`RangeLocked`](super::RangeLocked) lends it without `unsafe`.
 ///
 /// # Cost
@@ -42,7 +43,9 @@ use std::ops::RangeBounds;
 /// # Fairness
 /// A request that has waited a millisecond is overtaken no more, except by threads that hold something already: a
 /// thread that holds a range is never made to wait for anybody but a holder, since that one might be waiting for it.
-/// [`builder`](Self::builder) has other policies.
+/// A holder that waits for *another thread's* acquisition (joins it, say) is beyond the lock's sight: that thread may
+/// have to give way to one that waits for the holder, even if its range is free. [`builder`](Self::builder) has other
+/// policies; without fairness nobody gives way.
 ///
 /// # Blocking, panics, misuse
 /// - Acquisitions spin for about a microsecond and then sleep. Releases never block.

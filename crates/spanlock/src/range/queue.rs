@@ -6,7 +6,8 @@
 //! is a holder, and they sleep behind it. If it goes back to sleep or gives up, they are dispatched again.
 //!
 //! A request that has waited too long *claims* its range: newcomers that conflict with a claim sleep behind it, so
-//! that it waits for those who came before and for nobody else. A thread that holds anything sleeps behind holders
+//! that it waits for those who came before and for nobody else. (So does one that later requests overtake while it
+//! sleeps.) A thread that holds anything sleeps behind holders
 //! only, never behind another request: somebody might be waiting for it.
 //!
 //! # Invariants
@@ -55,22 +56,34 @@ pub(super) struct Request {
     pub(super) behind: Claim,
 }
 
+/// Whether requests can have claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claims {
+    Granted,
+    Unknown,
+}
+
 /// The sleeping and the awake requests of one lock, first come first.
 #[derive(Debug)]
 pub(super) struct Queue {
     requests: Vec<Request>,
+    /// How many of them have a claim.
+    claims: usize,
+    policy: Claims,
 }
 
 impl Queue {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(policy: Claims) -> Self {
         Self {
             requests: Vec::new(),
+            claims: 0,
+            policy,
         }
     }
 
     /// How many requests have a claim.
     pub(super) fn claims(&self) -> usize {
-        self.requests.iter().filter(|r| r.has_claim).count()
+        self.claims
     }
 
     /// The first request whose claim stands in a newcomer's way.
@@ -82,10 +95,7 @@ impl Queue {
 
     /// Enters a request, or renews the one with its id, which then is awake no more.
     pub(super) fn sleep(&mut self, request: Request, wakeups: &mut Wakeups) {
-        match self.position(request.id) {
-            Some(at) => self.requests[at] = request,
-            None => self.requests.push(request),
-        }
+        self.enter(request);
         if prim::intact!("sleep-dispatch") {
             self.dispatch(wakeups, |r| r.stage == Stage::BehindRequest(request.id));
         }
@@ -93,9 +103,32 @@ impl Queue {
 
     /// Has newcomers give way to a request that is awake, entering it if need be.
     pub(super) fn claim(&mut self, request: Request) {
-        match self.position(request.id) {
-            Some(at) => self.requests[at].has_claim = true,
-            None => self.requests.push(request),
+        self.enter(request);
+    }
+
+    /// Enters a request at the end, or renews it in its place. A claim once granted stays.
+    fn enter(&mut self, request: Request) {
+        let at = self.position(request.id).unwrap_or_else(|| {
+            self.requests.push(Request {
+                has_claim: false,
+                ..request
+            });
+            self.requests.len() - 1
+        });
+        let had_claim = self.requests[at].has_claim;
+        self.requests[at] = Request {
+            has_claim: had_claim,
+            ..request
+        };
+        if request.has_claim {
+            self.grant_claim(at);
+        }
+    }
+
+    fn grant_claim(&mut self, at: usize) {
+        if !self.requests[at].has_claim {
+            self.requests[at].has_claim = true;
+            self.claims += 1;
         }
     }
 
@@ -150,32 +183,145 @@ impl Queue {
 
     fn remove(&mut self, id: RequestId) {
         if let Some(at) = self.position(id) {
-            self.requests.remove(at);
+            let request = self.requests.remove(at);
+            self.claims -= usize::from(request.has_claim);
         }
     }
 
     /// Wakes those of `whom` that need not give way to another request, and puts the others behind that one.
     fn dispatch(&mut self, wakeups: &mut Wakeups, whom: impl Fn(&Request) -> bool) {
+        // Those that others may have to give way to, so that many sleepers do not look at each other.
+        let mut ahead = Ahead::new(&self.requests);
         for at in 0..self.requests.len() {
             let request = self.requests[at];
             if !whom(&request) {
                 continue;
             }
-            let in_the_way = self.requests.iter().enumerate().find(|(other_at, other)| {
-                let goes_first = other.stage == Stage::Awake || (other.has_claim && *other_at < at);
-                goes_first && other.id != request.id && other.claim.conflicts(&request.claim)
-            });
-            match in_the_way {
-                Some((_, other)) if !request.is_holder => {
-                    let (id, claim) = (other.id, other.claim);
-                    self.requests[at].stage = Stage::BehindRequest(id);
-                    self.requests[at].behind = claim;
+            match ahead.in_the_way(&self.requests, at) {
+                Some(other) if !(request.is_holder && prim::intact!("holder-dispatch")) => {
+                    self.requests[at].stage = Stage::BehindRequest(self.requests[other].id);
+                    self.requests[at].behind = self.requests[other].claim;
+                    if other > at && self.policy == Claims::Granted {
+                        // Overtaken while it slept, and so unable to see that its claim is due: once is enough.
+                        self.grant_claim(at);
+                        ahead.add(&self.requests, at);
+                    }
                 }
                 _ => {
                     self.requests[at].stage = Stage::Awake;
+                    ahead.add(&self.requests, at);
                     wakeups.signal(request.parker);
                 }
             }
         }
+    }
+}
+
+/// Places in the queue of requests that go first: those awake, and those with a claim.
+struct Ahead {
+    places: Vec<usize>,
+    any_exclusive: bool,
+}
+
+impl Ahead {
+    fn new(requests: &[Request]) -> Self {
+        let mut ahead = Self {
+            places: Vec::new(),
+            any_exclusive: false,
+        };
+        for (at, request) in requests.iter().enumerate() {
+            if request.stage == Stage::Awake || request.has_claim {
+                ahead.add(requests, at);
+            }
+        }
+        ahead
+    }
+
+    fn add(&mut self, requests: &[Request], at: usize) {
+        self.places.push(at);
+        self.any_exclusive |= requests[at].claim.mode == Mode::Exclusive;
+    }
+
+    /// The place of one that the request at `at` has to give way to.
+    fn in_the_way(&self, requests: &[Request], at: usize) -> Option<usize> {
+        let claim = requests[at].claim;
+        if claim.mode == Mode::Shared && !self.any_exclusive {
+            return None;
+        }
+        self.places.iter().copied().find(|&other| {
+            let goes_first = requests[other].stage == Stage::Awake || other < at;
+            goes_first && other != at && requests[other].claim.conflicts(&claim)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claim, Claims, HolderId, Mode, Queue, Request, RequestId, Stage};
+    use crate::range::span::Span;
+    use crate::wait::Wakeups;
+    use std::ops::Range;
+
+    fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Request {
+        let claim = Claim::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
+        Request {
+            id,
+            claim,
+            parker: Box::leak(Box::default()),
+            is_holder: false,
+            has_claim: false,
+            stage: Stage::BehindHolder(behind),
+            behind: claim,
+        }
+    }
+
+    /// A wide request came first; requests for either half of it come and go, so that one is awake whenever the wide
+    /// one might be woken. It must not sleep through that for ever.
+    #[test]
+    fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
+        let mut queue = Queue::new(Claims::Granted);
+        let wide = 1;
+        let mut holders = [1000, 2000];
+        queue.sleep(asleep(wide, 0..2, holders[0]), &mut Wakeups::default());
+        queue.sleep(asleep(2, 1..2, holders[1]), &mut Wakeups::default());
+        let mut at = 1;
+        for next in 3..100 {
+            let other = 1 - at;
+            let narrow = other as u64..other as u64 + 1;
+            let mut wakeups = Wakeups::default();
+            queue.sleep(asleep(next, narrow, holders[other]), &mut wakeups);
+            queue.holder_left(holders[at], &mut wakeups);
+            queue.holder_left(holders[other], &mut wakeups);
+            if queue.requests[0].stage == Stage::Awake {
+                return;
+            }
+            assert_eq!(queue.requests[0].id, wide);
+            holders[at] += 1;
+            queue.arrived(next - 1, holders[at]);
+            at = other;
+        }
+        panic!("the wide request was never woken");
+    }
+
+    #[test]
+    fn claims_are_counted() {
+        let mut queue = Queue::new(Claims::Granted);
+        let mut wakeups = Wakeups::default();
+        let claimed = Request {
+            has_claim: true,
+            ..asleep(1, 0..1, 7)
+        };
+        queue.sleep(claimed, &mut wakeups);
+        queue.sleep(asleep(1, 0..1, 8), &mut wakeups);
+        assert_eq!(
+            queue.claims(),
+            1,
+            "a claim stays when its request sleeps again"
+        );
+        queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
+        queue.claim(claimed);
+        assert_eq!(queue.claims(), 1);
+        assert!(!queue.arrived(1, 9));
+        assert_eq!(queue.claims(), 0);
     }
 }

@@ -69,8 +69,7 @@ pub unsafe trait RawRangeMutex {
     /// Releases what `token` acquired.
     ///
     /// # Safety
-    /// `token` came from this lock. It may be released by another thread than acquired it, if the caller makes sure
-    /// that this is sound for what the lock protects.
+    /// `token` came from this lock, on this thread: what a thread holds decides for whom it has to wait.
     unsafe fn unlock(&self, token: Self::Token);
 
     /// Who holds and who waits, for people who look for a hang. `None` if the lock cannot tell.
@@ -92,6 +91,6 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
     /// Turns an exclusive acquisition into a shared one; nobody else holds any of it exclusively in between.
     ///
     /// # Safety
-    /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive).
+    /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive), on this thread.
     unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
 }

@@ -19,7 +19,8 @@ impl Epoch {
         // Relaxed: ordered by the fence.
         let now = self.0.load(Ordering::Relaxed);
         debug_assert!(now.is_multiple_of(2), "walks do not nest");
-        self.0.swap(now + 1, Ordering::Relaxed);
+        // SeqCst: no more than the fence asks for, but a store that the result is not asked of stays an exchange.
+        self.0.swap(now + 1, Ordering::SeqCst);
         if prim::intact!("pin") {
             fence_after_rmw();
         }
@@ -61,11 +62,14 @@ impl<'a> Grace<'a> {
     }
 
     /// Records the walks now under way that may stand on nodes this thread has unlinked.
-    pub(crate) fn restart(&mut self, epochs: impl Iterator<Item = &'a Epoch>) {
+    pub(crate) fn restart<E: Iterator<Item = &'a Epoch>>(&mut self, epochs: impl Fn() -> E) {
         self.walks.clear();
+        // [newcomers] Whose epochs there are is asked after the fence, too.
+        let early = (!prim::intact!("newcomers")).then(&epochs);
         if prim::intact!("seal") {
             fence(Ordering::SeqCst);
         }
+        let epochs = early.unwrap_or_else(epochs);
         self.walks
             .extend(epochs.filter_map(|epoch| Some((epoch, epoch.walking()?))));
     }

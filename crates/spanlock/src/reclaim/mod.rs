@@ -11,6 +11,8 @@
 //! - **pin / seal** (store, fence, load on both sides). A walker makes its epoch odd, fences, then reads links. A
 //!   sealer unlinks nodes, fences, then reads epochs. If the walker's fence is first, the sealer sees the odd epoch
 //!   and waits for it to move. If the sealer's fence is first, the walker sees the links without the nodes.
+//! - **newcomers**: the same handshake, between a thread that takes an index for the first time before its first walk,
+//!   and a sealer that asks how many indices there are.
 //! - **unpin**: Release by the walker on making its epoch even, Acquire by whoever looks at the epoch: all that the
 //!   walker did with the nodes is before their next use.
 //! - **grace**: a sealed batch is not used until every epoch recorded with it has moved. Used sooner, a node can

@@ -44,9 +44,9 @@ impl<T: Recycled> Pool<T> {
     #[inline]
     pub(crate) fn take<E: Iterator<Item = &'static Epoch>>(
         &self,
-        epochs: impl FnOnce() -> E,
+        epochs: impl Fn() -> E,
     ) -> NonNull<T> {
-        self.active.pop().unwrap_or_else(|| self.refill(epochs()))
+        self.active.pop().unwrap_or_else(|| self.refill(epochs))
     }
 
     /// Returns a node that no other thread has known since it was taken.
@@ -68,7 +68,7 @@ impl<T: Recycled> Pool<T> {
     }
 
     #[cold] // Once in `TARGET` acquisitions, and on a thread's first.
-    fn refill(&self, epochs: impl Iterator<Item = &'static Epoch>) -> NonNull<T> {
+    fn refill<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) -> NonNull<T> {
         self.collect(epochs);
         if self.active.len() < TARGET / 2 {
             while self.active.len() < TARGET {
@@ -80,7 +80,7 @@ impl<T: Recycled> Pool<T> {
 
     /// Makes ready what has had its grace period, begins the next one, and frees what is too much.
     #[cold]
-    pub(crate) fn collect(&self, epochs: impl Iterator<Item = &'static Epoch>) {
+    pub(crate) fn collect<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
         let mut grace = self.grace.borrow_mut();
         if !self.sealed.is_empty() && grace.is_over() {
             self.active.append(&self.sealed);
@@ -100,7 +100,7 @@ impl<T: Recycled> Pool<T> {
     }
 
     /// Frees what can be freed now. The rest stays for the next thread with this pool.
-    pub(crate) fn flush(&self, epochs: impl Iterator<Item = &'static Epoch>) {
+    pub(crate) fn flush<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
         self.collect(epochs);
         while !self.active.is_empty() {
             self.active.free_one();

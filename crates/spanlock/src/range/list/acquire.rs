@@ -162,7 +162,7 @@ impl<P: Protocol> RawList<P> {
                     Place::Before => {}
                 }
             }
-            let alone = self.policy.fast_path == FastPath::On && walk.is_empty(&self.head);
+            let alone = self.policy.fast_path == FastPath::On && walk.is_empty();
             let mine = if alone {
                 Link::to(node).fast()
             } else {
@@ -192,7 +192,7 @@ impl<P: Protocol> RawList<P> {
             _ => fence_after_rmw(),
         }
         let mut walk = match claim.mode {
-            Mode::Shared => Walk::behind(pin, mine),
+            Mode::Shared => Walk::behind(pin, &self.head, mine),
             Mode::Exclusive => Walk::from_head(pin, &self.head),
         };
         while let Some((other, link)) = walk.next() {

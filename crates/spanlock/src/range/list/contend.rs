@@ -132,14 +132,15 @@ impl<P: Protocol> RawList<P> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         while spin.round() {
             if is_gone() {
-                return Ok(());
+                drop(pin);
+                return self.hurry(contender);
             }
         }
         if contender.would_wait_for(blocker) && !is_gone() {
             return Err(Refused::WaitsForItself);
         }
         contender.waits();
-        self.grant_claim(contender);
+        contender.has_claim |= self.is_claim_due(contender);
         let ticket = contender.local.parker.ticket();
         let asleep = self.with_queue(|queue, wakeups| {
             // [sleeper] Marked and looked at by one read-modify-write. Relaxed: it is one word, and what the queue
@@ -161,11 +162,11 @@ impl<P: Protocol> RawList<P> {
         if asleep {
             contender.park(ticket)
         } else {
-            Ok(())
+            self.hurry(contender)
         }
     }
 
-    /// Goes on after having been overtaken, with a claim if that is due.
+    /// Goes on after others were faster, or after a wait too short to sleep: with a claim, if that is due.
     pub(super) fn hurry(&self, contender: &mut Contender) -> Result<(), Refused> {
         match contender.wait {
             // Each failure was somebody else's success, not a conflict: the answer is still open.
@@ -174,7 +175,8 @@ impl<P: Protocol> RawList<P> {
             Wait::Until(_) | Wait::Forever => {}
         }
         contender.waits();
-        if self.grant_claim(contender) {
+        contender.has_claim |= self.is_claim_due(contender);
+        if contender.has_claim {
             contender.standing = Standing::Queued;
             let request = contender.request(Stage::Awake, contender.claim);
             self.with_queue(|queue, _| queue.claim(request));
@@ -182,13 +184,11 @@ impl<P: Protocol> RawList<P> {
         Ok(())
     }
 
-    fn grant_claim(&self, contender: &mut Contender) -> bool {
+    fn is_claim_due(&self, contender: &Contender) -> bool {
         let waited = contender
             .since
             .map_or(Duration::ZERO, |since| since.elapsed());
-        let due = self.policy.grants_claim(contender.claim.mode, waited);
-        contender.has_claim |= due;
-        due
+        self.policy.grants_claim(contender.claim.mode, waited)
     }
 
     /// Leaves the queue as a holder; those asleep behind the request now are behind the holder.

@@ -32,7 +32,8 @@
 //!   and so not compete. Each fences after its insertion and then walks: the writer the list before it, the reader
 //!   the list after it. If the reader's fence is first, the writer's walk meets the reader. If the writer's fence
 //!   is first, the reader's walk meets the writer. Whoever meets a rival that stays, withdraws.
-//! - **demote**: a walk that finds the head marked as the fast path's removes the mark before it looks at the node.
+//! - **demote**, **demote-again**: a walk that finds the head marked as the fast path's, at first or
+//!   when a change to the head fails, removes the mark before it looks at the node.
 //!   From then on the holder's fast release fails. While the mark stands nobody else has looked, so a fast release
 //!   may re-use the node at once.
 //! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
@@ -132,7 +133,7 @@ impl<P: Protocol> RawList<P> {
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
                 claims: AtomicU32::new(0),
                 policy,
-                queue: Mutex::new(Queue::new()),
+                queue: Mutex::new(Queue::new(policy.claims())),
                 protocol: PhantomData,
             }
         }

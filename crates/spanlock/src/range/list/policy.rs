@@ -1,5 +1,6 @@
 //! What a list lock can be told at construction.
 
+use crate::range::queue::Claims;
 use crate::range::raw::Mode;
 use std::time::Duration;
 
@@ -79,9 +80,17 @@ impl Policy {
         self
     }
 
+    pub(super) const fn claims(&self) -> Claims {
+        match self.patience {
+            u64::MAX => Claims::Unknown,
+            _ => Claims::Granted,
+        }
+    }
+
     /// Whether a request that has waited that long has a claim to its range.
     pub(super) fn grants_claim(&self, mode: Mode, waited: Duration) -> bool {
         let at_once = self.preference == Preference::Writers && mode == Mode::Exclusive;
-        self.patience != u64::MAX && (at_once || waited.as_nanos() >= u128::from(self.patience))
+        self.claims() == Claims::Granted
+            && (at_once || waited.as_nanos() >= u128::from(self.patience))
     }
 }

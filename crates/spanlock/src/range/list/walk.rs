@@ -6,49 +6,40 @@ use prim::atomic::Ordering;
 use std::ptr::NonNull;
 
 /// A place between two nodes, moving towards the end. The nodes passed stay valid as long as the pin.
+///
+/// It never sees the head with the fast path's mark: then only the node's holder may look at the node, which it
+/// re-uses at once [demote].
 pub(super) struct Walk<'a> {
     pin: &'a Pin,
+    head: &'a AtomicLink,
     /// The link that the walk stands on, and what was last seen in it.
     at: &'a AtomicLink,
     seen: Link,
 }
 
 impl<'a> Walk<'a> {
-    /// Stands before the first node. A node of the fast path becomes a regular one, for only then may others look
-    /// at it.
+    /// Stands before the first node.
     #[inline]
     pub(super) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
         // [publish] Acquire: pairs with the insertion's Release.
-        let mut seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
-        while seen.is_fast() && prim::intact!("demote") {
-            // [demote] Acquire: the node may have been released and inserted again since the load above. Release
-            // is not needed: this continues the insertion's release sequence.
-            let demoted = head.replace(
-                seen,
-                seen.regular(),
-                prim::order!("demote-acquire", Ordering::Acquire),
-                Ordering::Acquire,
-            );
-            seen = match demoted {
-                Ok(()) => seen.regular(),
-                Err(found) => found,
-            };
-        }
+        let seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
         Self {
             pin,
+            head,
             at: head,
-            seen,
+            seen: demoted(head, seen),
         }
     }
 
-    /// Stands behind a node.
+    /// Stands behind a node of the list.
     #[inline]
-    pub(super) fn behind(pin: &'a Pin, node: &'a Node) -> Self {
+    pub(super) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
         let seen = node
             .link
             .load(prim::order!("publish-acquire", Ordering::Acquire));
         Self {
             pin,
+            head,
             at: &node.link,
             seen,
         }
@@ -58,6 +49,7 @@ impl<'a> Walk<'a> {
     #[inline]
     pub(super) fn next(&mut self) -> Option<(&'a Node, Link)> {
         loop {
+            debug_assert!(!(self.is_at_head() && self.seen.is_fast()), "[demote]");
             let next = self.seen.node()?;
             // SAFETY: reached by links within a walk, so it is not re-used before the pin is dropped [grace].
             let node: &'a Node = unsafe { next.as_ref() };
@@ -87,7 +79,7 @@ impl<'a> Walk<'a> {
                     self.pin.retire(next);
                     past
                 }
-                Err(found) => found,
+                Err(found) => self.found(found),
             };
         }
     }
@@ -99,8 +91,7 @@ impl<'a> Walk<'a> {
         self.seen = link;
     }
 
-    /// Whether the node this walk stands on is gone, and what follows may be unlinked too; or whether, at the head,
-    /// the fast path has struck again.
+    /// Whether the node this walk stands on is gone, and what follows may be unlinked too.
     #[inline]
     pub(super) fn is_cut_off(&self) -> bool {
         self.seen.is_gone()
@@ -114,8 +105,23 @@ impl<'a> Walk<'a> {
 
     /// Whether the list was last seen empty.
     #[inline]
-    pub(super) fn is_empty(&self, head: &AtomicLink) -> bool {
-        std::ptr::eq(self.at, head) && self.seen == Link::NULL
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_at_head() && self.seen == Link::NULL
+    }
+
+    #[inline]
+    fn is_at_head(&self) -> bool {
+        std::ptr::eq(self.at, self.head)
+    }
+
+    /// What a change that failed has found: in the head, perhaps a node that the fast path inserted meanwhile.
+    #[inline]
+    fn found(&self, found: Link) -> Link {
+        if self.is_at_head() && prim::intact!("demote-again") {
+            demoted(self.head, found)
+        } else {
+            found
+        }
     }
 
     /// Inserts a node here, unless something changed.
@@ -133,7 +139,7 @@ impl<'a> Walk<'a> {
             ),
             Ordering::Acquire,
         );
-        inserted.map_err(|found| self.seen = found)
+        inserted.map_err(|found| self.seen = self.found(found))
     }
 
     /// What this walk stands on points to a node inserted here.
@@ -141,4 +147,25 @@ impl<'a> Walk<'a> {
     pub(super) fn link_to(&self, node: NonNull<Node>) -> Link {
         self.seen.with_node(Some(node))
     }
+}
+
+/// What is in the head once a node of the fast path, if that was seen there, is a regular one.
+#[inline]
+fn demoted(head: &AtomicLink, seen: Link) -> Link {
+    let mut seen = seen;
+    while seen.is_fast() && prim::intact!("demote") {
+        // [demote] Acquire: the node may have been released and inserted again since it was seen. Release is not
+        // needed: this continues the insertion's release sequence.
+        let demoted = head.replace(
+            seen,
+            seen.regular(),
+            prim::order!("demote-acquire", Ordering::Acquire),
+            Ordering::Acquire,
+        );
+        seen = match demoted {
+            Ok(()) => seen.regular(),
+            Err(found) => found,
+        };
+    }
+    seen
 }
