@@ -3,7 +3,7 @@
 #[macro_use]
 mod common;
 
-use common::{Shared, await_sleepers, shared};
+use common::{Shared, shared};
 use spanlock::range::RangeLock;
 use std::ops::Range;
 use std::sync::Barrier;
@@ -163,7 +163,8 @@ fn a_reader_gets_in_with_writers_first() {
 
 #[cfg(target_os = "linux")]
 mod on_linux {
-    use super::{RangeLock, Relaxed, Shared, await_sleepers, thread};
+    use super::common::await_sleepers;
+    use super::{RangeLock, Relaxed, Shared, thread};
     use std::mem::MaybeUninit;
     use std::time::Duration;
 

@@ -84,6 +84,21 @@ impl<'a> Visit<'a> {
     }
 }
 
+/// Releases also when the oracle panics, so that others come to their end.
+struct Granted<'a, L: RawRangeMutex> {
+    raw: &'a L,
+    token: Option<L::Token>,
+}
+
+impl<L: RawRangeMutex> Drop for Granted<'_, L> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: this lock's token.
+            unsafe { self.raw.unlock(token) };
+        }
+    }
+}
+
 struct Worker<'a, L: RawRangeLock> {
     lock: &'a RangeLock<L>,
     slots: &'a [Slot],
@@ -140,10 +155,12 @@ impl<'a, L: Shared> Worker<'a, L> {
             Mode::Shared => raw.lock_shared(span, wait),
             Mode::Exclusive => raw.lock_exclusive(span, wait),
         };
-        if let Some(token) = granted {
+        if granted.is_some() {
+            let _held = Granted {
+                raw,
+                token: granted,
+            };
             self.stay(mode, &range, 0);
-            // SAFETY: this lock's token.
-            unsafe { raw.unlock(token) };
         }
     }
 

@@ -1,6 +1,6 @@
 //! Waiting, for a time or forever, and for oneself.
 
-use crate::common::{Exclusive, await_sleepers, elsewhere, panic_message};
+use crate::common::{Exclusive, await_sleepers, elsewhere};
 use spanlock::range::RangeMutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ fn listing_names_threads_as_tools_do<L: Exclusive>(lock: &RangeMutex<L>) {
 fn waiting_for_oneself_panics<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(10..20);
     for _ in 0..3 {
-        let message = panic_message(|| drop(lock.lock(15..30)));
+        let message = crate::common::panic_message(|| drop(lock.lock(15..30)));
         assert!(message.contains("deadlock"), "{message}");
         assert!(message.contains("15..=29"), "{message}");
     }
