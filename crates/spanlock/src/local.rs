@@ -46,15 +46,26 @@ prim::local! {
 }
 
 prim::local! {
-    /// A node ready for the fast path, assigned to this thread. Null while a range is held by it.
+    /// A node ready for the fast path, assigned to this thread; null while a range is held by it, and before the
+    /// thread's first acquisition; [`EXITED`] after its last.
     static SPARE: Cell<*mut Node> = Cell::new(ptr::null_mut());
 }
 
-/// Takes the spare node, for a range that will be held by it. `None`: it is in use, or the thread is new here.
+/// No node: the thread has given up what it had, and keeps nothing any more.
+const EXITED: *mut Node = NonNull::dangling().as_ptr();
+
+/// Takes the spare node, for a range that will be held by it. `None`: it is in use, or the thread is new or exiting.
 #[inline]
 pub(crate) fn take_spare() -> Option<NonNull<Node>> {
-    // Written before the acquisition's atomic operation and not after: there it costs nothing.
-    NonNull::new(SPARE.with(|spare| spare.replace(ptr::null_mut())))
+    SPARE.with(|spare| {
+        let node = spare.get();
+        if node <= EXITED {
+            return None;
+        }
+        // Here, before the acquisition's atomic operation, the store costs nothing; after it it would.
+        spare.set(ptr::null_mut());
+        NonNull::new(node)
+    })
 }
 
 /// Returns the spare node, or makes a spare one of a node that no other thread knows: a range held is one less.
@@ -69,7 +80,7 @@ pub(crate) fn return_spare(node: NonNull<Node>) {
     });
 }
 
-#[cold] // Only a thread that holds several ranges gets here.
+#[cold] // Only a thread that holds several ranges gets here, or one that is exiting.
 fn released_beside_spare(node: NonNull<Node>) {
     with(|local| {
         local.put_back(node);
@@ -108,6 +119,7 @@ fn on_exit(index: usize) {
     if let Some(spare) = take_spare() {
         local.put_back(spare);
     }
+    SPARE.with(|spare| spare.set(EXITED));
     local.nodes.flush(epochs);
     local.holds.set(0);
 }
@@ -153,7 +165,7 @@ impl Local {
         self.nodes.put_back(node);
     }
 
-    /// Whether the thread holds a range of any lock. In a thread that is exiting, always.
+    /// Whether the thread holds a range of any lock. In a thread that is exiting that is not known any more.
     pub(crate) fn holds_any(&self) -> bool {
         self.holds.get() > 0 || SPARE.with(|spare| spare.get().is_null())
     }

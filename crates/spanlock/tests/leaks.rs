@@ -6,9 +6,9 @@
 mod common;
 
 use spanlock::range::list::ListRw;
-use spanlock::range::{RangeLock, RangeMutex};
+use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread;
@@ -189,6 +189,23 @@ fn a_thread_that_unlinks_for_others_keeps_little() {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
+thread_local! {
+    static KEPT: RefCell<Vec<WriteGuard<'static>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Guards that thread-local destructors drop, after the library has given up what it kept for the thread.
+fn threads_that_exit_with_guards_leave_nothing() {
+    static LOCK: RangeLock = RangeLock::new();
+    let grown = growth(4_000, || {
+        common::elsewhere(|| {
+            // Used first, so destroyed after the library's.
+            KEPT.with_borrow_mut(Vec::clear);
+            KEPT.with_borrow_mut(|kept| kept.push(LOCK.write(0..10)));
+        });
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
 #[test]
 fn memory() {
     let slow: RangeLock<ListRw> = RangeLock::from_raw(common::slow_path());
@@ -196,6 +213,7 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::new());
         uncontended_use_allocates_nothing(&slow);
         threads_that_come_and_go_leave_nothing();
+        threads_that_exit_with_guards_leave_nothing();
         locks_that_come_and_go_leave_nothing();
         locks_dropped_elsewhere_leave_nothing();
         refused_requests_leave_nothing();
