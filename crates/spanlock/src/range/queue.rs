@@ -68,7 +68,7 @@ pub(super) enum Claims {
 pub(super) struct Queue {
     requests: Vec<Request>,
     /// How many of them have a claim.
-    claims: usize,
+    claims: u32,
     policy: Claims,
 }
 
@@ -82,7 +82,7 @@ impl Queue {
     }
 
     /// How many requests have a claim.
-    pub(super) fn claims(&self) -> usize {
+    pub(super) fn claims(&self) -> u32 {
         self.claims
     }
 
@@ -184,7 +184,7 @@ impl Queue {
     fn remove(&mut self, id: RequestId) {
         if let Some(at) = self.position(id) {
             let request = self.requests.remove(at);
-            self.claims -= usize::from(request.has_claim);
+            self.claims -= u32::from(request.has_claim);
         }
     }
 

@@ -230,7 +230,7 @@ impl<P: Protocol> RawList<P> {
         let mut wakeups = Wakeups::default();
         let mut queue = self.queue.lock();
         let result = f(&mut queue, &mut wakeups);
-        let claims = u32::try_from(queue.claims()).unwrap_or(u32::MAX);
+        let claims = queue.claims();
         // Relaxed: a hint, and written under the mutex only. Not written in vain: it shares the head's line.
         if self.claims.load(Ordering::Relaxed) != claims {
             self.claims.store(claims, Ordering::Relaxed);

@@ -101,6 +101,7 @@ pub type ListEx = RawList<ExclusiveOnly>;
 pub type ListRw = RawList<SharedExclusive>;
 
 /// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed one.
+#[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawList<P> {
     head: AtomicLink,
     /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
@@ -268,5 +269,17 @@ impl<P: Protocol> fmt::Debug for RawList<P> {
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ListEx, ListRw};
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn an_idle_lock_is_one_cache_line() {
+        assert_eq!(size_of::<ListRw>(), 64);
+        assert_eq!(size_of::<ListEx>(), 64);
     }
 }
