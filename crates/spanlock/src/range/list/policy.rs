@@ -11,6 +11,7 @@ pub enum Fairness {
     /// Nobody waits but for holders. A request may be overtaken without end.
     Unfair,
     /// A request that has waited this long is overtaken no more by threads that hold nothing. Starvation-free.
+    /// Counted in whole microseconds, and in an hour at most.
     After(Duration),
 }
 
@@ -51,11 +52,19 @@ pub enum FastPath {
     Off,
 }
 
+/// More than the longest patience.
+const NEVER: u32 = u32::MAX;
+
+#[expect(clippy::cast_possible_truncation, reason = "an hour has fewer")]
+const fn micros(duration: Duration) -> u32 {
+    duration.as_micros() as u32
+}
+
 /// All of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
-    /// After how many nanoseconds of waiting a request has a claim; `u64::MAX`: never.
-    patience: u64,
+    /// After how many microseconds of waiting a request has a claim.
+    patience: u32,
     pub(super) preference: Preference,
     pub(super) fast_path: FastPath,
 }
@@ -69,20 +78,18 @@ impl Policy {
     .with_fairness(Fairness::DEFAULT);
 
     pub(super) const fn with_fairness(mut self, fairness: Fairness) -> Self {
+        const LONGEST: Duration = Duration::from_secs(3600);
         self.patience = match fairness {
-            Fairness::Unfair => u64::MAX,
-            // A patience of centuries is one without end.
-            Fairness::After(patience) if patience.as_secs() > u32::MAX as u64 => u64::MAX,
-            Fairness::After(patience) => {
-                patience.as_secs() * 1_000_000_000 + patience.subsec_nanos() as u64
-            }
+            Fairness::Unfair => NEVER,
+            Fairness::After(patience) if patience.as_secs() < LONGEST.as_secs() => micros(patience),
+            Fairness::After(_) => micros(LONGEST),
         };
         self
     }
 
     pub(super) const fn claims(&self) -> Claims {
         match self.patience {
-            u64::MAX => Claims::Unknown,
+            NEVER => Claims::Unknown,
             _ => Claims::Granted,
         }
     }
@@ -91,6 +98,6 @@ impl Policy {
     pub(super) fn grants_claim(&self, mode: Mode, waited: Duration) -> bool {
         let at_once = self.preference == Preference::Writers && mode == Mode::Exclusive;
         self.claims() == Claims::Granted
-            && (at_once || waited.as_nanos() >= u128::from(self.patience))
+            && (at_once || waited.as_micros() >= u128::from(self.patience))
     }
 }
