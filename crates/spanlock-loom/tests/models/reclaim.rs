@@ -3,16 +3,12 @@
 use crate::world::{World, ex, rw};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, FastPath};
+use spanlock_loom::range::raw::RawRangeMutex;
 
 /// Nodes are unlinked, sealed and used again under another thread's walk.
-#[test]
-fn nodes_return_only_after_a_grace_period() {
-    model(Some(3), || {
-        let world = World::new(
-            rw().fast_path(FastPath::Off)
-                .fairness(Fairness::Unfair)
-                .build(),
-        );
+fn nodes_return_under_a_walk<L: RawRangeMutex + Send + Sync + 'static>(lock: fn() -> L) {
+    model(Some(3), move || {
+        let world = World::new(lock());
         let walker = world.spawn(|world| world.write(3..4).done());
         for at in 0..4 {
             world.write(at..at + 1).done();
@@ -21,21 +17,15 @@ fn nodes_return_only_after_a_grace_period() {
     });
 }
 
-/// The same in the exclusive lock, which has no other fence between unlinking a node and sealing it.
+#[test]
+fn nodes_return_only_after_a_grace_period() {
+    nodes_return_under_a_walk(|| rw().fast_path(FastPath::Off).build());
+}
+
+/// The exclusive lock has no other fence between unlinking a node and sealing it.
 #[test]
 fn nodes_return_only_after_a_grace_period_in_the_exclusive_lock() {
-    model(Some(3), || {
-        let world = World::new(
-            ex().fast_path(FastPath::Off)
-                .fairness(Fairness::Unfair)
-                .build(),
-        );
-        let walker = world.spawn(|world| world.write(3..4).done());
-        for at in 0..4 {
-            world.write(at..at + 1).done();
-        }
-        walker.join().unwrap();
-    });
+    nodes_return_under_a_walk(|| ex().fast_path(FastPath::Off).build());
 }
 
 /// The same between readers, whose validation walks on from their own node.

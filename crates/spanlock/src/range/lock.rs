@@ -41,11 +41,11 @@ use std::ops::RangeBounds;
 /// per thread.
 ///
 /// # Fairness
-/// A request that has waited a millisecond is overtaken no more, except by threads that hold something already: a
-/// thread that holds a range is never made to wait for anybody but a holder, since that one might be waiting for it.
-/// A holder that waits for *another thread's* acquisition (joins it, say) is beyond the lock's sight: that thread may
-/// have to give way to one that waits for the holder, even if its range is free. [`builder`](Self::builder) has other
-/// policies; without fairness nobody gives way.
+/// A request that finds its range taken again after a millisecond of waiting is overtaken no more, except by threads
+/// that hold something already: a thread that holds a range is never made to wait for anybody but a holder, since that
+/// one might be waiting for it. A holder that waits for *another thread's* acquisition (joins it, say) is beyond the
+/// lock's sight: that thread may have to give way to one that waits for the holder, even if its range is free.
+/// [`builder`](Self::builder) has other policies; without fairness nobody gives way.
 ///
 /// # Blocking, panics, misuse
 /// - Acquisitions spin for about a microsecond and then sleep. Releases never block.

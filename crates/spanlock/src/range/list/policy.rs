@@ -10,7 +10,8 @@ use std::time::Duration;
 pub enum Fairness {
     /// Nobody waits but for holders. A request may be overtaken without end.
     Unfair,
-    /// A request that has waited this long is overtaken no more by threads that hold nothing. Starvation-free.
+    /// A request that finds its range taken again after waiting so long is overtaken no more by threads that hold
+    /// nothing. Starvation-free.
     /// Counted in whole microseconds, and in an hour at most.
     After(Duration),
 }
