@@ -87,7 +87,7 @@ pub static LOCKS: &[Lock] = &[
         name: "list-rw-nofast",
         about: "list-rw without the fast path of an empty list",
         exclusion: Exclusion::Promised,
-        rmw: "4",
+        rmw: "3",
         measure: &Make(|| RangeLock::from_raw(ListRw::builder().fast_path(FastPath::Off).build())),
     },
     Lock {
@@ -110,7 +110,7 @@ pub static LOCKS: &[Lock] = &[
         name: "list-ex-nofast",
         about: "list-ex without the fast path of an empty list",
         exclusion: Exclusion::Promised,
-        rmw: "4",
+        rmw: "3",
         measure: &Make(|| RangeMutex::from_raw(ListEx::builder().fast_path(FastPath::Off).build())),
     },
     Lock {

@@ -189,6 +189,23 @@ fn releases_are_unlinked_by_others() {
     });
 }
 
+/// One who goes beyond unlinks what it passes; one who comes after that never meets the node, and still comes after
+/// its holder.
+#[test]
+fn unlinked_by_one_who_goes_beyond() {
+    model(Some(2), || {
+        let world = World::new(ex().fast_path(FastPath::Off).build());
+        let first = world.write(0..1);
+        let second = world.write(2..3);
+        let beyond = world.spawn(|world| world.write(4..5).done());
+        let again = world.spawn(|world| world.write(0..1).done());
+        first.done();
+        beyond.join().unwrap();
+        again.join().unwrap();
+        drop(second);
+    });
+}
+
 /// Neighbours released at the same time: the one unlinked first was what the other hung on.
 #[test]
 fn neighbours_are_unlinked_together() {

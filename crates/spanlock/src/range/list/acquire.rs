@@ -146,16 +146,14 @@ impl<P: Protocol> RawList<P> {
         let mut walk = Walk::from_head(pin, &self.head);
         let mut tries = 0;
         while tries < TRIES {
-            let next = walk.next();
             if walk.is_cut_off() {
                 tries += 1;
                 walk = Walk::from_head(pin, &self.head);
-                continue;
             }
-            if let Some((other, link)) = next {
+            if let Some((other, link)) = walk.next() {
                 match place(claim, &other.claim(link)) {
                     Place::Behind => {
-                        walk.step(other, link);
+                        tries += u32::from(walk.step(other, link).is_err());
                         continue;
                     }
                     Place::Conflict => return Attempt::Blocked(NonNull::from(other)),
@@ -171,7 +169,7 @@ impl<P: Protocol> RawList<P> {
             // SAFETY: ours, and alive.
             unsafe { node.as_ref() }
                 .link
-                .prepare(walk.seen().node(), claim.mode);
+                .prepare(walk.following(), claim.mode);
             if walk.insert(mine).is_ok() {
                 if self.is_crowded.load(Ordering::Relaxed) == alone {
                     self.is_crowded.store(!alone, Ordering::Relaxed);
@@ -218,7 +216,7 @@ impl<P: Protocol> RawList<P> {
                     prim::thread::yield_now();
                 }
             } else {
-                walk.step(other, link);
+                walk.pass(other, link);
             }
         }
         Ok(())

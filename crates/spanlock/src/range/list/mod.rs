@@ -25,21 +25,22 @@
 //!
 //! - **publish**: Release by the insertion, Acquire by the loads of links: a node's content.
 //! - **release**: Release by marking a node gone, Acquire by the loads of links: the holder's critical section.
-//! - **unlink**: Release by unlinking a node, Acquire by the loads of links and by insertions: the same, for those
-//!   who come too late to see the node, or whose link looks as it did before the node came.
+//! - **unlink**: Release by unlinking a node, on the way or by inserting another in its place; Acquire by the loads of
+//!   links and by insertions: the same, for those who come too late to see the node, or whose link looks as it did
+//!   before the node came.
 //! - **downgrade**: Release by marking a node shared, Acquire by the loads of links: the writer's critical section.
 //! - **handshake** (insert, fence, look on both sides): a reader and a writer may be inserted at different places
 //!   and so not compete. Each fences after its insertion and then walks: the writer the list before it, the reader
 //!   the list after it. If the reader's fence is first, the writer's walk meets the reader. If the writer's fence
 //!   is first, the reader's walk meets the writer. Whoever meets a rival that stays, withdraws.
-//! - **demote**, **demote-again**: a walk that finds the head marked as the fast path's, at first or
-//!   when a change to the head fails, removes the mark before it looks at the node.
+//! - **demote**: a walk that finds the head marked as the fast path's removes the mark before it looks at the node.
 //!   From then on the holder's fast release fails. While the mark stands nobody else has looked, so a fast release
 //!   may re-use the node at once.
 //! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
 //! - **sleeper** (both sides are read-modify-writes of one word): a request that goes to sleep marks the holder's
 //!   link, and does not sleep if that was marked gone; a release marks it gone, and wakes if it was marked so.
-//! - **cut-off**: nothing is written through the link of a node that is gone.
+//! - **cut-off**: nothing is written through the link of a node that is gone, or through the head while its mark
+//!   stands: the walk starts over.
 
 mod acquire;
 mod contend;
@@ -215,7 +216,7 @@ unsafe impl<P: Protocol> RawRangeMutex for RawList<P> {
                 if !node.is_tentative() {
                     holders.push(node.claim(link));
                 }
-                walk.step(node, link);
+                walk.pass(node, link);
             }
             holders
         });

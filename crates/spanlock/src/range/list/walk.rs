@@ -1,4 +1,4 @@
-//! Walking the list: the one loop that all operations share.
+//! Walking the list: the one loop that all operations share, and the only place that inserts or unlinks.
 
 use super::node::{AtomicLink, Link, Node};
 use crate::local::Pin;
@@ -7,7 +7,10 @@ use std::ptr::NonNull;
 
 /// A place between two nodes, moving towards the end. The nodes passed stay valid as long as the pin.
 ///
-/// It never sees the head with the fast path's mark: then only the node's holder may look at the node, which it
+/// Nodes that are gone are skipped. An insertion unlinks those skipped just before it by the same compare-exchange;
+/// so does a [`step`](Self::step) by one of its own. Their links are frozen, so they cannot change meanwhile.
+///
+/// A walk never sees the head with the fast path's mark: then only the node's holder may look at the node, which it
 /// re-uses at once [demote].
 pub(super) struct Walk<'a> {
     pin: &'a Pin,
@@ -15,6 +18,8 @@ pub(super) struct Walk<'a> {
     /// The link that the walk stands on, and what was last seen in it.
     at: &'a AtomicLink,
     seen: Link,
+    /// What it would be without the nodes skipped.
+    past: Link,
 }
 
 impl<'a> Walk<'a> {
@@ -23,12 +28,7 @@ impl<'a> Walk<'a> {
     pub(super) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
         // [publish] Acquire: pairs with the insertion's Release.
         let seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
-        Self {
-            pin,
-            head,
-            at: head,
-            seen: demoted(head, seen),
-        }
+        Self::standing_on(pin, head, head, demoted(head, seen))
     }
 
     /// Stands behind a node of the list.
@@ -37,20 +37,26 @@ impl<'a> Walk<'a> {
         let seen = node
             .link
             .load(prim::order!("publish-acquire", Ordering::Acquire));
+        Self::standing_on(pin, head, &node.link, seen)
+    }
+
+    #[inline]
+    fn standing_on(pin: &'a Pin, head: &'a AtomicLink, at: &'a AtomicLink, seen: Link) -> Self {
         Self {
             pin,
             head,
-            at: &node.link,
+            at,
             seen,
+            past: seen,
         }
     }
 
-    /// The next node that is not gone, and its link; `None` at the end. Unlinks those that are gone.
+    /// The next node that is not gone, and its link; `None` at the end.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(&'a Node, Link)> {
+        debug_assert!(!(self.is_at_head() && self.seen.is_fast()), "[demote]");
         loop {
-            debug_assert!(!(self.is_at_head() && self.seen.is_fast()), "[demote]");
-            let next = self.seen.node()?;
+            let next = self.past.node()?;
             // SAFETY: reached by links within a walk, so it is not re-used before the pin is dropped [grace].
             let node: &'a Node = unsafe { next.as_ref() };
             // [publish] and [release] Acquire: whoever finds the node gone, and goes on to hold its range, comes
@@ -61,52 +67,91 @@ impl<'a> Walk<'a> {
             if !link.is_gone() {
                 return Some((node, link));
             }
-            let past = self.seen.with_node(link.node());
-            if self.is_cut_off() && prim::intact!("cut-off") {
-                // The node this walk stands on is gone itself. Its link is frozen: read on, write nothing.
-                self.seen = past;
-                continue;
-            }
-            // [unlink] Release: later walks that no longer meet the node still come after its holder.
-            let unlinked = self.at.replace(
-                self.seen,
-                past,
-                prim::order!("unlink", Ordering::Release),
-                Ordering::Acquire,
-            );
-            self.seen = match unlinked {
-                Ok(()) => {
-                    self.pin.retire(next);
-                    past
-                }
-                Err(found) => self.found(found),
-            };
+            self.past = self.past.with_node(link.node());
         }
     }
 
-    /// Moves behind a node that [`next`](Self::next) returned.
+    /// Moves behind a node that [`next`](Self::next) returned, and only looks.
     #[inline]
-    pub(super) fn step(&mut self, node: &'a Node, link: Link) {
+    pub(super) fn pass(&mut self, node: &'a Node, link: Link) {
         self.at = &node.link;
         self.seen = link;
+        self.past = link;
     }
 
-    /// Whether the node this walk stands on is gone, and what follows may be unlinked too.
+    /// Unlinks the nodes skipped and moves behind the one that [`next`](Self::next) returned. If something changed,
+    /// it stays where it is, and has skipped none; it may be [cut off](Self::is_cut_off).
+    #[inline]
+    pub(super) fn step(&mut self, node: &'a Node, link: Link) -> Result<(), ()> {
+        if self.past != self.seen {
+            // [unlink] Release: later walks that no longer meet the nodes still come after their holders.
+            self.change(self.past, prim::order!("unlink", Ordering::Release))?;
+        }
+        self.pass(node, link);
+        Ok(())
+    }
+
+    /// Inserts a node here, in place of the nodes skipped. If something changed, it stays where it is, and has
+    /// skipped none; it may be [cut off](Self::is_cut_off).
+    #[inline]
+    pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
+        // [publish] Release: the node's content is visible to whoever reaches it. [unlink] Release, as in `step`,
+        // and Acquire: the link may have changed and changed back since it was seen, by a node that came, went and
+        // was unlinked.
+        self.change(
+            now,
+            prim::order!(
+                "publish",
+                prim::order!("unlink-acquire", Ordering::AcqRel, Ordering::Release),
+                Ordering::Acquire
+            ),
+        )
+    }
+
+    #[inline]
+    fn change(&mut self, now: Link, success: Ordering) -> Result<(), ()> {
+        match self.at.replace(self.seen, now, success, Ordering::Acquire) {
+            Ok(()) => {
+                self.retire_skipped();
+                Ok(())
+            }
+            Err(found) => {
+                self.seen = found;
+                self.past = found;
+                Err(())
+            }
+        }
+    }
+
+    /// Gives up the nodes skipped, which this thread has just unlinked.
+    #[inline]
+    fn retire_skipped(&self) {
+        let mut skipped = self.seen.node();
+        while skipped != self.past.node() {
+            let Some(node) = skipped else { break };
+            // SAFETY: as in `next`. Relaxed: it was seen to be gone, so its pointer is frozen.
+            skipped = unsafe { node.as_ref() }.link.load(Ordering::Relaxed).node();
+            self.pin.retire(node);
+        }
+    }
+
+    /// Whether a change failed because the node this walk stands on is gone, so that nothing may be written through
+    /// its link; or because the fast path has inserted a node. Then the walk is to start over.
     #[inline]
     pub(super) fn is_cut_off(&self) -> bool {
-        self.seen.is_gone()
+        self.seen.is_gone() && prim::intact!("cut-off")
     }
 
-    /// The node last seen next, if any.
+    /// What follows this place once the nodes skipped are unlinked.
     #[inline]
-    pub(super) fn seen(&self) -> Link {
-        self.seen
+    pub(super) fn following(&self) -> Option<NonNull<Node>> {
+        self.past.node()
     }
 
-    /// Whether the list was last seen empty.
+    /// Whether the list was last seen empty, but for nodes that are gone.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.is_at_head() && self.seen == Link::NULL
+        self.is_at_head() && self.past == Link::NULL
     }
 
     #[inline]
@@ -114,35 +159,7 @@ impl<'a> Walk<'a> {
         std::ptr::eq(self.at, self.head)
     }
 
-    /// What a change that failed has found: in the head, perhaps a node that the fast path inserted meanwhile.
-    #[inline]
-    fn found(&self, found: Link) -> Link {
-        if self.is_at_head() && prim::intact!("demote-again") {
-            demoted(self.head, found)
-        } else {
-            found
-        }
-    }
-
-    /// Inserts a node here, unless something changed.
-    #[inline]
-    pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
-        // [publish] Release: the node's content is visible to whoever reaches it. [unlink] Acquire: the link may
-        // have changed and changed back since it was seen, by a node that came, went and was unlinked.
-        let inserted = self.at.replace(
-            self.seen,
-            now,
-            prim::order!(
-                "publish",
-                prim::order!("unlink-acquire", Ordering::AcqRel, Ordering::Release),
-                Ordering::Acquire
-            ),
-            Ordering::Acquire,
-        );
-        inserted.map_err(|found| self.seen = self.found(found))
-    }
-
-    /// What this walk stands on points to a node inserted here.
+    /// What this walk stands on, pointing to a node inserted here.
     #[inline]
     pub(super) fn link_to(&self, node: NonNull<Node>) -> Link {
         self.seen.with_node(Some(node))
