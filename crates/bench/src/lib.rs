@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`target`] | what a lock under measurement offers |
 //! | [`registry`] | all the locks, by name: to add one, add an entry |
-//! | [`baseline`] | the range locks that P1 compares with |
+//! | [`setting`] | what a lock is made for, and what users may choose about it |
+//! | [`baseline`] | the range locks that P1 and P4 compare with |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
+//! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`crew`] | threads that start, are measured and stop together |
@@ -16,11 +18,13 @@
 
 pub mod arr;
 pub mod baseline;
+pub mod batch;
 pub mod crew;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod report;
+pub mod setting;
 pub mod stats;
 pub mod target;
 pub mod uncontended;

@@ -60,6 +60,19 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench uncontended --pairs 0", ["'0'", "1.."]),
         ("bench waiting --threads 0", ["'0'", "from 1 to 256"]),
         ("bench waiting --seconds 0", ["'0'", "more than 0"]),
+        ("bench batch --hold 0", ["'0'", "from 1 to 1024"]),
+        ("bench batch --hold 1,1025", ["1025", "from 1 to 1024"]),
+        ("bench batch --hold=", ["--hold", "from 1 to 1024"]),
+        (
+            "bench batch --hold 16 --ranges 8",
+            ["--hold 16", "--ranges is 8"],
+        ),
+        ("bench batch --ranges 0", ["'0'", "from 1 to 1048576"]),
+        (
+            "bench batch --locks list-rw:h=1",
+            ["list-rw:h=1", "takes no parameters"],
+        ),
+        ("bench batch --threads 0", ["'0'", "1 <= a"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -146,6 +159,47 @@ fn arr_writes_a_table_and_compares() {
         "{table}"
     );
     assert!(!table.contains('\u{1b}'), "no colours: {table}");
+}
+
+#[test]
+fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
+    let lines = json_lines(
+        "bench batch --locks list-rw,std-rwlock --hold 1,16 --threads 1:2 --seconds 0.002 --warmup 0 \
+         --repeat 2 --seed 9 --format json",
+    );
+    let runs = &lines[1..];
+    assert_eq!(runs.len(), 2 * 2 * 2 * 2, "locks, holds, threads, repeats");
+    for run in runs {
+        assert_eq!(run["workload"], "batch");
+        assert_eq!(run["seed"], 9);
+        assert_eq!(run["torn_ranges"], 0);
+        let cannot = run["lock"] == "std-rwlock" && run["hold"] == 16;
+        assert_eq!(run["ops_per_sec"].is_null(), cannot, "{run}");
+        assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
+    }
+    let locks: Vec<_> = runs.iter().map(|run| &run["lock"]).collect();
+    assert_eq!(
+        locks[..3],
+        ["list-rw", "std-rwlock", "list-rw"],
+        "they take turns"
+    );
+}
+
+#[test]
+fn batch_writes_tables_that_say_what_did_not_run() {
+    let table = written(
+        "bench batch --locks list-ex parking-lot --threads 2 --seconds 0.002 --warmup 0 --repeat 1",
+    );
+    for part in [
+        "W1, ranges held one at a time",
+        "W2, 16 ranges held together",
+        "locks the whole",
+        "parking-lot cannot hold several",
+        "machine: ",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+    assert!(!table.contains("list-ex cannot"), "{table}");
 }
 
 #[test]

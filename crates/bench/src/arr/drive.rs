@@ -2,9 +2,8 @@
 
 use super::array::{Array, Ranges};
 use super::{Outcome, Pauses, Timing, Trial};
-use crate::crew::{self, Phase, Signal};
+use crate::crew::{self, Phase, Signal, Throughput};
 use crate::target::Target;
-use fastrand::Rng;
 use hdrhistogram::Histogram;
 use std::hint::black_box;
 use std::ops::Range;
@@ -28,15 +27,13 @@ fn run_with<T: Target, C: Clock>(lock: &T, trial: &Trial) -> Outcome {
         work::<T, C>(lock, &array, trial, thread, signal)
     });
     let added = run.workers.iter().map(|tally| tally.added).sum();
-    let ops = run.workers.iter().map(|tally| tally.ops).collect();
+    let work = Throughput::of(&run, |tally| tally.ops);
     let times = run
         .workers
         .into_iter()
         .filter_map(|tally| tally.clock.times());
     Outcome {
-        ops,
-        elapsed: run.elapsed,
-        processor: run.processor,
+        work,
         acquire: times.reduce(|mut all, one| {
             all.add(one).expect("all have the same bounds");
             all
@@ -63,7 +60,7 @@ fn work<T: Target, C: Clock>(
     signal: &Signal,
 ) -> Tally<C> {
     let ranges = Ranges::of(trial.variant, thread, trial.threads);
-    let mut rng = rng(trial, thread);
+    let mut rng = crew::rng(trial.seed, trial.repeat, thread);
     let mut tally = Tally {
         ops: 0,
         added: 0,
@@ -107,15 +104,6 @@ fn pause(no_ops: u32) {
         // Nothing to hide, so no access to memory either.
         black_box(());
     }
-}
-
-fn rng(trial: &Trial, thread: usize) -> Rng {
-    // Each part is mixed in by a draw, so that neighbours in any of them are strangers.
-    [u64::from(trial.repeat), thread as u64]
-        .into_iter()
-        .fold(Rng::with_seed(trial.seed), |mut rng, part| {
-            Rng::with_seed(rng.u64(..) ^ part)
-        })
 }
 
 /// Times acquisitions, or does not.

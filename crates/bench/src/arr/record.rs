@@ -70,7 +70,7 @@ impl Record {
     /// # Errors
     /// When the lock lost updates although it promises exclusion.
     pub fn measure(lock: &Lock, trial: &Trial) -> Result<Self, LostUpdates> {
-        let outcome = lock.measure.arr(trial);
+        let outcome = lock.measure.arr(lock.values, trial);
         outcome.check(lock.exclusion)?;
         Ok(Self::of(lock, trial, &outcome))
     }
@@ -81,13 +81,13 @@ impl Record {
             reads: trial.reads.get(),
             threads: trial.threads,
             lock: lock.name.to_owned(),
-            ops_per_sec: outcome.ops_per_second(),
+            ops_per_sec: outcome.work.ops_per_second(),
             repeat: trial.repeat,
             seed: trial.seed,
-            seconds: outcome.elapsed.as_secs_f64(),
-            min_ops_per_thread: outcome.ops.iter().copied().min().unwrap_or(0),
-            max_ops_per_thread: outcome.ops.iter().copied().max().unwrap_or(0),
-            cpu_seconds: outcome.processor.map(|time| time.as_secs_f64()),
+            seconds: outcome.work.elapsed.as_secs_f64(),
+            min_ops_per_thread: outcome.work.min(),
+            max_ops_per_thread: outcome.work.max(),
+            cpu_seconds: outcome.work.cpu_seconds(),
             lost_updates: outcome.added.abs_diff(outcome.found),
             acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::of),
         }

@@ -1,9 +1,10 @@
 //! ArrBench, panel by panel, and where we lose.
 
-use super::{distinct, lines, measured, or_dash, source, table};
+use super::panel::{self, LEGEND, Point};
+use super::{distinct, lines, source, table};
 use crate::arr::Record;
 use crate::provenance::Provenance;
-use crate::registry::{Exclusion, OURS, RIVALS, find};
+use crate::registry::{OURS, RIVALS};
 use crate::stats::Summary;
 use std::fmt::{self, Write};
 
@@ -32,10 +33,18 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
             text,
             "ArrBench, {variant} range, {reads} % reads: million operations per second by threads"
         );
-        text += &panel_table(records, at);
+        let here = records.iter().filter(|record| panel(record) == at);
+        let points: Vec<_> = here
+            .map(|record| Point {
+                lock: &record.lock,
+                threads: record.threads,
+                ops_per_sec: Ok(record.ops_per_sec),
+            })
+            .collect();
+        text += &panel::panel(&points);
         text.push('\n');
     }
-    text += "median ±half the distance between extremes; * best, null aside\n";
+    text += LEGEND;
     if let Some(latency) = latency_table(records) {
         text += &format!("\nacquisition in ns, worst repeat\n{latency}");
     }
@@ -43,36 +52,6 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
     text += &verdict(records);
     text.push('\n');
     text + &source(provenance)
-}
-
-fn panel_table(records: &[Record], at: Panel<'_>) -> String {
-    let here = || records.iter().filter(|record| panel(record) == at);
-    let threads = distinct(here().map(|record| record.threads));
-    let locks = distinct(here().map(|record| record.lock.as_str()));
-    let excludes = |name: &str| find(name).is_none_or(|lock| lock.exclusion == Exclusion::Promised);
-    let best: Vec<f64> = threads
-        .iter()
-        .map(|&threads| {
-            let medians = locks
-                .iter()
-                .filter(|lock| excludes(lock))
-                .filter_map(|lock| throughput(records, at, lock, threads));
-            medians.fold(0.0, |best, summary| summary.median.max(best))
-        })
-        .collect();
-    let header = std::iter::once("lock".to_owned()).chain(threads.iter().map(usize::to_string));
-    let mut table = table(header);
-    for lock in &locks {
-        let cells = threads.iter().zip(&best).map(|(&threads, &best)| {
-            or_dash(throughput(records, at, lock, threads).map(|summary| {
-                let is_best = excludes(lock) && summary.median >= best;
-                let mark = if is_best { "*" } else { " " };
-                format!("{}{mark}", measured(summary, 1e6, 3))
-            }))
-        });
-        table.add_row(std::iter::once((*lock).to_owned()).chain(cells));
-    }
-    lines(&table)
 }
 
 /// The largest of each percentile over the repeats, if acquisitions were timed.

@@ -1,10 +1,13 @@
 //! Measurements as tables for people and as lines of JSON for programs.
 
 mod arr;
+mod batch;
+mod panel;
 mod uncontended;
 mod waiting;
 
 pub use arr::{Comparison, arr};
+pub use batch::batch;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -23,6 +26,8 @@ pub enum Line {
     Meta(Provenance),
     /// A run of ArrBench.
     Arr(crate::arr::Record),
+    /// A run of W1 or W2.
+    Batch(crate::batch::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
@@ -42,6 +47,11 @@ pub fn locks() -> String {
     let mut table = table(["lock", "what it is"]);
     for lock in crate::registry::LOCKS {
         table.add_row([lock.name, lock.about]);
+        for knob in lock.knobs {
+            let (least, most) = (knob.allowed.start(), knob.allowed.end());
+            let name = format!("  {}:{}=", lock.name, knob.key);
+            table.add_row([name, format!("{}: {least}..={most}", knob.about)]);
+        }
     }
     table.load_style(comfy_table::presets::NOTHING);
     for column in table.column_iter_mut() {
