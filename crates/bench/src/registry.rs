@@ -1,7 +1,7 @@
 //! All the locks, by name.
 
-use crate::baseline::{KernelRw, LustreEx};
-use crate::setting::{Holds, Knob, Resource, Setting, Values};
+use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
+use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
 use crate::target::{Floor, Null, RangeLockCrate, Readers, Target};
 use crate::{arr, batch, uncontended, waiting};
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
@@ -129,6 +129,9 @@ pub const OURS: &str = "list-rw";
 /// Those that [`OURS`] is to be compared with.
 pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
 
+/// The knob of locks that are skip lists.
+const HEIGHT_KEY: &str = "h";
+
 /// All of them, in the order of tables.
 pub static LOCKS: &[Lock] = &[
     Lock {
@@ -177,6 +180,36 @@ pub static LOCKS: &[Lock] = &[
         name: "lustre-ex",
         about: "kernel-rw for exclusive ranges only (P1 §3)",
         measure: &Make(|_| RangeMutex::from_raw(LustreEx::new())),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "song",
+        about: "exclusive ranges in a skip list under a spin lock (Song; P4 §2.1.2): when hundreds are held, by few \
+                threads; all meet at the spin lock",
+        knobs: &[Knob {
+            key: HEIGHT_KEY,
+            about: "levels of the skip list",
+            allowed: 1..=MAX_HEIGHT as u64,
+        }],
+        measure: &Make(|setting| {
+            let height = setting.values.get(HEIGHT_KEY);
+            RangeMutex::from_raw(Song::new(height.map_or(HEIGHT, |height| height as usize)))
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "bitmap",
+        about: "a bit per block, by compare-exchange (P4 §4.4.1): when ranges are few blocks; one operation per 64 \
+                blocks, and memory for all",
+        holds: Holds::OnePerBlock,
+        knobs: &[Knob {
+            key: BLOCK,
+            about: "positions that conflict as one; unless told, as exact as the workload's ranges",
+            allowed: 1..=u64::MAX,
+        }],
+        measure: &Make(|setting| {
+            RangeMutex::from_raw(Bitmap::new(setting.units(), setting.block()))
+        }),
         ..Lock::RANGES
     },
     Lock {
@@ -260,7 +293,7 @@ pub fn parse(text: &str, among: &[&'static [Lock]]) -> Result<&'static Lock, Str
 
 #[cfg(test)]
 mod tests {
-    use super::{FLOORS, LOCKS, OURS, RIVALS, find};
+    use super::{FLOORS, LOCKS, OURS, RIVALS, find, parse};
     use std::collections::HashSet;
 
     #[test]
@@ -270,6 +303,24 @@ mod tests {
         assert_eq!(names.len(), all().count());
         for name in RIVALS.iter().chain([&OURS]) {
             assert!(find(name).is_some_and(|lock| lock.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_make_a_lock_of_their_own_name() {
+        let song = parse("song:h=4", &[LOCKS]).unwrap();
+        assert_eq!((song.name, song.values.get("h")), ("song:h=4", Some(4)));
+        assert_eq!(parse("song", &[LOCKS]).unwrap().values.get("h"), None);
+        for (wrong, expected) in [
+            ("song:h=99", "h=1..=16"),
+            ("song:", "h=1..=16"),
+            ("bitmap:h=4", "block=1.."),
+            ("null:h=4", "takes no parameters"),
+            ("sung:h=4", "expected one of list-rw"),
+            ("floor", "expected one of list-rw"),
+        ] {
+            let error = parse(wrong, &[LOCKS]).err().unwrap();
+            assert!(error.contains(expected), "{wrong}: {error}");
         }
     }
 }

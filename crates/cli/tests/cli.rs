@@ -72,6 +72,12 @@ fn wrong_arguments_are_named_with_what_was_expected() {
             "bench batch --locks list-rw:h=1",
             ["list-rw:h=1", "takes no parameters"],
         ),
+        ("bench batch --locks song:h=17", ["song:h=17", "h=1..=16"]),
+        ("bench arr --locks song:hight=2", ["hight=2", "h=1..=16"]),
+        (
+            "bench uncontended --locks bitmap:block=0",
+            ["block=0", "block=1..="],
+        ),
         ("bench batch --threads 0", ["'0'", "1 <= a"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
@@ -183,6 +189,22 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
         ["list-rw", "std-rwlock", "list-rw"],
         "they take turns"
     );
+}
+
+#[test]
+fn locks_take_parameters_and_are_reported_by_them() {
+    let lines = json_lines(
+        "bench batch --locks song:h=1,song:h=12,song bitmap:block=2048 --hold 1,2 --threads 2 --seconds 0.002 \
+         --repeat 1 --format json",
+    );
+    let named = |name: &'static str| lines.iter().filter(move |line| line["lock"] == name);
+    for name in ["song:h=1", "song:h=12", "song", "bitmap:block=2048"] {
+        assert_eq!(named(name).count(), 2, "{name}");
+    }
+    // Two ranges of 1 KB may share one of its blocks, and a thread would wait for itself.
+    let skipped = named("bitmap:block=2048").filter(|line| line.get("skipped").is_some());
+    assert_eq!(skipped.count(), 1);
+    assert!(written("bench --list").contains("song:h="));
 }
 
 #[test]
