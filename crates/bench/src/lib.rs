@@ -8,11 +8,13 @@
 //! | [`baseline`] | the range locks that P1 and P4 compare with |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
+//! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`crew`] | threads that start, are measured and stop together |
 //! | [`processor`] | processor time |
 //! | [`stats`] | median and spread |
+//! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
 
@@ -20,6 +22,7 @@ pub mod arr;
 pub mod baseline;
 pub mod batch;
 pub mod crew;
+pub mod latency;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
@@ -27,5 +30,6 @@ pub mod report;
 pub mod setting;
 pub mod stats;
 pub mod target;
+pub mod times;
 pub mod uncontended;
 pub mod waiting;

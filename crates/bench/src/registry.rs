@@ -3,7 +3,7 @@
 use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
 use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
 use crate::target::{Floor, Null, RangeLockCrate, Readers, Target};
-use crate::{arr, batch, uncontended, waiting};
+use crate::{arr, batch, latency, uncontended, waiting};
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
 use spanlock::range::raw::Mode;
 use spanlock::range::{RangeLock, RangeMutex};
@@ -85,6 +85,9 @@ pub trait Measure: Sync {
     /// Runs [`batch`].
     fn batch(&self, values: Values, trial: &batch::Trial) -> batch::Outcome;
 
+    /// Runs a round of [`latency`].
+    fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome;
+
     /// Runs [`uncontended`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration;
 
@@ -112,6 +115,11 @@ impl<T: Target> Measure for Make<T> {
 
     fn batch(&self, values: Values, trial: &batch::Trial) -> batch::Outcome {
         batch::run(&self.made(trial.resource(), values), trial)
+    }
+
+    fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome {
+        let make = || self.made(trial.resource(), values);
+        latency::run(&make(), &make(), trial, round)
     }
 
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration {

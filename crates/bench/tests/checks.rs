@@ -8,7 +8,7 @@ use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{Exclusion, LOCKS, Lock, Make, find};
 use spanlock_bench::report::Line;
 use spanlock_bench::target::{Readers, Target};
-use spanlock_bench::{batch, uncontended, waiting};
+use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -150,6 +150,26 @@ fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
         let caught = (0..200).find_map(|_| batch::Record::measure(&broken, &trial).err());
         let torn = caught.expect("200 runs without a lock tore no range");
         assert!(torn.0 > 0 && torn.to_string().contains("foreign"), "{torn}");
+    }
+}
+
+#[test]
+fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
+    let trial = latency::Trial {
+        threads: 3,
+        parts: 40,
+        rounds: 2,
+        seed: 5,
+    };
+    for lock in LOCKS {
+        let record = latency::Record::measure(lock, &trial);
+        let counts = (record.first_count, record.again_count);
+        assert_eq!(counts, (80, 80), "{}", lock.name);
+        let line = json(&Line::Latency(record));
+        let fields = [
+            "lock", "threads", "parts", "rounds", "seed", "first_ns", "again_ns",
+        ];
+        assert_has(&line, "latency", &fields);
     }
 }
 

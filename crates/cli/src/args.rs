@@ -4,6 +4,7 @@ use crate::values::{Sweep, lock, lock_or_floor, number_to, seconds, seconds_or_n
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::registry::Lock;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub(crate) enum Workload {
     Arr(Arr),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Batch),
+    /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
+    Latency(Latency),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -106,6 +109,27 @@ pub(crate) struct Batch {
     pub(crate) ranges: usize,
     #[command(flatten)]
     pub(crate) runs: Runs,
+}
+
+#[derive(Args)]
+pub(crate) struct Latency {
+    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    /// Parts of the resource; each thread locks its share of them, and then as many again.
+    #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) parts: usize,
+    /// Rounds, each on a fresh lock; the times of all are put together.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) repeat: u32,
+    /// What random numbers follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Args)]

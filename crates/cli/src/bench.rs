@@ -1,7 +1,7 @@
 //! `spanlock bench`.
 
 use crate::Failure;
-use crate::args::{Arr, Batch, Bench, Cli, Format, Runs, Uncontended, Waiting, Workload};
+use crate::args::{Arr, Batch, Bench, Cli, Format, Latency, Runs, Uncontended, Waiting, Workload};
 use crate::progress::Progress;
 use crate::values::Sweep;
 use clap::CommandFactory;
@@ -11,7 +11,7 @@ use spanlock_bench::crew::Schedule;
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::report::{self, Line};
-use spanlock_bench::{batch, uncontended, waiting};
+use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
@@ -20,6 +20,7 @@ pub(crate) fn run(command: Bench) -> Result {
     match command.workload {
         Some(Workload::Arr(args)) => run_arr(args),
         Some(Workload::Batch(args)) => run_batch(args),
+        Some(Workload::Latency(args)) => run_latency(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
         None => print(&report::locks()),
@@ -153,6 +154,28 @@ fn wrong_arguments(what: &str) -> ! {
     Cli::command()
         .error(ErrorKind::ValueValidation, what)
         .exit()
+}
+
+fn run_latency(args: Latency) -> Result {
+    let locks = chosen(args.locks, LOCKS);
+    let threads = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+    let trials = distinct(threads, |number| *number)
+        .into_iter()
+        .map(|threads| latency::Trial {
+            threads,
+            parts: args.parts,
+            rounds: args.repeat,
+            seed: args.seed,
+        });
+    let steps = trials.flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
+    measure(
+        args.output.format,
+        steps,
+        |(lock, trial)| format!("lock {}, {} threads", lock.name, trial.threads),
+        |(lock, trial)| Ok(latency::Record::measure(lock, trial)),
+        Line::Latency,
+        report::latency,
+    )
 }
 
 fn run_uncontended(args: Uncontended) -> Result {

@@ -79,6 +79,10 @@ fn wrong_arguments_are_named_with_what_was_expected() {
             ["block=0", "block=1..="],
         ),
         ("bench batch --threads 0", ["'0'", "1 <= a"]),
+        ("bench latency --parts 0", ["'0'", "from 1 to 1048576"]),
+        ("bench latency --threads 0", ["'0'", "1 <= a"]),
+        ("bench latency --repeat 0", ["'0'", "1.."]),
+        ("bench latency --locks floor", ["floor", "kernel-rw"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -222,6 +226,30 @@ fn batch_writes_tables_that_say_what_did_not_run() {
         assert!(table.contains(part), "{part} not in {table}");
     }
     assert!(!table.contains("list-ex cannot"), "{table}");
+}
+
+#[test]
+fn latency_reports_first_and_later_acquisitions_apart() {
+    let lines = json_lines(
+        "bench latency --locks list-rw,song:h=2,bitmap --threads 1,3 --parts 50 --repeat 2 --format json",
+    );
+    assert_eq!(lines.len(), 1 + 3 * 2);
+    for line in &lines[1..] {
+        assert_eq!(line["workload"], "latency");
+        for phase in ["first", "again"] {
+            assert_eq!(line[format!("{phase}_count")], 100, "{line}");
+            let times = &line[format!("{phase}_ns")];
+            let times = ["p50", "p90", "p99", "p999", "max"].map(|p| times[p].as_u64());
+            assert!(
+                times.iter().all(Option::is_some) && times.is_sorted(),
+                "{line}"
+            );
+        }
+    }
+    let table = written("bench latency --locks list-rw --threads 2 --parts 50 --repeat 1");
+    for part in ["first", "again", "p99.9", "machine: "] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
 }
 
 #[test]

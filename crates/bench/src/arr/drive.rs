@@ -4,7 +4,7 @@ use super::array::{Array, Ranges};
 use super::{Outcome, Pauses, Timing, Trial};
 use crate::crew::{self, Phase, Signal, Throughput};
 use crate::target::Target;
-use hdrhistogram::Histogram;
+use crate::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
 use std::time::Instant;
@@ -35,7 +35,7 @@ fn run_with<T: Target, C: Clock>(lock: &T, trial: &Trial) -> Outcome {
     Outcome {
         work,
         acquire: times.reduce(|mut all, one| {
-            all.add(one).expect("all have the same bounds");
+            all.add(&one);
             all
         }),
         added,
@@ -111,7 +111,7 @@ trait Clock: Default + Send {
     fn time<G>(&mut self, phase: Phase, acquire: impl FnOnce() -> G) -> G;
 
     /// Nanoseconds that acquisitions took.
-    fn times(self) -> Option<Histogram<u64>>;
+    fn times(self) -> Option<Times>;
 }
 
 #[derive(Default)]
@@ -123,21 +123,13 @@ impl Clock for Untimed {
         acquire()
     }
 
-    fn times(self) -> Option<Histogram<u64>> {
+    fn times(self) -> Option<Times> {
         None
     }
 }
 
-struct Timed(Histogram<u64>);
-
-/// Longer acquisitions are recorded as this, in nanoseconds.
-const LONGEST: u64 = 3_600_000_000_000;
-
-impl Default for Timed {
-    fn default() -> Self {
-        Self(Histogram::new_with_max(LONGEST, 3).expect("bounds and precision are valid"))
-    }
-}
+#[derive(Default)]
+struct Timed(Times);
 
 impl Clock for Timed {
     #[inline]
@@ -146,13 +138,12 @@ impl Clock for Timed {
         let held = acquire();
         let took = start.elapsed();
         if phase == Phase::Measured {
-            self.0
-                .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(LONGEST));
+            self.0.record(took);
         }
         held
     }
 
-    fn times(self) -> Option<Histogram<u64>> {
+    fn times(self) -> Option<Times> {
         Some(self.0)
     }
 }

@@ -10,11 +10,11 @@ mod record;
 
 pub use array::{Array, SLOTS};
 pub use drive::run;
-pub use record::{AcquireTimes, Record};
+pub use record::Record;
 
 use crate::crew::{Schedule, Throughput};
 use crate::registry::Exclusion;
-use hdrhistogram::Histogram;
+use crate::times::Times;
 use std::fmt;
 use std::str::FromStr;
 
@@ -144,7 +144,7 @@ pub struct Outcome {
     /// What was done in the measured time.
     pub work: Throughput,
     /// Nanoseconds that acquisitions took, if they were timed.
-    pub acquire: Option<Histogram<u64>>,
+    pub acquire: Option<Times>,
     /// What writers added to the array, from start to end.
     pub added: u64,
     /// What it held in the end.

@@ -2,7 +2,7 @@
 
 use super::{LostUpdates, Outcome, Trial};
 use crate::registry::Lock;
-use hdrhistogram::Histogram;
+use crate::times::AcquireTimes;
 use serde::{Deserialize, Serialize};
 
 /// One run of ArrBench on one lock: a line of JSON.
@@ -37,33 +37,6 @@ pub struct Record {
     pub acquire_ns: Option<AcquireTimes>,
 }
 
-/// How long acquisitions took, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcquireTimes {
-    /// Half of them took no longer.
-    pub p50: u64,
-    /// 90 % took no longer.
-    pub p90: u64,
-    /// 99 % took no longer.
-    pub p99: u64,
-    /// 99.9 % took no longer.
-    pub p999: u64,
-    /// The longest.
-    pub max: u64,
-}
-
-impl AcquireTimes {
-    fn of(times: &Histogram<u64>) -> Self {
-        Self {
-            p50: times.value_at_quantile(0.5),
-            p90: times.value_at_quantile(0.9),
-            p99: times.value_at_quantile(0.99),
-            p999: times.value_at_quantile(0.999),
-            max: times.max(),
-        }
-    }
-}
-
 impl Record {
     /// Runs a trial on a fresh lock, and checks it.
     ///
@@ -89,7 +62,7 @@ impl Record {
             max_ops_per_thread: outcome.work.max(),
             cpu_seconds: outcome.work.cpu_seconds(),
             lost_updates: outcome.added.abs_diff(outcome.found),
-            acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::of),
+            acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::from),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::arr::Record;
 use crate::provenance::Provenance;
 use crate::registry::{OURS, RIVALS};
 use crate::stats::Summary;
+use crate::times::AcquireTimes;
 use std::fmt::{self, Write};
 
 /// One panel of P1's Figure 3.
@@ -58,7 +59,7 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
 fn latency_table(records: &[Record]) -> Option<String> {
     let timed = || records.iter().filter(|record| record.acquire_ns.is_some());
     timed().next()?;
-    let mut table = table(["run", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut table = table(std::iter::once("run").chain(AcquireTimes::COLUMNS));
     let run = |record: &Record| {
         let Record {
             variant,
@@ -73,7 +74,7 @@ fn latency_table(records: &[Record]) -> Option<String> {
         let times = timed().filter(|record| run(record) == name);
         let worst = times
             .filter_map(|record| record.acquire_ns)
-            .map(|times| [times.p50, times.p90, times.p99, times.p999, times.max])
+            .map(|times| times.columns())
             .reduce(|a, b| std::array::from_fn(|k| a[k].max(b[k])))
             .unwrap_or_default();
         table.add_row(std::iter::once(name).chain(worst.iter().map(u64::to_string)));

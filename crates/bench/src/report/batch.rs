@@ -40,7 +40,7 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
     for lock in distinct(skipped.map(|record| &record.lock)) {
         let _ = writeln!(
             text,
-            "{lock} cannot hold several of these ranges at a time: it ran them one at a time only"
+            "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
         );
     }
     text.push('\n');

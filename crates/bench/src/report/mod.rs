@@ -2,12 +2,14 @@
 
 mod arr;
 mod batch;
+mod latency;
 mod panel;
 mod uncontended;
 mod waiting;
 
 pub use arr::{Comparison, arr};
 pub use batch::batch;
+pub use latency::latency;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -28,6 +30,8 @@ pub enum Line {
     Arr(crate::arr::Record),
     /// A run of W1 or W2.
     Batch(crate::batch::Record),
+    /// Acquisition times of one lock.
+    Latency(crate::latency::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
