@@ -9,6 +9,7 @@
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
+//! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`crew`] | threads that start, are measured and stop together |
@@ -23,6 +24,7 @@ pub mod baseline;
 pub mod batch;
 pub mod crew;
 pub mod latency;
+pub mod memory;
 pub mod processor;
 pub mod provenance;
 pub mod registry;

@@ -3,7 +3,7 @@
 use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
 use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
 use crate::target::{Floor, Null, RangeLockCrate, Readers, Target};
-use crate::{arr, batch, latency, uncontended, waiting};
+use crate::{arr, batch, latency, memory, uncontended, waiting};
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
 use spanlock::range::raw::Mode;
 use spanlock::range::{RangeLock, RangeMutex};
@@ -88,6 +88,14 @@ pub trait Measure: Sync {
     /// Runs a round of [`latency`].
     fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome;
 
+    /// Runs [`memory`]: what so many holders take.
+    fn memory(
+        &self,
+        values: Values,
+        hold: usize,
+        allocated: memory::Allocated<'_>,
+    ) -> memory::Outcome;
+
     /// Runs [`uncontended`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration;
 
@@ -120,6 +128,15 @@ impl<T: Target> Measure for Make<T> {
     fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome {
         let make = || self.made(trial.resource(), values);
         latency::run(&make(), &make(), trial, round)
+    }
+
+    fn memory(
+        &self,
+        values: Values,
+        hold: usize,
+        allocated: memory::Allocated<'_>,
+    ) -> memory::Outcome {
+        memory::run(|| self.made(memory::RESOURCE, values), hold, allocated)
     }
 
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration {

@@ -8,7 +8,7 @@ use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{Exclusion, LOCKS, Lock, Make, find};
 use spanlock_bench::report::Line;
 use spanlock_bench::target::{Readers, Target};
-use spanlock_bench::{batch, latency, uncontended, waiting};
+use spanlock_bench::{batch, latency, memory, uncontended, waiting};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -170,6 +170,21 @@ fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
             "lock", "threads", "parts", "rounds", "seed", "first_ns", "again_ns",
         ];
         assert_has(&line, "latency", &fields);
+    }
+}
+
+#[test]
+fn memory_of_every_lock_is_taken_or_it_says_why_not() {
+    let nothing = || 0;
+    for lock in LOCKS {
+        for hold in [1, 16] {
+            let record = memory::Record::measure(lock, hold, &nothing);
+            assert_eq!(record.idle_bytes.is_none(), record.skipped.is_some());
+            let must_run = hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
+            assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
+            let line = Line::Memory(record);
+            assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
+        }
     }
 }
 

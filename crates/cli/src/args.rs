@@ -40,6 +40,8 @@ pub(crate) enum Workload {
     Batch(Batch),
     /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
     Latency(Latency),
+    /// What locks and their holders take of memory, as the allocator counts it.
+    Memory(Memory),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -128,6 +130,21 @@ pub(crate) struct Latency {
     /// What random numbers follow from.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Memory {
+    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Ranges that one thread holds at once.
+    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
+    pub(crate) hold: Vec<usize>,
+    /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
+    #[arg(long, hide = true)]
+    pub(crate) here: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

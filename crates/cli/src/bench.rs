@@ -14,6 +14,8 @@ use spanlock_bench::report::{self, Line};
 use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
+mod memory;
+
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 pub(crate) fn run(command: Bench) -> Result {
@@ -21,6 +23,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Arr(args)) => run_arr(args),
         Some(Workload::Batch(args)) => run_batch(args),
         Some(Workload::Latency(args)) => run_latency(args),
+        Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
         None => print(&report::locks()),

@@ -83,6 +83,9 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench latency --threads 0", ["'0'", "1 <= a"]),
         ("bench latency --repeat 0", ["'0'", "1.."]),
         ("bench latency --locks floor", ["floor", "kernel-rw"]),
+        ("bench memory --hold 0", ["'0'", "from 1 to 1024"]),
+        ("bench memory --hold 1,1025", ["1025", "from 1 to 1024"]),
+        ("bench memory --locks song:h=0", ["song:h=0", "h=1..=16"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -248,6 +251,57 @@ fn latency_reports_first_and_later_acquisitions_apart() {
     }
     let table = written("bench latency --locks list-rw --threads 2 --parts 50 --repeat 1");
     for part in ["first", "again", "p99.9", "machine: "] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
+fn memory_is_counted_and_the_same_each_time() {
+    let arguments =
+        "bench memory --locks list-rw,song,bitmap,bitmap:block=64,std-rwlock,null --format json";
+    let count = || {
+        let mut lines = json_lines(arguments);
+        lines.remove(0); // the time is in it
+        lines
+    };
+    let lines = count();
+    assert_eq!(lines, count());
+    assert_eq!(lines.len(), 6 * 3);
+    let bytes = |lock: &str, hold: usize, field: &str| {
+        let found = lines
+            .iter()
+            .find(|line| line["lock"] == lock && line["hold"] == hold);
+        found.unwrap()[field].as_i64()
+    };
+    for line in &lines {
+        assert_eq!(line["workload"], "memory");
+        for field in ["idle_bytes", "held_bytes", "guard_bytes", "kept_bytes"] {
+            assert_eq!(
+                line[field].is_null(),
+                line.get("skipped").is_some(),
+                "{line}"
+            );
+        }
+    }
+    assert_eq!(bytes("null", 256, "idle_bytes"), Some(0));
+    assert_eq!(bytes("null", 256, "held_bytes"), Some(0));
+    let rwlock = size_of::<std::sync::RwLock<()>>() as i64;
+    assert_eq!(bytes("std-rwlock", 1, "idle_bytes"), Some(rwlock));
+    assert_eq!(bytes("std-rwlock", 16, "held_bytes"), None, "it cannot");
+    // A bit for each of 2048 positions, and nothing for holders.
+    assert!(bytes("bitmap", 1, "idle_bytes") >= Some(2048 / 8));
+    assert_eq!(bytes("bitmap", 256, "held_bytes"), Some(0));
+    assert_eq!(
+        bytes("bitmap:block=64", 256, "held_bytes"),
+        None,
+        "ranges share blocks"
+    );
+    // A node for each range, at least: two positions and a link.
+    for lock in ["list-rw", "song"] {
+        assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");
+    }
+    let table = written("bench memory --locks list-rw,std-rwlock --hold 2");
+    for part in ["idle lock", "per holder", "locks the whole", "machine: "] {
         assert!(table.contains(part), "{part} not in {table}");
     }
 }

@@ -3,6 +3,7 @@
 mod arr;
 mod batch;
 mod latency;
+mod memory;
 mod panel;
 mod uncontended;
 mod waiting;
@@ -10,6 +11,7 @@ mod waiting;
 pub use arr::{Comparison, arr};
 pub use batch::batch;
 pub use latency::latency;
+pub use memory::memory;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -19,6 +21,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// One line of JSON: what it reports is in its field `workload`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +35,8 @@ pub enum Line {
     Batch(crate::batch::Record),
     /// Acquisition times of one lock.
     Latency(crate::latency::Record),
+    /// What one lock and its holders take of memory.
+    Memory(crate::memory::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
@@ -42,6 +47,15 @@ pub enum Line {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Reads back what was written.
+impl FromStr for Line {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        serde_json::from_str(text)
     }
 }
 
