@@ -18,14 +18,12 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Barrier;
 
-/// Parts of the resource, unless told otherwise: a few milliseconds of work for each lock and round.
-pub const PARTS: usize = 16_384;
+/// Parts of the resource, unless told otherwise: each phase of a round lasts longer than a time slice, so that threads
+/// meet though there be more of them than processors.
+pub const PARTS: usize = 1 << 18;
 
 /// The most parts.
 pub const MAX_PARTS: usize = 1 << 20;
-
-/// Positions in a part: a block of a file, as P3's workload writes.
-const GRAIN: u64 = 4096;
 
 /// Acquisitions in a second lock before the first that counts.
 const WARMUP: usize = 1000;
@@ -44,12 +42,12 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// The resource, in bytes of a file.
+    /// The resource: a part is one position, as if it were the number of a block of a file.
     #[must_use]
     pub fn resource(&self) -> Resource {
         Resource {
-            units: self.parts as u64 * GRAIN,
-            grain: GRAIN,
+            units: self.parts as u64,
+            grain: 1,
         }
     }
 }
@@ -115,8 +113,7 @@ pub fn run<T: Target>(lock: &T, spare: &T, trial: &Trial, round: u32) -> Outcome
 }
 
 fn positions(part: usize) -> Range<u64> {
-    let start = part as u64 * GRAIN;
-    start..start + GRAIN
+    part as u64..part as u64 + 1
 }
 
 /// One lock with so many threads: a line of JSON.
