@@ -1,6 +1,7 @@
 //! Threads that start together, warm up, are measured, and stop together.
 
 use crate::processor;
+use fastrand::Rng;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -102,4 +103,61 @@ pub fn run<W: Send>(
             processor,
         }
     })
+}
+
+/// Random numbers of one thread in one of several equal runs.
+#[must_use]
+pub fn rng(seed: u64, repeat: u32, thread: usize) -> Rng {
+    // Each part is mixed in by a draw, so that neighbours in any of them are strangers.
+    [u64::from(repeat), thread as u64]
+        .into_iter()
+        .fold(Rng::with_seed(seed), |mut rng, part| {
+            Rng::with_seed(rng.u64(..) ^ part)
+        })
+}
+
+/// What was done in the measured time of a run.
+#[derive(Debug)]
+pub struct Throughput {
+    /// The operations of each thread.
+    pub ops: Vec<u64>,
+    /// How long it was.
+    pub elapsed: Duration,
+    /// Processor time of the process in it; `None` where the system does not tell.
+    pub processor: Option<Duration>,
+}
+
+impl Throughput {
+    /// Of a run, of which each worker tells its operations.
+    pub fn of<W>(run: &Run<W>, ops: impl Fn(&W) -> u64) -> Self {
+        Self {
+            ops: run.workers.iter().map(ops).collect(),
+            elapsed: run.elapsed,
+            processor: run.processor,
+        }
+    }
+
+    /// Operations per second, of all threads.
+    #[must_use]
+    pub fn ops_per_second(&self) -> f64 {
+        self.ops.iter().sum::<u64>() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Operations of the thread that had the fewest.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        self.ops.iter().copied().min().unwrap_or(0)
+    }
+
+    /// Operations of the thread that had the most.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.ops.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Processor time of the process, in seconds.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        self.processor.map(|time| time.as_secs_f64())
+    }
 }

@@ -4,24 +4,34 @@
 //! |---|---|
 //! | [`target`] | what a lock under measurement offers |
 //! | [`registry`] | all the locks, by name: to add one, add an entry |
-//! | [`baseline`] | the range locks that P1 compares with |
+//! | [`setting`] | what a lock is made for, and what users may choose about it |
+//! | [`baseline`] | the range locks that P1 and P4 compare with |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
+//! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
+//! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
+//! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`crew`] | threads that start, are measured and stop together |
 //! | [`processor`] | processor time |
 //! | [`stats`] | median and spread |
+//! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
 
 pub mod arr;
 pub mod baseline;
+pub mod batch;
 pub mod crew;
+pub mod latency;
+pub mod memory;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod report;
+pub mod setting;
 pub mod stats;
 pub mod target;
+pub mod times;
 pub mod uncontended;
 pub mod waiting;

@@ -131,9 +131,13 @@ const TRIES: u32 = 64;
 impl RangeLockCrate {
     /// A lock for positions up to `units`.
     #[must_use]
-    pub fn new(units: usize) -> Self {
-        Self(VecRangeLock::new(vec![0; units]))
+    pub fn new(units: u64) -> Self {
+        Self(VecRangeLock::new(vec![0; index(units)]))
     }
+}
+
+fn index(at: u64) -> usize {
+    usize::try_from(at).expect("as many as there is memory for")
 }
 
 impl Target for RangeLockCrate {
@@ -148,7 +152,6 @@ impl Target for RangeLockCrate {
 
     #[inline]
     fn write(&self, range: Range<u64>) -> Self::Write<'_> {
-        let index = |at: u64| usize::try_from(at).expect("within the vector");
         let range = index(range.start)..index(range.end);
         let mut tries = 0;
         loop {

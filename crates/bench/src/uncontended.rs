@@ -50,7 +50,7 @@ impl Subject {
     #[must_use]
     pub fn measure(self, pairs: u32, round: u32) -> Record {
         let Self { lock, mode } = self;
-        let took = lock.measure.uncontended(mode, pairs);
+        let took = lock.measure.uncontended(lock.values, mode, pairs);
         Record {
             lock: lock.name.to_owned(),
             mode: match mode {

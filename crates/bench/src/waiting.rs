@@ -77,7 +77,7 @@ impl Record {
             cpu_share: contention.cpu_seconds.map(|used| used / available),
             sleeper_cpu_ms: lock
                 .measure
-                .sleeper(HOLD)
+                .sleeper(lock.values, HOLD)
                 .map(|used| used.as_secs_f64() * 1e3),
             contention,
         })

@@ -1,7 +1,8 @@
 //! The baselines exclude, serve first come first served, and give up cleanly.
 
+use spanlock::range::raw::RawRangeMutex;
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_bench::baseline::{KernelRw, LustreEx};
+use spanlock_bench::baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Song};
 use spanlock_bench::target::{Readers, Target};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -89,6 +90,82 @@ fn kernel_rw_excludes() {
 #[test]
 fn lustre_ex_excludes() {
     excludes(&RangeMutex::from_raw(LustreEx::new()));
+}
+
+#[test]
+fn song_excludes() {
+    for height in [1, 4, MAX_HEIGHT] {
+        excludes(&RangeMutex::from_raw(Song::new(height)));
+    }
+}
+
+#[test]
+fn bitmap_excludes() {
+    for block in [1, 3, 64] {
+        excludes(&RangeMutex::from_raw(Bitmap::new(UNITS as u64, block)));
+    }
+}
+
+/// Ranges that need several words, and so are taken in steps that others may stop.
+#[test]
+fn bitmap_excludes_where_ranges_span_words() {
+    let lock = RangeMutex::from_raw(Bitmap::new(100 * UNITS as u64, 1));
+    stress(|oracle, range, rng| {
+        let wide = range.start * 100..range.end * 100;
+        let soon = Duration::from_micros(20);
+        let held = match rng.u8(..3) {
+            0 => lock.try_lock(wide),
+            1 => lock.try_lock_for(wide, soon),
+            _ => Some(lock.lock(wide)),
+        };
+        if let Some(_held) = held {
+            oracle.write(&range);
+        }
+    });
+    assert!(lock.try_lock(..).is_some());
+}
+
+/// What both promise of positions at the edges, of neighbours, and of giving up.
+fn keeps_the_edges<L: RawRangeMutex + Sync>(lock: &RangeMutex<L>) {
+    let max = u64::MAX;
+    let first = lock.try_lock(0..1).unwrap();
+    let last = lock.try_lock(max..=max).unwrap();
+    assert!(lock.try_lock(0..=0).is_none());
+    assert!(lock.try_lock(max - 1..=max).is_none());
+    assert!(lock.try_lock(..).is_none());
+    let adjacent = [1..2, 2..3, 3..5].map(|range| lock.try_lock(range).unwrap());
+    assert!(lock.try_lock(4..6).is_none());
+    assert!(lock.try_lock(7..7).is_some(), "an empty range");
+    assert!(lock.try_lock_for(1..2, Duration::from_millis(2)).is_none());
+    drop(first);
+    assert!(lock.try_lock(0..1).is_some());
+    assert!(lock.try_lock(0..2).is_none());
+    drop(adjacent);
+    assert!(lock.try_lock(0..5).is_some());
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| lock.try_lock_for(max - 1.., LONG).is_some());
+        drop(last);
+        assert!(waiter.join().unwrap());
+    });
+    assert!(lock.try_lock(..).is_some());
+}
+
+#[test]
+fn song_keeps_the_edges() {
+    for height in [1, 4, MAX_HEIGHT] {
+        let lock = RangeMutex::from_raw(Song::new(height));
+        keeps_the_edges(&lock);
+        let held = lock.try_lock(1 << 63..).unwrap();
+        assert!(lock.try_lock(..1 << 63).is_some(), "the highest bit counts");
+        drop(held);
+    }
+}
+
+#[test]
+fn bitmap_keeps_the_edges() {
+    for units in [8, 64, 65, 1000] {
+        keeps_the_edges(&RangeMutex::from_raw(Bitmap::new(units, 1)));
+    }
 }
 
 #[test]

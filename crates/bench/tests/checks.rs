@@ -3,12 +3,12 @@
 use serde_json::Value;
 use spanlock::range::raw::Mode;
 use spanlock_bench::arr::{Outcome, Pauses, Percent, Record, Timing, Trial, Variant};
-use spanlock_bench::crew::Schedule;
+use spanlock_bench::crew::{Schedule, Throughput};
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{Exclusion, LOCKS, Lock, Make, find};
 use spanlock_bench::report::Line;
 use spanlock_bench::target::{Readers, Target};
-use spanlock_bench::{uncontended, waiting};
+use spanlock_bench::{batch, latency, memory, uncontended, waiting};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -47,9 +47,11 @@ fn every_lock_passes() {
 #[test]
 fn a_count_that_is_off_by_one_fails_unless_nothing_was_promised() {
     let outcome = |added, found| Outcome {
-        ops: vec![1],
-        elapsed: Duration::from_secs(1),
-        processor: None,
+        work: Throughput {
+            ops: vec![1],
+            elapsed: Duration::from_secs(1),
+            processor: None,
+        },
         acquire: None,
         added,
         found,
@@ -87,9 +89,8 @@ fn a_lock_that_does_not_exclude_is_caught() {
     let broken = Lock {
         name: "broken",
         about: "grants everything",
-        exclusion: Exclusion::Promised,
-        rmw: "0",
-        measure: &Make(|| Broken),
+        measure: &Make(|_| Broken),
+        ..Lock::RANGES
     };
     // Writers without pauses: they meet nearly always, even when they share one core.
     let trial = Trial {
@@ -103,6 +104,88 @@ fn a_lock_that_does_not_exclude_is_caught() {
     };
     let caught = (0..200).any(|_| Record::measure(&broken, &trial).is_err());
     assert!(caught, "200 runs without a lock lost no update");
+}
+
+fn batch_trial(hold: usize, ranges: usize) -> batch::Trial {
+    batch::Trial {
+        hold,
+        ranges,
+        threads: 3,
+        schedule: SHORT,
+        seed: 7,
+        repeat: 0,
+    }
+}
+
+#[test]
+fn every_lock_passes_in_batches_or_says_why_not() {
+    for lock in LOCKS {
+        for trial in [batch_trial(1, 8), batch_trial(3, 8), batch_trial(16, 64)] {
+            let record = batch::Record::measure(lock, &trial);
+            let record = record.unwrap_or_else(|torn| panic!("{} {trial:?}: {torn}", lock.name));
+            let must_run = trial.hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
+            assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
+            assert_eq!(record.ops_per_sec.is_some(), must_run, "{}", lock.name);
+            assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
+            assert_eq!(record.max_ops_per_thread % trial.hold as u64, 0);
+        }
+    }
+}
+
+#[test]
+fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
+    let broken = Lock {
+        name: "broken",
+        measure: &Make(|_| Broken),
+        ..Lock::RANGES
+    };
+    for hold in [1, 4] {
+        let trial = batch::Trial {
+            schedule: Schedule {
+                warmup: Duration::ZERO,
+                measured: Duration::from_millis(20),
+            },
+            ..batch_trial(hold, 4)
+        };
+        let caught = (0..200).find_map(|_| batch::Record::measure(&broken, &trial).err());
+        let torn = caught.expect("200 runs without a lock tore no range");
+        assert!(torn.0 > 0 && torn.to_string().contains("foreign"), "{torn}");
+    }
+}
+
+#[test]
+fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
+    let trial = latency::Trial {
+        threads: 3,
+        parts: 40,
+        rounds: 2,
+        seed: 5,
+    };
+    for lock in LOCKS {
+        let record = latency::Record::measure(lock, &trial);
+        let counts = (record.first_count, record.again_count);
+        assert_eq!(counts, (80, 80), "{}", lock.name);
+        let line = json(&Line::Latency(record));
+        let fields = [
+            "lock", "threads", "parts", "rounds", "seed", "first_ns", "again_ns",
+        ];
+        assert_has(&line, "latency", &fields);
+    }
+}
+
+#[test]
+fn memory_of_every_lock_is_taken_or_it_says_why_not() {
+    let nothing = || 0;
+    for lock in LOCKS {
+        for hold in [1, 16] {
+            let record = memory::Record::measure(lock, hold, &nothing);
+            assert_eq!(record.idle_bytes.is_none(), record.skipped.is_some());
+            let must_run = hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
+            assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
+            let line = Line::Memory(record);
+            assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
+        }
+    }
 }
 
 /// The line as JSON, after it was read back and found the same.
@@ -156,6 +239,24 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
     let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|p| timed["acquire_ns"][p].as_u64());
     assert!(percentiles.iter().all(Option::is_some), "{timed}");
     assert!(percentiles.is_sorted(), "{timed}");
+
+    let batch_fields = [
+        "hold",
+        "ranges",
+        "threads",
+        "lock",
+        "ops_per_sec",
+        "min_ops_per_thread",
+        "max_ops_per_thread",
+        "cpu_seconds",
+        "repeat",
+        "seed",
+        "torn_ranges",
+    ];
+    for hold in [1, 2] {
+        let run = batch::Record::measure(lock, &batch_trial(hold, 8)).unwrap();
+        assert_has(&json(&Line::Batch(run)), "batch", &batch_fields);
+    }
 
     let subject = uncontended::Subject {
         lock,

@@ -1,8 +1,10 @@
 //! The arguments.
 
-use crate::values::{Sweep, lock, lock_or_floor, seconds, seconds_or_none, sweep};
+use crate::values::{Sweep, lock, lock_or_floor, number_to, seconds, seconds_or_none, sweep};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
+use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::registry::Lock;
 use std::time::Duration;
 
@@ -34,20 +36,48 @@ pub(crate) struct Bench {
 pub(crate) enum Workload {
     /// ArrBench: threads read or increment ranges of an array.
     Arr(Arr),
+    /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
+    Batch(Batch),
+    /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
+    Latency(Latency),
+    /// What locks and their holders take of memory, as the allocator counts it.
+    Memory(Memory),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
     Waiting(Waiting),
 }
 
+/// What all workloads have that compare throughput.
 #[derive(Args)]
-pub(crate) struct Arr {
+pub(crate) struct Runs {
     /// List the locks and exit.
     #[arg(long)]
     pub(crate) list: bool,
-    /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', value_parser = lock, value_name = "NAME,...")]
+    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
     pub(crate) locks: Vec<&'static Lock>,
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    /// Length of each measurement.
+    #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
+    pub(crate) seconds: Duration,
+    /// Time that threads already work before each measurement.
+    #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS", allow_negative_numbers = true)]
+    pub(crate) warmup: Duration,
+    /// Measurements of each point; they take turns over the locks.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) repeat: u32,
+    /// What random numbers follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Arr {
     /// Ranges: full, disjoint, random.
     #[arg(
         long,
@@ -64,24 +94,57 @@ pub(crate) struct Arr {
         value_name = "PERCENT,..."
     )]
     pub(crate) reads: Vec<Percent>,
+    /// Time each acquisition, which costs two looks at the clock.
+    #[arg(long)]
+    pub(crate) latency: bool,
+    #[command(flatten)]
+    pub(crate) runs: Runs,
+}
+
+#[derive(Args)]
+pub(crate) struct Batch {
+    /// Ranges held together: 1 is W1, 16 is W2.
+    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    pub(crate) hold: Vec<usize>,
+    /// Ranges in the memory that is written, 1 KB each.
+    #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) ranges: usize,
+    #[command(flatten)]
+    pub(crate) runs: Runs,
+}
+
+#[derive(Args)]
+pub(crate) struct Latency {
+    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
-    /// Length of each measurement.
-    #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
-    pub(crate) seconds: Duration,
-    /// Time that threads already work before each measurement.
-    #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS", allow_negative_numbers = true)]
-    pub(crate) warmup: Duration,
-    /// Measurements of each point; they take turns over the locks.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    /// Parts of the resource; each thread locks its share of them, and then as many again.
+    #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) parts: usize,
+    /// Rounds, each on a fresh lock; the times of all are put together.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
     pub(crate) repeat: u32,
     /// What random numbers follow from.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Time each acquisition, which costs two looks at the clock.
-    #[arg(long)]
-    pub(crate) latency: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct Memory {
+    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
+    pub(crate) locks: Vec<&'static Lock>,
+    /// Ranges that one thread holds at once.
+    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
+    pub(crate) hold: Vec<usize>,
+    /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
+    #[arg(long, hide = true)]
+    pub(crate) here: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -110,7 +173,7 @@ pub(crate) struct Waiting {
     )]
     pub(crate) locks: Vec<&'static Lock>,
     /// Threads that contend.
-    #[arg(long, value_parser = threads, default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Length of each measurement.
     #[arg(long, value_parser = seconds, default_value = "1", allow_negative_numbers = true)]
@@ -130,13 +193,6 @@ pub(crate) struct Output {
 pub(crate) enum Format {
     Table,
     Json,
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok();
-    number
-        .filter(|number| (1..=MAX_THREADS).contains(number))
-        .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
 #[cfg(test)]

@@ -1,71 +1,183 @@
 //! `spanlock bench`.
 
 use crate::Failure;
-use crate::args::{Arr, Bench, Format, Uncontended, Waiting, Workload};
+use crate::args::{Arr, Batch, Bench, Cli, Format, Latency, Runs, Uncontended, Waiting, Workload};
 use crate::progress::Progress;
 use crate::values::Sweep;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use spanlock_bench::arr::{self, LostUpdates, Pauses, Timing, Trial};
 use spanlock_bench::crew::Schedule;
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::report::{self, Line};
-use spanlock_bench::{uncontended, waiting};
+use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
+
+mod memory;
 
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 pub(crate) fn run(command: Bench) -> Result {
     match command.workload {
-        Some(Workload::Arr(args)) if !args.list => run_arr(args),
+        Some(Workload::Arr(args)) => run_arr(args),
+        Some(Workload::Batch(args)) => run_batch(args),
+        Some(Workload::Latency(args)) => run_latency(args),
+        Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
-        Some(Workload::Arr(_)) | None => print(&report::locks()),
+        None => print(&report::locks()),
     }
 }
 
-fn run_arr(args: Arr) -> Result {
-    let locks = chosen(args.locks, LOCKS);
-    let variants = distinct(args.variant, |variant| *variant);
-    let reads = distinct(args.reads, |reads| *reads);
-    let threads = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
-    let threads = distinct(threads, |number| *number);
-    let mut trials = Vec::new();
-    // Repeats outside and locks inside, so that a drift of the machine hits all locks alike.
-    for repeat in 0..args.repeat {
-        for &variant in &variants {
-            for &reads in &reads {
-                for &threads in &threads {
-                    trials.push(Trial {
-                        variant,
-                        reads,
-                        threads,
-                        pauses: Pauses::P1,
-                        schedule: Schedule {
-                            warmup: args.warmup,
-                            measured: args.seconds,
-                        },
-                        timing: if args.latency {
-                            Timing::On
-                        } else {
-                            Timing::Off
-                        },
-                        seed: args.seed,
-                        repeat,
-                    });
-                }
-            }
-        }
+/// Runs all trials of all locks: repeats outside and locks inside, so that a drift of the machine hits all locks
+/// alike.
+fn compare<T, R>(
+    runs: Runs,
+    trials: impl Fn(Repeat) -> Vec<T>,
+    describe: impl Fn(&Lock, &T) -> String,
+    take: impl Fn(&Lock, &T) -> Result<R, String>,
+    line: impl Fn(R) -> Line,
+    table: impl Fn(&[R], &Provenance) -> String,
+) -> Result {
+    if runs.list {
+        return print(&report::locks());
     }
+    let locks = chosen(runs.locks, LOCKS);
+    let threads = runs.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+    let threads = distinct(threads, |number| *number);
+    let schedule = Schedule {
+        warmup: runs.warmup,
+        measured: runs.seconds,
+    };
+    let repeats = (0..runs.repeat).map(|number| Repeat {
+        threads: &threads,
+        schedule,
+        seed: runs.seed,
+        number,
+    });
+    let trials: Vec<T> = repeats.flat_map(trials).collect();
     let steps = trials
         .iter()
         .flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
     measure(
-        args.output.format,
+        runs.output.format,
         steps,
         |(lock, trial)| describe(lock, trial),
-        |(lock, trial)| arr::Record::measure(lock, trial).map_err(|lost| failed(lock, trial, lost)),
+        |(lock, trial)| {
+            let failed = |what| Failure::Check(format!("{}: {what}", describe(lock, trial)));
+            take(lock, trial).map_err(failed)
+        },
+        line,
+        table,
+    )
+}
+
+/// One of several equal repeats.
+struct Repeat<'a> {
+    threads: &'a [usize],
+    schedule: Schedule,
+    seed: u64,
+    /// From 0.
+    number: u32,
+}
+
+fn run_arr(args: Arr) -> Result {
+    let variants = distinct(args.variant, |variant| *variant);
+    let reads = distinct(args.reads, |reads| *reads);
+    let timing = if args.latency {
+        Timing::On
+    } else {
+        Timing::Off
+    };
+    let trials = |repeat: Repeat<'_>| {
+        let mut trials = Vec::new();
+        for &variant in &variants {
+            for &reads in &reads {
+                trials.extend(repeat.threads.iter().map(|&threads| Trial {
+                    variant,
+                    reads,
+                    threads,
+                    pauses: Pauses::P1,
+                    schedule: repeat.schedule,
+                    timing,
+                    seed: repeat.seed,
+                    repeat: repeat.number,
+                }));
+            }
+        }
+        trials
+    };
+    compare(
+        args.runs,
+        trials,
+        describe,
+        |lock, trial| arr::Record::measure(lock, trial).map_err(|lost| lost.to_string()),
         Line::Arr,
         report::arr,
+    )
+}
+
+fn run_batch(args: Batch) -> Result {
+    let holds = distinct(args.hold, |hold| *hold);
+    if let Some(hold) = holds.iter().find(|hold| **hold > args.ranges) {
+        let ranges = args.ranges;
+        let what = format!("--hold {hold} is more than there are ranges: --ranges is {ranges}\n");
+        wrong_arguments(&what);
+    }
+    let trials = |repeat: Repeat<'_>| {
+        let mut trials = Vec::new();
+        for &hold in &holds {
+            trials.extend(repeat.threads.iter().map(|&threads| batch::Trial {
+                hold,
+                ranges: args.ranges,
+                threads,
+                schedule: repeat.schedule,
+                seed: repeat.seed,
+                repeat: repeat.number,
+            }));
+        }
+        trials
+    };
+    compare(
+        args.runs,
+        trials,
+        |lock, trial| {
+            let batch::Trial { hold, threads, .. } = trial;
+            format!("lock {}, hold {hold}, {threads} threads", lock.name)
+        },
+        |lock, trial| batch::Record::measure(lock, trial).map_err(|torn| torn.to_string()),
+        Line::Batch,
+        report::batch,
+    )
+}
+
+/// Ends the program as a wrong argument does that is seen at once.
+fn wrong_arguments(what: &str) -> ! {
+    Cli::command()
+        .error(ErrorKind::ValueValidation, what)
+        .exit()
+}
+
+fn run_latency(args: Latency) -> Result {
+    let locks = chosen(args.locks, LOCKS);
+    let threads = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+    let trials = distinct(threads, |number| *number)
+        .into_iter()
+        .map(|threads| latency::Trial {
+            threads,
+            parts: args.parts,
+            rounds: args.repeat,
+            seed: args.seed,
+        });
+    let steps = trials.flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
+    measure(
+        args.output.format,
+        steps,
+        |(lock, trial)| format!("lock {}, {} threads", lock.name, trial.threads),
+        |(lock, trial)| Ok(latency::Record::measure(lock, trial)),
+        Line::Latency,
+        report::latency,
     )
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0, done; 1, a check failed or the output could not be written; 2, the arguments are wrong.
 
+mod allocator;
 mod args;
 mod bench;
 mod progress;
@@ -18,6 +19,8 @@ use std::process::ExitCode;
 enum Failure {
     /// A lock did not do what it promises.
     Check(String),
+    /// A process of our own, started to measure, did not.
+    Probe(String),
     /// The output could not be written.
     Output(io::Error),
 }
@@ -32,6 +35,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Check(what) => write!(f, "check failed: {what}"),
+            Self::Probe(what) => write!(f, "cannot measure in a process of its own: {what}"),
             Self::Output(error) => write!(f, "cannot write: {error}"),
         }
     }

@@ -1,25 +1,29 @@
 //! Values of arguments: names of locks, sweeps of thread numbers, times.
 
 use spanlock_bench::arr::MAX_THREADS;
-use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
+use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
 use std::time::Duration;
 
 /// A lock that workloads run on.
-pub(crate) fn lock(name: &str) -> Result<&'static Lock, String> {
-    find(name, &[LOCKS])
+pub(crate) fn lock(text: &str) -> Result<&'static Lock, String> {
+    parse(text, &[LOCKS])
 }
 
 /// Such a lock, or what stands for the least that a lock costs.
-pub(crate) fn lock_or_floor(name: &str) -> Result<&'static Lock, String> {
-    find(name, &[LOCKS, FLOORS])
+pub(crate) fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
+    parse(text, &[LOCKS, FLOORS])
 }
 
-fn find(name: &str, among: &[&'static [Lock]]) -> Result<&'static Lock, String> {
-    let all = || among.iter().copied().flatten();
-    all().find(|lock| lock.name == name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|lock| lock.name).collect();
-        format!("expected one of {}", names.join(", "))
-    })
+/// A number from 1.
+pub(crate) fn number_to(
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok();
+        number
+            .filter(|number| (1..=most).contains(number))
+            .ok_or_else(|| format!("expected a number from 1 to {most}"))
+    }
 }
 
 /// `n`, `a:b` or `a:b:step`: numbers of threads from `a` to `b`, both included.

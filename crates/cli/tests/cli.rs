@@ -60,6 +60,32 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench uncontended --pairs 0", ["'0'", "1.."]),
         ("bench waiting --threads 0", ["'0'", "from 1 to 256"]),
         ("bench waiting --seconds 0", ["'0'", "more than 0"]),
+        ("bench batch --hold 0", ["'0'", "from 1 to 1024"]),
+        ("bench batch --hold 1,1025", ["1025", "from 1 to 1024"]),
+        ("bench batch --hold=", ["--hold", "from 1 to 1024"]),
+        (
+            "bench batch --hold 16 --ranges 8",
+            ["--hold 16", "--ranges is 8"],
+        ),
+        ("bench batch --ranges 0", ["'0'", "from 1 to 1048576"]),
+        (
+            "bench batch --locks list-rw:h=1",
+            ["list-rw:h=1", "takes no parameters"],
+        ),
+        ("bench batch --locks song:h=17", ["song:h=17", "h=1..=16"]),
+        ("bench arr --locks song:hight=2", ["hight=2", "h=1..=16"]),
+        (
+            "bench uncontended --locks bitmap:block=0",
+            ["block=0", "block=1..="],
+        ),
+        ("bench batch --threads 0", ["'0'", "1 <= a"]),
+        ("bench latency --parts 0", ["'0'", "from 1 to 1048576"]),
+        ("bench latency --threads 0", ["'0'", "1 <= a"]),
+        ("bench latency --repeat 0", ["'0'", "1.."]),
+        ("bench latency --locks floor", ["floor", "kernel-rw"]),
+        ("bench memory --hold 0", ["'0'", "from 1 to 1024"]),
+        ("bench memory --hold 1,1025", ["1025", "from 1 to 1024"]),
+        ("bench memory --locks song:h=0", ["song:h=0", "h=1..=16"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -146,6 +172,138 @@ fn arr_writes_a_table_and_compares() {
         "{table}"
     );
     assert!(!table.contains('\u{1b}'), "no colours: {table}");
+}
+
+#[test]
+fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
+    let lines = json_lines(
+        "bench batch --locks list-rw,std-rwlock --hold 1,16 --threads 1:2 --seconds 0.002 --warmup 0 \
+         --repeat 2 --seed 9 --format json",
+    );
+    let runs = &lines[1..];
+    assert_eq!(runs.len(), 2 * 2 * 2 * 2, "locks, holds, threads, repeats");
+    for run in runs {
+        assert_eq!(run["workload"], "batch");
+        assert_eq!(run["seed"], 9);
+        assert_eq!(run["torn_ranges"], 0);
+        let cannot = run["lock"] == "std-rwlock" && run["hold"] == 16;
+        assert_eq!(run["ops_per_sec"].is_null(), cannot, "{run}");
+        assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
+    }
+    let locks: Vec<_> = runs.iter().map(|run| &run["lock"]).collect();
+    assert_eq!(
+        locks[..3],
+        ["list-rw", "std-rwlock", "list-rw"],
+        "they take turns"
+    );
+}
+
+#[test]
+fn locks_take_parameters_and_are_reported_by_them() {
+    let lines = json_lines(
+        "bench batch --locks song:h=1,song:h=12,song bitmap:block=2048 --hold 1,2 --threads 2 --seconds 0.002 \
+         --repeat 1 --format json",
+    );
+    let named = |name: &'static str| lines.iter().filter(move |line| line["lock"] == name);
+    for name in ["song:h=1", "song:h=12", "song", "bitmap:block=2048"] {
+        assert_eq!(named(name).count(), 2, "{name}");
+    }
+    // Two ranges of 1 KB may share one of its blocks, and a thread would wait for itself.
+    let skipped = named("bitmap:block=2048").filter(|line| line.get("skipped").is_some());
+    assert_eq!(skipped.count(), 1);
+    assert!(written("bench --list").contains("song:h="));
+}
+
+#[test]
+fn batch_writes_tables_that_say_what_did_not_run() {
+    let table = written(
+        "bench batch --locks list-ex parking-lot --threads 2 --seconds 0.002 --warmup 0 --repeat 1",
+    );
+    for part in [
+        "W1, ranges held one at a time",
+        "W2, 16 ranges held together",
+        "locks the whole",
+        "parking-lot cannot hold several",
+        "machine: ",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+    assert!(!table.contains("list-ex cannot"), "{table}");
+}
+
+#[test]
+fn latency_reports_first_and_later_acquisitions_apart() {
+    let lines = json_lines(
+        "bench latency --locks list-rw,song:h=2,bitmap --threads 1,3 --parts 50 --repeat 2 --format json",
+    );
+    assert_eq!(lines.len(), 1 + 3 * 2);
+    for line in &lines[1..] {
+        assert_eq!(line["workload"], "latency");
+        for phase in ["first", "again"] {
+            assert_eq!(line[format!("{phase}_count")], 100, "{line}");
+            let times = &line[format!("{phase}_ns")];
+            let times = ["p50", "p90", "p99", "p999", "max"].map(|p| times[p].as_u64());
+            assert!(
+                times.iter().all(Option::is_some) && times.is_sorted(),
+                "{line}"
+            );
+        }
+    }
+    let table = written("bench latency --locks list-rw --threads 2 --parts 50 --repeat 1");
+    for part in ["first", "again", "p99.9", "machine: "] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
+fn memory_is_counted_and_the_same_each_time() {
+    let arguments =
+        "bench memory --locks list-rw,song,bitmap,bitmap:block=64,std-rwlock,null --format json";
+    let count = || {
+        let mut lines = json_lines(arguments);
+        lines.remove(0); // the time is in it
+        lines
+    };
+    let lines = count();
+    assert_eq!(lines, count());
+    assert_eq!(lines.len(), 6 * 3);
+    let bytes = |lock: &str, hold: usize, field: &str| {
+        let found = lines
+            .iter()
+            .find(|line| line["lock"] == lock && line["hold"] == hold);
+        found.unwrap()[field].as_i64()
+    };
+    for line in &lines {
+        assert_eq!(line["workload"], "memory");
+        for field in ["idle_bytes", "held_bytes", "guard_bytes", "kept_bytes"] {
+            assert_eq!(
+                line[field].is_null(),
+                line.get("skipped").is_some(),
+                "{line}"
+            );
+        }
+    }
+    assert_eq!(bytes("null", 256, "idle_bytes"), Some(0));
+    assert_eq!(bytes("null", 256, "held_bytes"), Some(0));
+    let rwlock = size_of::<std::sync::RwLock<()>>() as i64;
+    assert_eq!(bytes("std-rwlock", 1, "idle_bytes"), Some(rwlock));
+    assert_eq!(bytes("std-rwlock", 16, "held_bytes"), None, "it cannot");
+    // A bit for each of 2048 positions, and nothing for holders.
+    assert!(bytes("bitmap", 1, "idle_bytes") >= Some(2048 / 8));
+    assert_eq!(bytes("bitmap", 256, "held_bytes"), Some(0));
+    assert_eq!(
+        bytes("bitmap:block=64", 256, "held_bytes"),
+        None,
+        "ranges share blocks"
+    );
+    // A node for each range, at least: two positions and a link.
+    for lock in ["list-rw", "song"] {
+        assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");
+    }
+    let table = written("bench memory --locks list-rw,std-rwlock --hold 2");
+    for part in ["idle lock", "per holder", "locks the whole", "machine: "] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
 }
 
 #[test]

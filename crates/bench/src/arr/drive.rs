@@ -2,10 +2,9 @@
 
 use super::array::{Array, Ranges};
 use super::{Outcome, Pauses, Timing, Trial};
-use crate::crew::{self, Phase, Signal};
+use crate::crew::{self, Phase, Signal, Throughput};
 use crate::target::Target;
-use fastrand::Rng;
-use hdrhistogram::Histogram;
+use crate::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
 use std::time::Instant;
@@ -28,17 +27,15 @@ fn run_with<T: Target, C: Clock>(lock: &T, trial: &Trial) -> Outcome {
         work::<T, C>(lock, &array, trial, thread, signal)
     });
     let added = run.workers.iter().map(|tally| tally.added).sum();
-    let ops = run.workers.iter().map(|tally| tally.ops).collect();
+    let work = Throughput::of(&run, |tally| tally.ops);
     let times = run
         .workers
         .into_iter()
         .filter_map(|tally| tally.clock.times());
     Outcome {
-        ops,
-        elapsed: run.elapsed,
-        processor: run.processor,
+        work,
         acquire: times.reduce(|mut all, one| {
-            all.add(one).expect("all have the same bounds");
+            all.add(&one);
             all
         }),
         added,
@@ -63,7 +60,7 @@ fn work<T: Target, C: Clock>(
     signal: &Signal,
 ) -> Tally<C> {
     let ranges = Ranges::of(trial.variant, thread, trial.threads);
-    let mut rng = rng(trial, thread);
+    let mut rng = crew::rng(trial.seed, trial.repeat, thread);
     let mut tally = Tally {
         ops: 0,
         added: 0,
@@ -109,21 +106,12 @@ fn pause(no_ops: u32) {
     }
 }
 
-fn rng(trial: &Trial, thread: usize) -> Rng {
-    // Each part is mixed in by a draw, so that neighbours in any of them are strangers.
-    [u64::from(trial.repeat), thread as u64]
-        .into_iter()
-        .fold(Rng::with_seed(trial.seed), |mut rng, part| {
-            Rng::with_seed(rng.u64(..) ^ part)
-        })
-}
-
 /// Times acquisitions, or does not.
 trait Clock: Default + Send {
     fn time<G>(&mut self, phase: Phase, acquire: impl FnOnce() -> G) -> G;
 
     /// Nanoseconds that acquisitions took.
-    fn times(self) -> Option<Histogram<u64>>;
+    fn times(self) -> Option<Times>;
 }
 
 #[derive(Default)]
@@ -135,21 +123,13 @@ impl Clock for Untimed {
         acquire()
     }
 
-    fn times(self) -> Option<Histogram<u64>> {
+    fn times(self) -> Option<Times> {
         None
     }
 }
 
-struct Timed(Histogram<u64>);
-
-/// Longer acquisitions are recorded as this, in nanoseconds.
-const LONGEST: u64 = 3_600_000_000_000;
-
-impl Default for Timed {
-    fn default() -> Self {
-        Self(Histogram::new_with_max(LONGEST, 3).expect("bounds and precision are valid"))
-    }
-}
+#[derive(Default)]
+struct Timed(Times);
 
 impl Clock for Timed {
     #[inline]
@@ -158,13 +138,12 @@ impl Clock for Timed {
         let held = acquire();
         let took = start.elapsed();
         if phase == Phase::Measured {
-            self.0
-                .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(LONGEST));
+            self.0.record(took);
         }
         held
     }
 
-    fn times(self) -> Option<Histogram<u64>> {
+    fn times(self) -> Option<Times> {
         Some(self.0)
     }
 }

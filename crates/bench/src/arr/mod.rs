@@ -10,14 +10,13 @@ mod record;
 
 pub use array::{Array, SLOTS};
 pub use drive::run;
-pub use record::{AcquireTimes, Record};
+pub use record::Record;
 
-use crate::crew::Schedule;
+use crate::crew::{Schedule, Throughput};
 use crate::registry::Exclusion;
-use hdrhistogram::Histogram;
+use crate::times::Times;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// The largest number of threads: each must have a slot of its own in [`Variant::Disjoint`].
 pub const MAX_THREADS: usize = SLOTS;
@@ -142,14 +141,10 @@ pub struct Trial {
 /// What a run yielded.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The operations of each thread in the measured time.
-    pub ops: Vec<u64>,
-    /// How long the measured time was.
-    pub elapsed: Duration,
-    /// Processor time of the process in it.
-    pub processor: Option<Duration>,
+    /// What was done in the measured time.
+    pub work: Throughput,
     /// Nanoseconds that acquisitions took, if they were timed.
-    pub acquire: Option<Histogram<u64>>,
+    pub acquire: Option<Times>,
     /// What writers added to the array, from start to end.
     pub added: u64,
     /// What it held in the end.
@@ -157,12 +152,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Operations per second, of all threads.
-    #[must_use]
-    pub fn ops_per_second(&self) -> f64 {
-        self.ops.iter().sum::<u64>() as f64 / self.elapsed.as_secs_f64()
-    }
-
     /// Holds the lock to what it claims.
     ///
     /// # Errors

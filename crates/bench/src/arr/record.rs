@@ -2,7 +2,7 @@
 
 use super::{LostUpdates, Outcome, Trial};
 use crate::registry::Lock;
-use hdrhistogram::Histogram;
+use crate::times::AcquireTimes;
 use serde::{Deserialize, Serialize};
 
 /// One run of ArrBench on one lock: a line of JSON.
@@ -37,40 +37,13 @@ pub struct Record {
     pub acquire_ns: Option<AcquireTimes>,
 }
 
-/// How long acquisitions took, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcquireTimes {
-    /// Half of them took no longer.
-    pub p50: u64,
-    /// 90 % took no longer.
-    pub p90: u64,
-    /// 99 % took no longer.
-    pub p99: u64,
-    /// 99.9 % took no longer.
-    pub p999: u64,
-    /// The longest.
-    pub max: u64,
-}
-
-impl AcquireTimes {
-    fn of(times: &Histogram<u64>) -> Self {
-        Self {
-            p50: times.value_at_quantile(0.5),
-            p90: times.value_at_quantile(0.9),
-            p99: times.value_at_quantile(0.99),
-            p999: times.value_at_quantile(0.999),
-            max: times.max(),
-        }
-    }
-}
-
 impl Record {
     /// Runs a trial on a fresh lock, and checks it.
     ///
     /// # Errors
     /// When the lock lost updates although it promises exclusion.
     pub fn measure(lock: &Lock, trial: &Trial) -> Result<Self, LostUpdates> {
-        let outcome = lock.measure.arr(trial);
+        let outcome = lock.measure.arr(lock.values, trial);
         outcome.check(lock.exclusion)?;
         Ok(Self::of(lock, trial, &outcome))
     }
@@ -81,15 +54,15 @@ impl Record {
             reads: trial.reads.get(),
             threads: trial.threads,
             lock: lock.name.to_owned(),
-            ops_per_sec: outcome.ops_per_second(),
+            ops_per_sec: outcome.work.ops_per_second(),
             repeat: trial.repeat,
             seed: trial.seed,
-            seconds: outcome.elapsed.as_secs_f64(),
-            min_ops_per_thread: outcome.ops.iter().copied().min().unwrap_or(0),
-            max_ops_per_thread: outcome.ops.iter().copied().max().unwrap_or(0),
-            cpu_seconds: outcome.processor.map(|time| time.as_secs_f64()),
+            seconds: outcome.work.elapsed.as_secs_f64(),
+            min_ops_per_thread: outcome.work.min(),
+            max_ops_per_thread: outcome.work.max(),
+            cpu_seconds: outcome.work.cpu_seconds(),
             lost_updates: outcome.added.abs_diff(outcome.found),
-            acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::of),
+            acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::from),
         }
     }
 }

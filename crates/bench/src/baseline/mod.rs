@@ -1,9 +1,13 @@
-//! The range locks that P1 compares with, written anew from its description (§3).
+//! The range locks that P1 and P4 compare with, written anew from their descriptions (P1 §3, P4 §2.1.2 and §4.4.1).
 //!
 //! They say `prim`, as the library does, so that the same source can be compiled against other platforms.
 
+mod bitmap;
 mod interval_tree;
+mod song;
 mod spin_lock;
 mod tree_lock;
 
+pub use bitmap::{Bitmap, BitmapToken};
+pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
 pub use tree_lock::{KernelRw, LustreEx, Token};

@@ -2,7 +2,9 @@
 
 use prim::atomic::{AtomicBool, Ordering};
 use prim::cell::UnsafeCell;
+use prim::clock::Instant;
 use prim::spin::{ON_HOLDER, Spin};
+use spanlock::range::raw::Wait;
 
 /// Waits until `is_over`: spins, longer each time, and then gives the processor away between looks.
 ///
@@ -14,6 +16,15 @@ pub(super) fn spin_until(mut is_over: impl FnMut() -> bool) {
         if !spin.round() {
             prim::thread::yield_now();
         }
+    }
+}
+
+/// Whether who waits so long has waited enough.
+pub(super) fn gives_up(wait: Wait) -> bool {
+    match wait {
+        Wait::Never => true,
+        Wait::Until(deadline) => Instant::now() >= deadline,
+        Wait::Forever => false,
     }
 }
 

@@ -1,10 +1,12 @@
 //! ArrBench, panel by panel, and where we lose.
 
-use super::{distinct, lines, measured, or_dash, source, table};
+use super::panel::{self, LEGEND, Point};
+use super::{distinct, lines, source, table};
 use crate::arr::Record;
 use crate::provenance::Provenance;
-use crate::registry::{Exclusion, OURS, RIVALS, find};
+use crate::registry::{OURS, RIVALS};
 use crate::stats::Summary;
+use crate::times::AcquireTimes;
 use std::fmt::{self, Write};
 
 /// One panel of P1's Figure 3.
@@ -32,10 +34,18 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
             text,
             "ArrBench, {variant} range, {reads} % reads: million operations per second by threads"
         );
-        text += &panel_table(records, at);
+        let here = records.iter().filter(|record| panel(record) == at);
+        let points: Vec<_> = here
+            .map(|record| Point {
+                lock: &record.lock,
+                threads: record.threads,
+                ops_per_sec: Ok(record.ops_per_sec),
+            })
+            .collect();
+        text += &panel::panel(&points);
         text.push('\n');
     }
-    text += "median ±half the distance between extremes; * best, null aside\n";
+    text += LEGEND;
     if let Some(latency) = latency_table(records) {
         text += &format!("\nacquisition in ns, worst repeat\n{latency}");
     }
@@ -45,41 +55,11 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
     text + &source(provenance)
 }
 
-fn panel_table(records: &[Record], at: Panel<'_>) -> String {
-    let here = || records.iter().filter(|record| panel(record) == at);
-    let threads = distinct(here().map(|record| record.threads));
-    let locks = distinct(here().map(|record| record.lock.as_str()));
-    let excludes = |name: &str| find(name).is_none_or(|lock| lock.exclusion == Exclusion::Promised);
-    let best: Vec<f64> = threads
-        .iter()
-        .map(|&threads| {
-            let medians = locks
-                .iter()
-                .filter(|lock| excludes(lock))
-                .filter_map(|lock| throughput(records, at, lock, threads));
-            medians.fold(0.0, |best, summary| summary.median.max(best))
-        })
-        .collect();
-    let header = std::iter::once("lock".to_owned()).chain(threads.iter().map(usize::to_string));
-    let mut table = table(header);
-    for lock in &locks {
-        let cells = threads.iter().zip(&best).map(|(&threads, &best)| {
-            or_dash(throughput(records, at, lock, threads).map(|summary| {
-                let is_best = excludes(lock) && summary.median >= best;
-                let mark = if is_best { "*" } else { " " };
-                format!("{}{mark}", measured(summary, 1e6, 3))
-            }))
-        });
-        table.add_row(std::iter::once((*lock).to_owned()).chain(cells));
-    }
-    lines(&table)
-}
-
 /// The largest of each percentile over the repeats, if acquisitions were timed.
 fn latency_table(records: &[Record]) -> Option<String> {
     let timed = || records.iter().filter(|record| record.acquire_ns.is_some());
     timed().next()?;
-    let mut table = table(["run", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut table = table(std::iter::once("run").chain(AcquireTimes::COLUMNS));
     let run = |record: &Record| {
         let Record {
             variant,
@@ -94,7 +74,7 @@ fn latency_table(records: &[Record]) -> Option<String> {
         let times = timed().filter(|record| run(record) == name);
         let worst = times
             .filter_map(|record| record.acquire_ns)
-            .map(|times| [times.p50, times.p90, times.p99, times.p999, times.max])
+            .map(|times| times.columns())
             .reduce(|a, b| std::array::from_fn(|k| a[k].max(b[k])))
             .unwrap_or_default();
         table.add_row(std::iter::once(name).chain(worst.iter().map(u64::to_string)));

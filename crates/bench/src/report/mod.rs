@@ -1,10 +1,17 @@
 //! Measurements as tables for people and as lines of JSON for programs.
 
 mod arr;
+mod batch;
+mod latency;
+mod memory;
+mod panel;
 mod uncontended;
 mod waiting;
 
 pub use arr::{Comparison, arr};
+pub use batch::batch;
+pub use latency::latency;
+pub use memory::memory;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -14,6 +21,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// One line of JSON: what it reports is in its field `workload`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +31,12 @@ pub enum Line {
     Meta(Provenance),
     /// A run of ArrBench.
     Arr(crate::arr::Record),
+    /// A run of W1 or W2.
+    Batch(crate::batch::Record),
+    /// Acquisition times of one lock.
+    Latency(crate::latency::Record),
+    /// What one lock and its holders take of memory.
+    Memory(crate::memory::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
@@ -36,12 +50,26 @@ impl fmt::Display for Line {
     }
 }
 
+/// Reads back what was written.
+impl FromStr for Line {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        serde_json::from_str(text)
+    }
+}
+
 /// The list of all locks, for people.
 #[must_use]
 pub fn locks() -> String {
     let mut table = table(["lock", "what it is"]);
     for lock in crate::registry::LOCKS {
         table.add_row([lock.name, lock.about]);
+        for knob in lock.knobs {
+            let (least, most) = (knob.allowed.start(), knob.allowed.end());
+            let name = format!("  {}:{}=", lock.name, knob.key);
+            table.add_row([name, format!("{}: {least}..={most}", knob.about)]);
+        }
     }
     table.load_style(comfy_table::presets::NOTHING);
     for column in table.column_iter_mut() {

@@ -1,0 +1,198 @@
+//! `bitmap`: a bit for each block of the resource, set by compare-exchange while the block is held.
+//!
+//! The lock that LeanStore's aliasing area came with is of this kind (P4 §4.4.1, which says no more of it than that it
+//! "employs a bitmap and compare-and-swap").
+//!
+//! A request sets the bits of its range word by word, in ascending order, each word's by one compare-exchange that
+//! expects all of them to be clear. If a bit is set, it clears those that it has set so far, waits a little and starts
+//! over. A release clears the range's bits. Nobody queues: a long range may be overtaken without end.
+//!
+//! # Granularity
+//! Ranges conflict when they touch the same block, though they be disjoint: a thread that asks for two such ranges
+//! waits for itself. There is a fixed number of blocks, and the last one reaches to `u64::MAX`. A try may fail because
+//! of a request that is about to roll back, though nobody holds the range.
+//!
+//! # Memory ordering
+//! - **bits**: Release by the read-modify-write that clears bits, Acquire by the compare-exchange that sets them. Each
+//!   block two holders share is in one word, whose later changes continue the release sequence.
+
+use super::spin_lock::{gives_up, spin_until};
+use prim::atomic::{AtomicU64, Ordering};
+use spanlock::range::Span;
+use spanlock::range::raw::{RawRangeMutex, Wait};
+
+const WORD: u64 = u64::BITS as u64;
+
+/// A lock of blocks, with a bit for each. See the source of this module for its granularity.
+///
+/// It allocates nothing after it was made.
+pub struct Bitmap {
+    /// Positions in a block; the last block has all that follow, too.
+    block: u64,
+    last_block: u64,
+    words: Box<[AtomicU64]>,
+}
+
+/// Proof of an acquisition: its first and last block.
+#[derive(Debug)]
+pub struct BitmapToken {
+    first: u64,
+    last: u64,
+}
+
+impl Bitmap {
+    /// A lock with nothing held, for a resource of so many positions in blocks of so many; what is beyond belongs to
+    /// the last block.
+    ///
+    /// # Panics
+    /// When there are no positions, when blocks are empty, and when there are more blocks than memory for their bits.
+    #[must_use]
+    pub fn new(units: u64, block: u64) -> Self {
+        assert!(
+            units > 0 && block > 0,
+            "{units} positions in blocks of {block}"
+        );
+        let last_block = (units - 1) / block;
+        let words = 0..=last_block / WORD;
+        Self {
+            block,
+            last_block,
+            words: words.map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    fn blocks(&self, span: Span) -> BitmapToken {
+        let block = |position: u64| (position / self.block).min(self.last_block);
+        BitmapToken {
+            first: block(span.start()),
+            last: block(span.last()),
+        }
+    }
+
+    /// The words of some blocks, each with the bits that are theirs.
+    fn parts(&self, blocks: &BitmapToken) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        let &BitmapToken { first, last } = blocks;
+        (first / WORD..=last / WORD).map(move |word| {
+            let from = first.max(word * WORD) % WORD;
+            let to = last.min(word * WORD + (WORD - 1)) % WORD;
+            let mask = (u64::MAX << from) & (u64::MAX >> (WORD - 1 - to));
+            let at = usize::try_from(word).expect("as many as there is memory for");
+            (&self.words[at], mask)
+        })
+    }
+
+    /// Sets all bits, or none.
+    fn take(&self, blocks: &BitmapToken) -> bool {
+        let taken = self
+            .parts(blocks)
+            .take_while(|(word, mask)| set(word, *mask));
+        let taken = taken.count();
+        let all = taken == self.parts(blocks).count();
+        if !all {
+            self.clear(blocks, taken);
+        }
+        all
+    }
+
+    /// Clears the bits of the first so many words.
+    fn clear(&self, blocks: &BitmapToken, words: usize) {
+        for (word, mask) in self.parts(blocks).take(words) {
+            // [bits] Release.
+            word.fetch_and(!mask, prim::order!("bitmap-clear", Ordering::Release));
+        }
+    }
+}
+
+/// Sets bits that are all clear; `false` if one is not.
+fn set(word: &AtomicU64, mask: u64) -> bool {
+    // Relaxed: a look only.
+    let mut now = word.load(Ordering::Relaxed);
+    while now & mask == 0 {
+        // [bits] Acquire.
+        let acquire = prim::order!("bitmap-set", Ordering::Acquire);
+        match word.compare_exchange(now, now | mask, acquire, Ordering::Relaxed) {
+            Ok(_) => return true,
+            // Others change other bits of the word.
+            Err(changed) => now = changed,
+        }
+    }
+    false
+}
+
+// SAFETY: a range is granted when the bits of all its blocks were clear and were set for it, each by one
+// compare-exchange, and nobody else clears them. What former holders of a block did is visible by [bits].
+unsafe impl RawRangeMutex for Bitmap {
+    type Token = BitmapToken;
+
+    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<BitmapToken> {
+        let blocks = self.blocks(span);
+        let mut granted = false;
+        spin_until(|| {
+            granted = self.take(&blocks);
+            granted || gives_up(wait)
+        });
+        granted.then_some(blocks)
+    }
+
+    unsafe fn unlock(&self, token: BitmapToken) {
+        self.clear(&token, usize::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bitmap, Ordering};
+    use proptest::prelude::*;
+    use spanlock::range::{RangeMutex, Span};
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_vector_of_blocks(
+            units in 1..1000_u64,
+            block in 1..9_u64,
+            ops in prop::collection::vec((any::<bool>(), 0..1100_u64, 0..300_u64, 0..100_usize), 0..120),
+        ) {
+            let lock = RangeMutex::from_raw(Bitmap::new(units, block));
+            let mut model = Vec::new();
+            let number = |position: u64| (position / block).min((units - 1) / block);
+            for (acquire, start, more, at) in ops {
+                if acquire {
+                    let (first, last) = (number(start), number(start + more));
+                    let free = model.iter().all(|&(a, b, _)| last < a || b < first);
+                    let guard = lock.try_lock(start..=start + more);
+                    prop_assert_eq!(guard.is_some(), free, "{}..={}", start, start + more);
+                    model.extend(guard.map(|guard| (first, last, guard)));
+                } else if !model.is_empty() {
+                    let _released = model.swap_remove(at % model.len());
+                }
+            }
+            drop(model);
+            let clear = lock.raw().words.iter().all(|word| word.load(Ordering::Relaxed) == 0);
+            prop_assert!(clear, "nothing is left behind");
+        }
+    }
+
+    #[test]
+    fn a_conflict_in_a_later_word_leaves_nothing_in_the_earlier_ones() {
+        let lock = RangeMutex::from_raw(Bitmap::new(256, 1));
+        let late = lock.try_lock(200..201).unwrap();
+        assert!(lock.try_lock(10..=200).is_none());
+        let early = lock.try_lock(0..200);
+        assert!(early.is_some());
+        drop((late, early));
+        assert!(lock.try_lock(..).is_some());
+    }
+
+    #[test]
+    fn blocks_decide_and_the_last_one_has_the_rest() {
+        let lock = Bitmap::new(100, 10);
+        let blocks = |a, b| {
+            let token = lock.blocks(Span::of(a..=b).unwrap());
+            (token.first, token.last)
+        };
+        assert_eq!(blocks(0, 9), (0, 0));
+        assert_eq!(blocks(9, 10), (0, 1));
+        assert_eq!(blocks(99, 100), (9, 9));
+        assert_eq!(blocks(0, u64::MAX), (0, 9));
+    }
+}

@@ -1,0 +1,46 @@
+//! What locks and holders take of memory.
+
+use super::{distinct, lines, source, table};
+use crate::memory::{Bytes, Record};
+use crate::provenance::Provenance;
+
+/// A table with a row for each lock and number of ranges held.
+#[must_use]
+pub fn memory(records: &[Record], provenance: &Provenance) -> String {
+    let mut table = table([
+        "lock",
+        "held at once",
+        "idle lock",
+        "all holders",
+        "per holder",
+        "its guard",
+        "kept after",
+    ]);
+    for hold in distinct(records.iter().map(|record| record.hold)) {
+        for record in records.iter().filter(|record| record.hold == hold) {
+            let why = record.skipped.as_deref().unwrap_or("-");
+            let cell = |bytes: Option<Bytes>| {
+                bytes.map_or_else(|| why.to_owned(), |bytes| bytes.to_string())
+            };
+            let each = record.held_bytes.map_or_else(
+                || why.to_owned(),
+                |bytes| format!("{:.1}", bytes as f64 / hold as f64),
+            );
+            table.add_row([
+                record.lock.clone(),
+                hold.to_string(),
+                cell(record.idle_bytes),
+                cell(record.held_bytes),
+                each,
+                cell(record.guard_bytes),
+                cell(record.kept_bytes),
+            ]);
+        }
+    }
+    format!(
+        "bytes asked of the allocator; one thread, new to locks, in a process of its own for each row\n\
+         holders: heap beyond the idle lock's, with what is kept for the thread; guards are apart\n{}\n{}",
+        lines(&table),
+        source(provenance)
+    )
+}
