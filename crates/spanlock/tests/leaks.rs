@@ -195,8 +195,10 @@ fn trees_that_come_and_go_leave_nothing() {
     let grown = growth(1_000, || {
         let lock = RangeLock::from_raw(common::srl_tree());
         thread::scope(|scope| {
-            scope.spawn(|| drop(lock.write(0..100)));
+            let other = scope.spawn(|| drop(lock.write(0..100)));
             drop(lock.read(50..200));
+            // To its very end, so that the next thread takes over what this one kept.
+            other.join().expect("no panic elsewhere");
         });
         mem::forget((lock.write(0..10), lock.read(900..)));
     });

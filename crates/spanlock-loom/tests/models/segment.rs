@@ -12,13 +12,15 @@ const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
 const FAIRNESS: [Fairness; 2] = [AT_ONCE, Fairness::Unfair];
 
-/// Eight segments of one position.
+/// Eight segments of one position. (With a patience between the two a sleeper would rise again and again: its
+/// timeouts take no time here.)
 fn array() -> ArrayBuilder {
-    SrlArray::builder().segments(8)
+    SrlArray::builder().segments(8).fairness(AT_ONCE)
 }
 
 fn tree() -> SrlTree {
-    SrlTree::builder().fan_out(2).depth(3).build()
+    let tree = SrlTree::builder().fan_out(2).depth(3);
+    tree.fairness(AT_ONCE).build()
 }
 
 fn soon() -> Wait {
@@ -41,7 +43,7 @@ fn two_writers_overlapping() {
 #[test]
 fn two_writers_in_one_segment() {
     model(Some(3), || {
-        let world = World::new(SrlArray::builder().segment(2).segments(4).build());
+        let world = World::new(array().segment(2).segments(4).build());
         let other = world.spawn(|world| world.write(1..3).done());
         world.write(3..4).done();
         other.join().unwrap();
@@ -206,6 +208,25 @@ fn newcomers_give_way_to_a_writer_that_waited_too_long() {
         drop(mine);
         writer.join().unwrap();
         assert!(!reader.join().unwrap(), "a reader overtook");
+    });
+}
+
+/// Nobody wakes a writer that sleeps among readers: it is given way to all the same when it has waited enough.
+#[test]
+fn a_sleeping_writer_ages() {
+    model(Some(2), || {
+        let patience = Fairness::After(Duration::from_micros(3));
+        let world = World::new(array().fairness(patience).build());
+        let mine = world.read(0..1);
+        let writer = world.spawn(|world| world.write(0..1).done());
+        let reader = world.spawn(|world| {
+            while world.read_within(0..1, Wait::Never).is_some() {
+                prim::thread::yield_now();
+            }
+        });
+        reader.join().unwrap();
+        drop(mine);
+        writer.join().unwrap();
     });
 }
 

@@ -78,12 +78,18 @@ impl Contender {
         }
     }
 
-    /// Sleeps. The request is in the queue.
-    fn park(&mut self, ticket: Ticket) -> Result<(), Refused> {
+    /// Sleeps, until signalled or until that time at most. The request is in the queue.
+    fn park(&mut self, ticket: Ticket, until: Option<Instant>) -> Result<(), Refused> {
         self.standing = Standing::Queued;
         self.waits();
-        let signalled = self.local.parker.park(ticket, self.wait.deadline());
-        signalled.then_some(()).ok_or(Refused::NoTime)
+        let deadline = self.wait.deadline();
+        let is_cut_short =
+            until.is_some() && deadline.is_none_or(|deadline| until < Some(deadline));
+        let until = if is_cut_short { until } else { deadline };
+        let signalled = self.local.parker.park(ticket, until);
+        (signalled || is_cut_short)
+            .then_some(())
+            .ok_or(Refused::NoTime)
     }
 }
 
@@ -131,7 +137,7 @@ impl<S: Store> RawSegments<S> {
         })?;
         match ticket {
             None => Ok(()),
-            Some(ticket) => contender.park(ticket),
+            Some(ticket) => contender.park(ticket, None),
         }
     }
 
@@ -180,7 +186,7 @@ impl<S: Store> RawSegments<S> {
             true
         });
         if asleep {
-            contender.park(ticket)
+            contender.park(ticket, self.claim_due(contender))
         } else {
             self.hurry(contender)
         }
@@ -208,6 +214,16 @@ impl<S: Store> RawSegments<S> {
             .since
             .map_or(Duration::ZERO, |since| since.elapsed());
         self.patience.is_some_and(|patience| waited >= patience)
+    }
+
+    /// When a sleeper is to rise and claim its segments.
+    ///
+    /// [age] Readers who come and go so that there is always one inside never wake a writer.
+    fn claim_due(&self, contender: &Contender) -> Option<Instant> {
+        if contender.has_claim || !prim::intact!("age") {
+            return None;
+        }
+        contender.since?.checked_add(self.patience?)
     }
 
     /// Leaves the queue as a holder; those asleep behind the request now are behind a segment that it holds.

@@ -42,6 +42,7 @@
 //! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
 //! - **gate**, **gate-bypass**: a newcomer sleeps behind a conflicting request that has waited too long, unless its
 //!   thread holds anything, in any lock.
+//! - **age**: a sleeper rises when it has waited too long, and sleeps on as one that is given way to.
 //! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
 //!   by finding that another thread was faster: the node's content.
 //! - **lost-race**: who finds that goes on with the other thread's node.
