@@ -117,14 +117,14 @@ impl<S: Store> RawSegments<S> {
     fn gate(&self, contender: &mut Contender) -> Result<(), Refused> {
         if contender.standing == Standing::Queued
             || self.claims.load(Ordering::Relaxed) == 0
-            || !prim::intact!("gate")
             // [gate-bypass] Those who have waited too long may be waiting for this thread.
             || (contender.local.holds_any() && prim::intact!("gate-bypass"))
         {
             return Ok(());
         }
         let ticket = self.with_queue(|queue, wakeups| {
-            let Some(first) = queue.claim_against(&contender.claim) else {
+            let first = queue.claim_against(&contender.claim);
+            let Some(first) = first.filter(|_| prim::intact!("gate")) else {
                 return Ok(None);
             };
             if contender.wait == Wait::Never {
