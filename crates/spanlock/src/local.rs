@@ -202,6 +202,11 @@ impl Local {
         }
     }
 
+    /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.
+    pub(crate) fn forget_lock(&self, lock: u64) {
+        self.segments.borrow_mut().retain(|(of, _)| *of != lock);
+    }
+
     /// Whether this thread itself keeps a request from entering that segment.
     pub(crate) fn holds_segment(&self, lock: u64, wanted: Segments, segment: u64) -> bool {
         let noted = self.segments.borrow();

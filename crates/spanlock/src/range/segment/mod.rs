@@ -65,6 +65,7 @@ use super::inspect::{Claim, Snapshot};
 use super::queue::{Claims, Queue};
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
+use crate::local;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering};
 use prim::clock::Duration;
 use prim::sync::Mutex;
@@ -382,6 +383,14 @@ unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
 
     unsafe fn downgrade(&self, token: Token) -> Token {
         self.make_shared(token)
+    }
+}
+
+impl<S: Store> Drop for RawSegments<S> {
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            local::with(|local| local.forget_lock(self.id));
+        }
     }
 }
 
