@@ -6,6 +6,7 @@ use crate::target::{Floor, Null, RangeLockCrate, Readers, Target};
 use crate::{arr, batch, latency, memory, uncontended, waiting};
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
 use spanlock::range::raw::Mode;
+use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::{RangeLock, RangeMutex};
 use std::time::Duration;
 
@@ -194,6 +195,20 @@ pub static LOCKS: &[Lock] = &[
             RangeMutex::from_raw(ListEx::builder().fast_path(FastPath::Off).build())
         }),
         ..Lock::RANGES
+    },
+    Lock {
+        name: "srl-array",
+        about: "a reader-writer word for each slot (P3 §IV): fair, never waits with full hands",
+        exclusion: Exclusion::Promised,
+        rmw: "2 a slot",
+        measure: &Make(|| RangeLock::from_raw(SrlArray::builder().segments(SLOTS).build())),
+    },
+    Lock {
+        name: "srl-tree",
+        about: "srl-array with its words in a radix tree of 16 by 16, made on demand (P3 §IV)",
+        exclusion: Exclusion::Promised,
+        rmw: "2 a slot",
+        measure: &Make(|| RangeLock::from_raw(SrlTree::builder().fan_out(16).depth(2).build())),
     },
     Lock {
         name: "kernel-rw",

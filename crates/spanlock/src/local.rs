@@ -4,10 +4,11 @@
 //! later thread when this one exits, and never moves. Only `epoch` and `parker` are looked at by other threads.
 
 use crate::range::list::Node;
+use crate::range::segment::Segments;
 use crate::reclaim::{Epoch, Pool};
 use crate::wait::Parker;
 use prim::thread::{self, Table, Tenure};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
 /// A thread's record.
@@ -16,6 +17,8 @@ pub(crate) struct Local {
     nodes: Pool<Node>,
     /// Ranges held, in all locks, less the one that the spare node is lent to.
     holds: Cell<usize>,
+    /// The segments among them, and the lock of each. Kept in debug builds, to find a thread that waits for itself.
+    segments: RefCell<Vec<(u64, Segments)>>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
@@ -30,6 +33,7 @@ impl Default for Local {
         Self {
             nodes: Pool::new(),
             holds: Cell::new(0),
+            segments: RefCell::new(Vec::new()),
             thread: Cell::new(0),
             epoch: Epoch::default(),
             parker: Parker::default(),
@@ -122,6 +126,7 @@ fn on_exit(index: usize) {
     SPARE.with(|spare| spare.set(EXITED));
     local.nodes.flush(epochs);
     local.holds.set(0);
+    local.segments.take();
 }
 
 /// In a forked child the other threads are gone: none of them walks, and this one has a new id.
@@ -182,6 +187,32 @@ impl Local {
         } else if ptr::eq(self, HERE.with(Cell::get)) && SPARE.with(|spare| spare.get().is_null()) {
             return_spare(self.take_node());
         }
+    }
+
+    /// Notes segments acquired in the lock with that id.
+    pub(crate) fn note_segments(&self, lock: u64, segments: Segments) {
+        self.segments.borrow_mut().push((lock, segments));
+    }
+
+    /// Forgets them. In a thread that is exiting they may be forgotten already.
+    pub(crate) fn forget_segments(&self, lock: u64, segments: Segments) {
+        let mut noted = self.segments.borrow_mut();
+        if let Some(at) = noted.iter().rposition(|held| *held == (lock, segments)) {
+            noted.swap_remove(at);
+        }
+    }
+
+    /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.
+    pub(crate) fn forget_lock(&self, lock: u64) {
+        self.segments.borrow_mut().retain(|(of, _)| *of != lock);
+    }
+
+    /// Whether this thread itself keeps a request from entering that segment.
+    pub(crate) fn holds_segment(&self, lock: u64, wanted: Segments, segment: u64) -> bool {
+        let noted = self.segments.borrow();
+        noted
+            .iter()
+            .any(|(of, held)| *of == lock && wanted.meets_at(*held, segment))
     }
 
     /// Begins a walk, which lasts until the result is dropped.

@@ -6,6 +6,7 @@
 mod common;
 
 use spanlock::range::list::ListRw;
+use spanlock::range::raw::RawRangeLock;
 use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -72,7 +73,7 @@ fn growth(times: u64, mut f: impl FnMut()) -> i64 {
 /// A few pools' worth of nodes. What leaks with each call is far more.
 const FLAT: i64 = 64 << 10;
 
-fn uncontended_use_allocates_nothing(lock: &RangeLock) {
+fn uncontended_use_allocates_nothing<L: RawRangeLock>(lock: &RangeLock<L>) {
     assert_eq!(allocations_when_warm(|| drop(lock.write(10..20))), 0);
     assert_eq!(allocations_when_warm(|| drop(lock.read(..))), 0);
     let nested = || drop((lock.write(10..20), lock.read(30..40)));
@@ -189,6 +190,39 @@ fn a_thread_that_unlinks_for_others_keeps_little() {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
+/// Trees that grow, under threads that race for it, and are dropped with guards leaked.
+fn trees_that_come_and_go_leave_nothing() {
+    let grown = growth(1_000, || {
+        let lock = RangeLock::from_raw(common::srl_tree());
+        thread::scope(|scope| {
+            let other = scope.spawn(|| drop(lock.write(0..100)));
+            drop(lock.read(50..200));
+            // To its very end, so that the next thread takes over what this one kept.
+            other.join().expect("no panic elsewhere");
+        });
+        mem::forget((lock.write(0..10), lock.read(900..)));
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// What a lock says that it uses is what it has allocated.
+fn segment_locks_use_what_they_say() {
+    let live = |f: &mut dyn FnMut()| {
+        let before = LIVE_BYTES.load(Relaxed);
+        f();
+        LIVE_BYTES.load(Relaxed) - before
+    };
+    let (mut array, mut tree) = (None, None);
+    let made = live(&mut || array = Some(common::srl_array()));
+    assert_eq!(array.unwrap().bytes() as i64, made);
+    let made = live(&mut || {
+        let lock = RangeLock::from_raw(common::srl_tree());
+        drop((lock.write(0..10), lock.write(100..200), lock.write(900..)));
+        tree = Some(lock);
+    });
+    assert_eq!(tree.unwrap().raw().bytes() as i64, made);
+}
+
 thread_local! {
     static KEPT: RefCell<Vec<WriteGuard<'static>>> = const { RefCell::new(Vec::new()) };
 }
@@ -212,6 +246,10 @@ fn memory() {
     common::watched(slow.raw(), || {
         uncontended_use_allocates_nothing(&RangeLock::new());
         uncontended_use_allocates_nothing(&slow);
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
+        segment_locks_use_what_they_say();
+        trees_that_come_and_go_leave_nothing();
         threads_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
         locks_that_come_and_go_leave_nothing();

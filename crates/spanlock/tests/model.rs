@@ -164,7 +164,7 @@ fn a_try_succeeds_iff_nothing_conflicts<L: Shared>(lock: &RangeLock<L>) {
     result.unwrap();
 }
 
-in_every_shared_configuration!(crate::common::shared: a_try_succeeds_iff_nothing_conflicts);
+in_every_exact_shared_configuration!(crate::common::shared: a_try_succeeds_iff_nothing_conflicts);
 
 fn bound() -> impl Strategy<Value = Bound<usize>> {
     let index = prop_oneof![9 => 0..10_usize, 1 => Just(usize::MAX)];

@@ -123,6 +123,14 @@ fn a_writer_gets_in_with_writers_first() {
     );
 }
 
+#[test]
+fn a_writer_gets_in_among_readers_of_segments() {
+    shared(
+        common::srl_array,
+        a_writer_gets_in_among_readers_without_pause,
+    );
+}
+
 /// The other way round: writers of parts, such that there is always one inside, and one reader of everything.
 fn a_reader_gets_in_among_writers_without_pause<L: Shared>(lock: &RangeLock<L>) {
     const TIMES: u64 = 10;
@@ -157,6 +165,14 @@ fn a_reader_gets_in_by_default() {
 fn a_reader_gets_in_with_writers_first() {
     shared(
         common::writers_first,
+        a_reader_gets_in_among_writers_without_pause,
+    );
+}
+
+#[test]
+fn a_reader_gets_in_among_writers_of_segments() {
+    shared(
+        common::srl_tree,
         a_reader_gets_in_among_writers_without_pause,
     );
 }

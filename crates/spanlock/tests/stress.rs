@@ -359,6 +359,10 @@ stress! {
     writers_first: common::writers_first(),
     writers_first_unfair: common::writers_first_unfair(),
     instrumented: common::instrumented(),
+    srl_array: common::srl_array(),
+    srl_array_unfair: common::srl_array_unfair(),
+    srl_array_fair_at_once: common::srl_array_fair_at_once(),
+    srl_tree: common::srl_tree(),
     exclusive: NoSharing(common::exclusive()),
     exclusive_slow_path: NoSharing(common::exclusive_slow_path()),
 }

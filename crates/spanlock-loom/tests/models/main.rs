@@ -10,4 +10,5 @@ mod list;
 mod mutants;
 mod queue;
 mod reclaim;
+mod segment;
 mod world;

@@ -11,6 +11,9 @@ use std::{env, fs, thread};
 
 /// An edge, and the model that fails without it.
 const MUTANTS: &[(&str, &str)] = &[
+    ("admit-reader", "segment::a_reader_and_a_writer"),
+    ("admit-writer", "segment::two_writers_overlapping"),
+    ("age", "segment::a_sleeping_writer_ages"),
     ("cut-off", "list::neighbours_are_unlinked_together"),
     ("demote", "list::fast_path_against_regular_path"),
     (
@@ -23,6 +26,14 @@ const MUTANTS: &[(&str, &str)] = &[
     ("fast-publish", "list::fast_path_against_regular_path"),
     ("fast-release", "list::fast_path_against_regular_path"),
     ("fresh-node", "list::a_writer_starts_over_with_a_fresh_node"),
+    (
+        "gate",
+        "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
+    ),
+    (
+        "gate-bypass",
+        "segment::a_holder_does_not_give_way_to_who_waits_for_it",
+    ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
     ("grace", "reclaim::nodes_return_only_after_a_grace_period"),
     (
@@ -31,6 +42,14 @@ const MUTANTS: &[(&str, &str)] = &[
     ),
     ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
+    ("leave-reader", "segment::a_reader_and_a_writer"),
+    ("leave-writer", "segment::two_writers_overlapping"),
+    ("lost-race", "segment::writers_race_to_grow_the_tree"),
+    (
+        "mark-inherited",
+        "segment::sleepers_are_woken_one_after_another",
+    ),
+    ("mark-sleeper", "segment::two_writers_overlapping"),
     (
         "newcomers",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
@@ -39,6 +58,9 @@ const MUTANTS: &[(&str, &str)] = &[
         "no-fast-release",
         "queue::sleepers_are_woken_one_after_another",
     ),
+    ("node-acquire", "segment::writers_race_to_grow_the_tree"),
+    ("node-publish", "segment::writers_race_to_grow_the_tree"),
+    ("node-winner", "segment::writers_race_to_grow_the_tree"),
     ("pin", "reclaim::nodes_return_only_after_a_grace_period"),
     ("publish", "list::figure_one_with_a_detour"),
     ("publish-acquire", "list::figure_one"),
@@ -52,10 +74,13 @@ const MUTANTS: &[(&str, &str)] = &[
     ),
     ("release", "list::two_writers_overlapping"),
     ("release-acquire", "list::two_writers_overlapping"),
+    ("roll-back", "segment::a_sleeper_has_empty_hands"),
     (
         "seal",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
     ),
+    ("share", "segment::downgrade_lets_waiting_readers_in"),
+    ("share-wake", "segment::downgrade_lets_waiting_readers_in"),
     (
         "sleep-dispatch",
         "queue::going_back_to_sleep_passes_the_turn_on",
@@ -65,6 +90,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("unlink-acquire", "list::fast_path_against_regular_path"),
     ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),
     ("wake", "list::two_writers_overlapping"),
+    ("wake-sleeper", "segment::two_writers_overlapping"),
     ("withdraw", "queue::a_waiting_reader_blocks_nobody"),
     (
         "writer-handshake",

@@ -7,6 +7,7 @@
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
 //! | [`raw`] | the traits behind them, for builders of locks and of other typed faces |
 //! | [`list`] | the locks of P1: what the two above are made of today |
+//! | [`segment`] | the locks of P3: a word for each segment of a resource; fast where ranges are narrow, and coarse |
 //! | [`Instrumented`] | wraps a raw lock and counts |
 //! | [`inspect`] | who holds and who waits |
 
@@ -19,6 +20,7 @@ mod many;
 mod mutex;
 mod queue;
 pub mod raw;
+pub mod segment;
 mod slice;
 mod span;
 

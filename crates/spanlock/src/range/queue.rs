@@ -134,11 +134,20 @@ impl Queue {
 
     /// Removes a request that got its range. Whether others, asleep behind it, now are behind that holder.
     pub(super) fn arrived(&mut self, id: RequestId, holder: HolderId) -> bool {
+        self.arrived_as(id, |_| holder)
+    }
+
+    /// The same for one who is several holders: `holder_of` chooses, for each asleep behind it, which to wait for.
+    pub(super) fn arrived_as(
+        &mut self,
+        id: RequestId,
+        mut holder_of: impl FnMut(&Claim) -> HolderId,
+    ) -> bool {
         self.remove(id);
         let mut any = false;
         for request in &mut self.requests {
             if request.stage == Stage::BehindRequest(id) {
-                request.stage = Stage::BehindHolder(holder);
+                request.stage = Stage::BehindHolder(holder_of(&request.claim));
                 any = true;
             }
         }

@@ -101,3 +101,11 @@ fn newcomers_behind_a_claim_are_let_in_when_fair_at_once() {
 fn newcomers_behind_a_claim_are_let_in_with_writers_first() {
     shared(writers_first, newcomers_behind_a_claim_are_let_in);
 }
+
+#[test]
+fn newcomers_behind_a_claim_to_segments_are_let_in() {
+    shared(
+        crate::common::srl_array_fair_at_once,
+        newcomers_behind_a_claim_are_let_in,
+    );
+}

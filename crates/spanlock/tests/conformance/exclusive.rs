@@ -174,10 +174,16 @@ in_every_configuration!(crate::common::mutex:
     held_empty_ranges_exclude_nobody,
     reversed_range_panics_before_any_wait,
     first_position,
-    last_position_against_the_full_range,
-    ends_at_the_maximum,
     try_in_a_hole,
     releases_free_exactly_their_own_range,
     many_nested_holds,
     held_alone_then_among_others,
 );
+
+mod at_the_maximum {
+    use super::{ends_at_the_maximum, last_position_against_the_full_range};
+    in_every_exact_configuration!(crate::common::mutex:
+        last_position_against_the_full_range,
+        ends_at_the_maximum,
+    );
+}

@@ -168,6 +168,14 @@ fn strangers_give_way_to_a_claim_with_writers_first() {
     run(writers_first, strangers_give_way_to_a_claim);
 }
 
+#[test]
+fn strangers_give_way_to_a_claim_to_segments() {
+    run(
+        crate::common::srl_array_fair_at_once,
+        strangers_give_way_to_a_claim,
+    );
+}
+
 in_every_shared_configuration!(crate::common::shared:
     trap_4_a_reader_ignores_its_neighbour,
     trap_6_a_sleeper_holds_no_nodes_back,

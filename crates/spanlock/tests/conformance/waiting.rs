@@ -135,17 +135,23 @@ in_every_configuration!(crate::common::mutex:
     timeouts_on_a_held_range,
     timeout_on_a_range_of_ones_own,
     a_timed_waiter_is_granted_in_time,
-    listing_tells_who_waits_behind_whom,
 );
 
 #[cfg(target_os = "linux")]
 mod on_linux {
     use super::listing_names_threads_as_tools_do;
-    in_every_configuration!(crate::common::mutex: listing_names_threads_as_tools_do);
+    in_every_exact_configuration!(crate::common::mutex: listing_names_threads_as_tools_do);
 }
 
 #[cfg(debug_assertions)]
 mod in_debug_builds {
     use super::waiting_for_oneself_panics;
     in_every_configuration!(crate::common::mutex: waiting_for_oneself_panics);
+}
+
+mod listing {
+    use super::listing_tells_who_waits_behind_whom;
+    in_every_exact_configuration!(crate::common::mutex:
+        listing_tells_who_waits_behind_whom,
+    );
 }
