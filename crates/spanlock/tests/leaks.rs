@@ -189,6 +189,14 @@ fn a_thread_that_unlinks_for_others_keeps_little() {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
+/// Readers who hand over to one another, so that the whole is never free: what they leave behind must not pile up.
+fn readers_that_hand_over_leave_nothing(lock: &RangeLock) {
+    let mut held = lock.read(..);
+    let grown = growth(20_000, || held = lock.read(..));
+    drop(held);
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
 thread_local! {
     static KEPT: RefCell<Vec<WriteGuard<'static>>> = const { RefCell::new(Vec::new()) };
 }
@@ -214,6 +222,8 @@ fn memory() {
         uncontended_use_allocates_nothing(&slow);
         threads_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
+        readers_that_hand_over_leave_nothing(&RangeLock::new());
+        readers_that_hand_over_leave_nothing(&slow);
         locks_that_come_and_go_leave_nothing();
         locks_dropped_elsewhere_leave_nothing();
         refused_requests_leave_nothing();
