@@ -158,6 +158,11 @@ pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
 /// The knob of locks that are skip lists.
 const HEIGHT_KEY: &str = "h";
 
+/// The largest segments, in powers of two, of which no two ranges of a workload share one.
+fn segment(setting: &Setting) -> u64 {
+    1 << setting.resource.grain.trailing_zeros()
+}
+
 /// All of them, in the order of tables.
 pub static LOCKS: &[Lock] = &[
     Lock {
@@ -198,17 +203,25 @@ pub static LOCKS: &[Lock] = &[
     },
     Lock {
         name: "srl-array",
-        about: "a reader-writer word for each slot (P3 §IV): fair, never waits with full hands",
-        exclusion: Exclusion::Promised,
-        rmw: "2 a slot",
-        measure: &Make(|| RangeLock::from_raw(SrlArray::builder().segments(SLOTS).build())),
+        about: "a reader-writer word for each segment (P3 §IV): fair, never waits with full hands",
+        rmw: "2 a segment",
+        measure: &Make(|setting| {
+            let array = SrlArray::builder().segment(segment(setting));
+            RangeLock::from_raw(array.length(setting.units()).build())
+        }),
+        ..Lock::RANGES
     },
     Lock {
         name: "srl-tree",
-        about: "srl-array with its words in a radix tree of 16 by 16, made on demand (P3 §IV)",
-        exclusion: Exclusion::Promised,
-        rmw: "2 a slot",
-        measure: &Make(|| RangeLock::from_raw(SrlTree::builder().fan_out(16).depth(2).build())),
+        about: "srl-array with its words in a radix tree of fan-out 16, made on demand (P3 §IV)",
+        rmw: "2 a segment",
+        measure: &Make(|setting| {
+            let segments = setting.units().div_ceil(segment(setting));
+            let depth = (1..16).find(|&depth| 16_u64.pow(depth) >= segments);
+            let tree = SrlTree::builder().segment(segment(setting)).fan_out(16);
+            RangeLock::from_raw(tree.depth(depth.unwrap_or(16)).build())
+        }),
+        ..Lock::RANGES
     },
     Lock {
         name: "kernel-rw",

@@ -223,6 +223,14 @@ fn segment_locks_use_what_they_say() {
     assert_eq!(tree.unwrap().raw().bytes() as i64, made);
 }
 
+/// Readers who hand over to one another, so that the whole is never free: what they leave behind must not pile up.
+fn readers_that_hand_over_leave_nothing(lock: &RangeLock) {
+    let mut held = lock.read(..);
+    let grown = growth(20_000, || held = lock.read(..));
+    drop(held);
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
 thread_local! {
     static KEPT: RefCell<Vec<WriteGuard<'static>>> = const { RefCell::new(Vec::new()) };
 }
@@ -252,6 +260,8 @@ fn memory() {
         trees_that_come_and_go_leave_nothing();
         threads_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
+        readers_that_hand_over_leave_nothing(&RangeLock::new());
+        readers_that_hand_over_leave_nothing(&slow);
         locks_that_come_and_go_leave_nothing();
         locks_dropped_elsewhere_leave_nothing();
         refused_requests_leave_nothing();

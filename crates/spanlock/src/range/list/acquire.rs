@@ -147,7 +147,6 @@ impl<P: Protocol> RawList<P> {
         let mut tries = 0;
         while tries < TRIES {
             if walk.is_cut_off() {
-                tries += 1;
                 walk = Walk::from_head(pin, &self.head);
             }
             if let Some((other, link)) = walk.next() {
@@ -216,8 +215,14 @@ impl<P: Protocol> RawList<P> {
                     prim::thread::yield_now();
                 }
             } else {
+                if claim.mode == Mode::Shared {
+                    walk.trim();
+                }
                 walk.pass(other, link);
             }
+        }
+        if claim.mode == Mode::Shared {
+            walk.trim();
         }
         Ok(())
     }

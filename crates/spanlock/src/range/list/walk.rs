@@ -91,6 +91,18 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Unlinks the nodes skipped, if that can be done at once.
+    ///
+    /// A reader's validation does this: readers that hand over to one another are inserted before each other, so
+    /// nobody else would come by what they leave behind.
+    #[inline]
+    pub(super) fn trim(&mut self) {
+        if self.past != self.seen && !self.is_cut_off() {
+            // A failure is no harm: who changed the link comes by as well.
+            let _ = self.change(self.past, prim::order!("unlink", Ordering::Release));
+        }
+    }
+
     /// Inserts a node here, in place of the nodes skipped. If something changed, it stays where it is, and has
     /// skipped none; it may be [cut off](Self::is_cut_off).
     #[inline]
@@ -113,6 +125,8 @@ impl<'a> Walk<'a> {
         match self.at.replace(self.seen, now, success, Ordering::Acquire) {
             Ok(()) => {
                 self.retire_skipped();
+                self.seen = now;
+                self.past = now;
                 Ok(())
             }
             Err(found) => {
