@@ -21,6 +21,12 @@
 //! times out, and one without a limit panics in debug builds and hangs in release builds. Positions beyond the last
 //! segment belong to it.
 //!
+//! # Known faults
+//!
+//! - Several ranges asked for in one call (`write_many` and its kin) must not share a segment: the call would wait for
+//!   itself.
+//! - A request that gave way to one that had waited too long may afterwards be overtaken without end.
+//!
 //! # Invariants
 //!
 //! 1. A word's writer bit is set, or its reader count is not zero, only by requests that hold the segment or are
@@ -98,7 +104,7 @@ use std::fmt;
 ///
 /// # Fairness
 /// [`Fairness::DEFAULT`]: a request that has waited a millisecond is overtaken no more, except by threads that hold
-/// something already. A try may fail because of another request that is about to be refused itself.
+/// something already; but see the known faults of [this module](self). A try may fail because of another request that is about to be refused itself.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
@@ -352,7 +358,7 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
     fn snapshot(&self) -> Option<Snapshot> {
         let mut held: Vec<Segments> = Vec::new();
         self.store.visit(&mut |first, words| {
-            for (segment, word) in (first..).zip(words) {
+            for (segment, word) in (first..=u64::MAX).zip(words) {
                 let Some(mode) = word.state().held() else {
                     continue;
                 };
