@@ -12,6 +12,7 @@
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
+//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing, ArrBench, microbenchmarks |
 //! | [`crew`] | threads that start, are measured and stop together |
 //! | [`processor`] | processor time |
 //! | [`stats`] | median and spread |
@@ -30,6 +31,7 @@ pub mod provenance;
 pub mod registry;
 pub mod report;
 pub mod setting;
+pub mod sim;
 pub mod stats;
 pub mod target;
 pub mod times;

@@ -36,7 +36,7 @@ mod world;
 pub use local::{Global, Local};
 pub use machine::{Latencies, Machine, Placement};
 pub use report::{Failure, Trace};
-pub use run::{Ended, Fuzz, Rmw, Setup, run};
+pub use run::{Ended, Fuzz, Rmw, Setup, mark, run};
 
 /// Chooses between the size for real use and a small one for a model checker.
 #[must_use]

@@ -1,6 +1,7 @@
 //! How a run that went wrong is told.
 
 use crate::clock::Duration;
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 
@@ -12,7 +13,7 @@ pub struct Trace {
     /// The thread, from 0.
     pub thread: usize,
     /// What it did.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The line, in order of first use, and the byte in it.
     pub place: Option<(u32, u8)>,
     /// What was read, or written.

@@ -18,6 +18,7 @@ use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
 use memory::{Buffer, Pending};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -220,6 +221,14 @@ pub(crate) fn work(cycles: u64) {
             };
             world.current_mut().time += cycles * share / 100;
         });
+    }
+}
+
+#[track_caller]
+pub(crate) fn mark(what: String) {
+    if is_running() {
+        let at = Location::caller();
+        with(|world| world.note(what, None, None, Some(at)));
     }
 }
 
@@ -512,11 +521,12 @@ impl World {
     /// Notes what the running thread does.
     fn note(
         &mut self,
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         address: Option<usize>,
         value: Option<u64>,
         at: Option<&'static Location<'static>>,
     ) {
+        let what = what.into();
         let place = address.map(|address| (self.line(address), (address % line::BYTES) as u8));
         let (time, thread) = (self.current().time, self.running);
         self.digest.write_u64(time);

@@ -1,0 +1,8 @@
+//! The library's locks, compiled against `prim-sim`, on simulated machines.
+
+pub mod arr;
+pub mod fuzz;
+pub mod micro;
+mod subject;
+
+pub use subject::{LOCKS, Lock};
