@@ -12,7 +12,7 @@
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
-//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing, ArrBench, microbenchmarks |
+//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing and ArrBench |
 //! | [`crew`] | threads that start, are measured and stop together |
 //! | [`processor`] | processor time |
 //! | [`stats`] | median and spread |

@@ -20,6 +20,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure locks.
     Bench(Bench),
+    /// Run locks on simulated machines.
+    Sim(crate::sim::Sim),
 }
 
 #[derive(Args)]

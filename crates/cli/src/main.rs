@@ -6,6 +6,7 @@ mod allocator;
 mod args;
 mod bench;
 mod progress;
+mod sim;
 mod values;
 
 use args::{Cli, Command};
@@ -42,8 +43,11 @@ impl fmt::Display for Failure {
 }
 
 fn main() -> ExitCode {
-    let Command::Bench(command) = Cli::parse().command;
-    match bench::run(command) {
+    let done = match Cli::parse().command {
+        Command::Bench(command) => bench::run(command),
+        Command::Sim(command) => sim::run(command),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {

@@ -208,7 +208,9 @@ impl<S: Subject> Worker<'_, S> {
             return;
         }
         let (mode, span) = (self.mode(), self.span(from));
-        let token = self.acquire(mode, span, Wait::Forever).expect("waits forever");
+        let token = self
+            .acquire(mode, span, Wait::Forever)
+            .expect("waits forever");
         self.stay(mode, span);
         self.hold(span.last() + 1, depth - 1);
         self.release(mode, span, token);
@@ -224,7 +226,9 @@ impl<S: Subject> Worker<'_, S> {
 
     fn downgrade(&mut self) {
         let span = self.span(0);
-        let token = self.acquire(Mode::Exclusive, span, Wait::Forever).expect("waits forever");
+        let token = self
+            .acquire(Mode::Exclusive, span, Wait::Forever)
+            .expect("waits forever");
         self.stay(Mode::Exclusive, span);
         if S::SHARES {
             mark(format!("downgrades {}", told(Mode::Exclusive, span)));
@@ -280,7 +284,9 @@ impl<S: Subject> Worker<'_, S> {
     fn enter(&self, mode: Mode, span: Span) {
         for slot in self.slots(span) {
             match mode {
-                Mode::Shared => assert!(slot.fetch_add(1, Relaxed) >= 0, "a reader beside a writer"),
+                Mode::Shared => {
+                    assert!(slot.fetch_add(1, Relaxed) >= 0, "a reader beside a writer")
+                }
                 Mode::Exclusive => assert_eq!(slot.swap(-1, Relaxed), 0, "a writer beside others"),
             }
         }

@@ -2,7 +2,7 @@
 
 pub mod arr;
 pub mod fuzz;
-pub mod micro;
 mod subject;
 
+pub use prim_sim::{Failure, Machine, Placement, Setup};
 pub use subject::{LOCKS, Lock};
