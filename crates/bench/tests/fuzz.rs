@@ -1,71 +1,131 @@
 //! Every range lock of the library under random schedules, and what the same schedules find in mutants.
+//!
+//! `cargo test -p spanlock-bench --test fuzz -- --nocapture` prints what is caught. `SPANLOCK_FUZZ_RUNS` sets how many
+//! schedules are tried.
 
 use spanlock_bench::sim::fuzz::search;
 use spanlock_bench::sim::{LOCKS, Lock};
+use std::process::{Command, Stdio};
 
 #[global_allocator]
 static HEAP: prim_sim::heap::OnLines = prim_sim::heap::OnLines;
 
-fn runs(default: u64) -> u64 {
-    std::env::var("SPANLOCK_FUZZ_RUNS")
-        .map_or(default, |text| text.parse().expect("a whole number"))
+const RUNS: u64 = 150;
+
+fn runs() -> u64 {
+    let told = std::env::var("SPANLOCK_FUZZ_RUNS");
+    told.map_or(RUNS, |text| text.parse().expect("a whole number"))
 }
 
 #[test]
 fn no_schedule_breaks_a_lock() {
     for lock in LOCKS {
-        if let Err(failure) = search(lock, 0..runs(150), None, || ()) {
+        if let Err(failure) = search(lock, 0..runs(), None, || ()) {
             panic!("{}: {failure}", lock.name);
         }
     }
 }
 
-fn seeds_until_caught(edge: &str, lock: &str, most: u64) -> Option<u64> {
-    let lock = Lock::find(lock).expect("a lock's name");
-    search(lock, 0..most, Some(edge), || ())
-        .err()
-        .map(|failure| failure.seed)
+#[test]
+fn the_same_seed_gives_the_same_failure() {
+    let lock = Lock::find("srl-array").expect("it is there");
+    let fail = || search(lock, 0..runs(), Some("roll-back"), || ()).expect_err("it is caught");
+    assert_eq!(fail().to_string(), fail().to_string());
+}
+
+const LISTS: &[&str] = &["list-rw", "list-rw-at-once", "list-rw-nofast"];
+const SEGMENTS: &[&str] = &["srl-array", "srl-array-at-once"];
+
+/// Edges, and the locks that have them.
+const MUTANTS: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "cut-off",
+            "demote",
+            "downgrade-wake",
+            "fresh-node",
+            "give-up-dispatch",
+            "grace",
+            "holder-bypass",
+            "holder-dispatch",
+            "inherit",
+            "newcomers",
+            "no-fast-release",
+            "pin",
+            "reader-handshake",
+            "reader-validation",
+            "seal",
+            "sleep-dispatch",
+            "sleeper",
+            "wake",
+            "withdraw",
+            "writer-handshake",
+            "writer-validation",
+        ],
+        LISTS,
+    ),
+    (
+        &[
+            "age",
+            "gate",
+            "gate-bypass",
+            "mark-inherited",
+            "mark-sleeper",
+            "roll-back",
+            "share-wake",
+            "wake-sleeper",
+        ],
+        SEGMENTS,
+    ),
+];
+
+/// Those that so few schedules catch. The others need more, or cannot be seen: the simulated memory is never weaker
+/// than Release and Acquire, and nobody notices that a request waited longer than it had to.
+const CAUGHT: &[&str] = &[
+    "fresh-node",
+    "reader-validation",
+    "roll-back",
+    "writer-handshake",
+    "writer-validation",
+];
+
+/// Whether a schedule fails. In a process of its own: a mutant may free what it has not.
+fn is_caught(edge: &str, lock: &str) -> bool {
+    let own = std::env::current_exe().expect("a test has a file");
+    let status = Command::new(own)
+        .args(["--exact", "one_mutant", "--ignored"])
+        .env("SPANLOCK_FUZZ_MUTANT", format!("{edge} {lock}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    !status.expect("it can be started").success()
 }
 
 #[test]
-fn probe() {
-    for edge in [
-        "reader-handshake",
-        "writer-handshake",
-        "reader-validation",
-        "writer-validation",
-        "fresh-node",
-        "withdraw",
-        "holder-bypass",
-        "roll-back",
-        "gate-bypass",
-        "wake",
-        "sleeper",
-        "mark-sleeper",
-        "wake-sleeper",
-        "mark-inherited",
-        "inherit",
-        "downgrade-wake",
-        "share-wake",
-        "holder-dispatch",
-        "sleep-dispatch",
-        "give-up-dispatch",
-        "no-fast-release",
-        "demote",
-        "cut-off",
-        "pin",
-        "seal",
-        "grace",
-        "newcomers",
-        "gate",
-        "age",
-        "lost-race",
-    ] {
-        for lock in ["list-rw", "list-rw-at-once", "srl-array", "srl-tree"] {
-            let start = std::time::Instant::now();
-            if let Some(seed) = seeds_until_caught(edge, lock, runs(150)) {
-                eprintln!("{edge}: {lock} seed {seed} {:?}", start.elapsed());
+fn mutants_are_caught() {
+    let mut missed = Vec::new();
+    for (edges, locks) in MUTANTS {
+        for &edge in *edges {
+            match locks.iter().find(|lock| is_caught(edge, lock)) {
+                Some(lock) => println!("{edge:<20} caught in {lock}"),
+                None => {
+                    println!("{edge:<20} missed in {}", locks.join(", "));
+                    missed.push(edge);
+                }
             }
         }
+    }
+    let lost: Vec<_> = CAUGHT.iter().filter(|edge| missed.contains(edge)).collect();
+    assert!(lost.is_empty(), "{lost:?} are not caught any more");
+}
+
+#[test]
+#[ignore = "started by `mutants_are_caught`"]
+fn one_mutant() {
+    let told = std::env::var("SPANLOCK_FUZZ_MUTANT").expect("edge and lock");
+    let (edge, lock) = told.split_once(' ').expect("edge and lock");
+    let lock = Lock::find(lock).expect("a lock's name");
+    if let Err(failure) = search(lock, 0..runs(), Some(edge), || ()) {
+        panic!("{failure}");
     }
 }
