@@ -224,6 +224,15 @@ pub(crate) fn work(cycles: u64) {
     }
 }
 
+/// An address's line, should it be used again, is a new one.
+pub(crate) fn forget_line(address: usize) {
+    WORLD.with_borrow_mut(|world| {
+        if let Some(world) = world {
+            world.line_of.remove(&(address / line::BYTES));
+        }
+    });
+}
+
 #[track_caller]
 pub(crate) fn mark(what: String) {
     if is_running() {

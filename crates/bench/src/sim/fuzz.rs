@@ -59,7 +59,7 @@ impl Case {
     }
 }
 
-/// Looks for a seed that fails, from `first` on; tells after each how many were run.
+/// Looks for a seed that fails, from `first` on; tells each run that ended well.
 ///
 /// # Errors
 /// The first failure.
@@ -67,11 +67,10 @@ pub fn search(
     lock: &Lock,
     seeds: impl IntoIterator<Item = u64>,
     mutant: Option<&str>,
-    mut ran: impl FnMut(),
+    mut ran: impl FnMut(&Ended<()>),
 ) -> Result<(), Box<Failure>> {
     for seed in seeds {
-        (lock.fuzz)(&Case::new(seed, mutant))?;
-        ran();
+        ran(&(lock.fuzz)(&Case::new(seed, mutant))?);
     }
     Ok(())
 }
