@@ -45,7 +45,11 @@ fn a_mutant_is_found_and_its_seed_replays_it() {
     let command = format!("sim fuzz --lock srl-array --runs 1 --mutant roll-back --seed {seed}");
     let replayed = run(&command);
     assert_eq!(replayed.status.code(), Some(1));
-    assert!(String::from_utf8(replayed.stderr).unwrap().contains("asks for"));
+    assert!(
+        String::from_utf8(replayed.stderr)
+            .unwrap()
+            .contains("asks for")
+    );
     assert!(written("sim fuzz --lock list-rw --runs 20").contains("nothing found"));
 }
 
@@ -54,7 +58,10 @@ fn wrong_arguments_are_named_with_what_was_expected() {
     for (arguments, said) in [
         ("sim fuzz --lock lsit", "list-rw"),
         ("sim arr --machine abacus", "xeon-2x10x2"),
-        ("sim arr --machine small-1x2x1 --threads 3", "expected at most 2"),
+        (
+            "sim arr --machine small-1x2x1 --threads 3",
+            "expected at most 2",
+        ),
     ] {
         let output = run(arguments);
         assert!(!output.status.success());

@@ -9,15 +9,20 @@ use std::ops::Deref;
 #[derive(Default)]
 pub(crate) struct Values(Vec<(usize, Box<dyn Any>)>);
 
+/// A value on lines of its own.
+#[repr(align(64))]
+struct OnLines<T>(T);
+
 impl Values {
     pub(crate) fn get<T: 'static>(&self, key: usize) -> Option<*const T> {
         let (_, value) = self.0.iter().find(|(of, _)| *of == key)?;
-        value.downcast_ref::<T>().map(std::ptr::from_ref)
+        let value = value.downcast_ref::<OnLines<T>>()?;
+        Some(&raw const value.0)
     }
 
     pub(crate) fn add<T: 'static>(&mut self, key: usize, value: T) -> *const T {
-        let value = Box::new(value);
-        let at = std::ptr::from_ref(&*value);
+        let value = Box::new(OnLines(value));
+        let at = &raw const value.0;
         self.0.push((key, value));
         at
     }

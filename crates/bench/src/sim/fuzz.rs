@@ -90,7 +90,7 @@ pub(super) fn run<S: Subject>(
     prim_sim::run(setup, move || {
         let resource = Arc::new(Resource {
             lock: make(),
-            slots: (0..slots).map(|_| AtomicI32::new(0)).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
             meetings: [Meeting::default(), Meeting::default(), Meeting::default()],
             threads,
         });
@@ -132,10 +132,14 @@ impl Meeting {
     }
 }
 
+/// Readers inside, or -1 for a writer. Of the host: seen by all at once.
+#[derive(Default)]
+#[repr(align(64))]
+struct Slot(AtomicI32);
+
 struct Resource<S> {
     lock: S,
-    /// Readers inside, or -1 for a writer. Of the host: seen by all at once.
-    slots: Box<[AtomicI32]>,
+    slots: Box<[Slot]>,
     meetings: [Meeting; 3],
     threads: usize,
 }
@@ -276,12 +280,12 @@ impl<S: Subject> Worker<'_, S> {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "few slots")]
-    fn slots(&self, span: Span) -> &[AtomicI32] {
+    fn slots(&self, span: Span) -> &[Slot] {
         &self.resource.slots[span.start() as usize..=span.last() as usize]
     }
 
     fn enter(&self, mode: Mode, span: Span) {
-        for slot in self.slots(span) {
+        for Slot(slot) in self.slots(span) {
             match mode {
                 Mode::Shared => {
                     assert!(slot.fetch_add(1, Relaxed) >= 0, "a reader beside a writer")
@@ -292,7 +296,7 @@ impl<S: Subject> Worker<'_, S> {
     }
 
     fn leave(&self, mode: Mode, span: Span) {
-        for slot in self.slots(span) {
+        for Slot(slot) in self.slots(span) {
             match mode {
                 Mode::Shared => assert!(slot.fetch_sub(1, Relaxed) > 0, "a writer came in"),
                 Mode::Exclusive => assert_eq!(slot.swap(0, Relaxed), -1, "somebody came in"),
