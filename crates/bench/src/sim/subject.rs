@@ -73,14 +73,17 @@ impl<L: RawRangeMutex + Send + Sync + 'static> Subject for WritersOnly<L> {
     }
 }
 
+/// How a run ended.
+type Run<T> = Result<Ended<T>, Box<Failure>>;
+
 /// A lock that can be simulated.
 pub struct Lock {
     /// What users call it.
     pub name: &'static str,
     /// Runs one case.
-    pub(super) fuzz: fn(&fuzz::Case) -> Result<Ended<()>, Box<Failure>>,
+    pub(super) fuzz: fn(&fuzz::Case) -> Run<()>,
     /// Runs one trial.
-    pub(super) arr: fn(&Setup, arr::Trial) -> Result<Ended<arr::Outcome>, Box<Failure>>,
+    pub(super) arr: fn(&Setup, arr::Trial) -> Run<arr::Outcome>,
 }
 
 macro_rules! locks {
