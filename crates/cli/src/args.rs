@@ -19,9 +19,9 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Measure locks.
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Run locks on simulated machines.
-    Sim(crate::sim::Sim),
+    Sim(Box<crate::sim::Sim>),
 }
 
 #[derive(Args)]

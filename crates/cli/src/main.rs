@@ -44,8 +44,8 @@ impl fmt::Display for Failure {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Bench(command) => bench::run(command),
-        Command::Sim(command) => sim::run(command),
+        Command::Bench(command) => bench::run(*command),
+        Command::Sim(command) => sim::run(*command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,7 +29,7 @@ enum Workload {
     /// Random work under random schedules, until one breaks the lock.
     Fuzz(Fuzz),
     /// ArrBench in virtual time.
-    Arr(Arr),
+    Arr(Box<Arr>),
 }
 
 #[derive(Args)]
@@ -111,7 +111,7 @@ fn machine(name: &str) -> Result<Machine, String> {
 pub(crate) fn run(command: Sim) -> Result<(), Failure> {
     match command.workload {
         Some(Workload::Fuzz(args)) => run_fuzz(&args),
-        Some(Workload::Arr(args)) => run_arr(args),
+        Some(Workload::Arr(args)) => run_arr(*args),
         None => {
             let mut out = io::stdout().lock();
             for machine in Machine::built_in() {

@@ -1,5 +1,5 @@
 //! Where memory lies decides which words share a line. The host's allocator decides differently each time; this one
-//! starts all that is as large as a line on a line.
+//! starts everything on a line.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -9,8 +9,7 @@ pub struct OnLines;
 
 fn on_lines(layout: Layout) -> Layout {
     const LINE: usize = 64;
-    let align = if layout.size() > LINE / 2 { LINE } else { 1 };
-    layout.align_to(align).unwrap_or(layout)
+    layout.align_to(LINE).unwrap_or(layout)
 }
 
 // SAFETY: the system's allocator does it all; a layout is changed to the same one each time.
