@@ -22,14 +22,14 @@ fn xeon(placement: Placement) -> Setup {
 }
 
 /// What `f` takes, less the look at the clock.
-fn cycles(f: impl FnOnce()) -> u64 {
+fn cycles<R>(f: impl FnOnce() -> R) -> u64 {
     let look = || {
         let start = Instant::now();
         start.elapsed().as_nanos() as u64
     };
     let look = look();
     let start = Instant::now();
-    f();
+    let _ = f();
     start.elapsed().as_nanos() as u64 - look
 }
 
@@ -43,9 +43,9 @@ fn an_uncontended_access_takes_what_the_machine_says() {
     let latencies = setup.machine.cycles.clone();
     let took = ended(&setup, || {
         let word = Word::default();
-        let first = cycles(|| drop(word.0.load(Ordering::Relaxed)));
-        let again = cycles(|| drop(word.0.load(Ordering::Relaxed)));
-        let add = cycles(|| drop(word.0.fetch_add(1, Ordering::Relaxed)));
+        let first = cycles(|| word.0.load(Ordering::Relaxed));
+        let again = cycles(|| word.0.load(Ordering::Relaxed));
+        let add = cycles(|| word.0.fetch_add(1, Ordering::Relaxed));
         let work = cycles(|| cost::work(1000));
         [first, again, add, work]
     });
@@ -61,7 +61,7 @@ fn load_of_modified(placement: Placement) -> u64 {
         // The second thread of a compact placement is the first one's sibling.
         let spare = thread::spawn(|| ());
         let theirs = Arc::clone(&word);
-        let other = thread::spawn(move || cycles(|| drop(theirs.0.load(Ordering::Relaxed))));
+        let other = thread::spawn(move || cycles(|| theirs.0.load(Ordering::Relaxed)));
         spare.join().unwrap();
         other.join().unwrap()
     });
@@ -76,7 +76,7 @@ fn another_socket_is_farther() {
     let took = ended(&xeon(Placement::Scatter), || {
         let word = Arc::new(Word::default());
         word.0.fetch_add(1, Ordering::Relaxed);
-        thread::spawn(move || cycles(|| drop(word.0.load(Ordering::Relaxed))))
+        thread::spawn(move || cycles(|| word.0.load(Ordering::Relaxed)))
             .join()
             .unwrap()
     });
