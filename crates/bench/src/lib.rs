@@ -12,8 +12,11 @@
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
+//! | [`compare`] | who wins where, and whether the papers agree |
+//! | [`counters`] | hardware counters, where there are any |
 //! | [`crew`] | threads that start, are measured and stop together |
 //! | [`processor`] | processor time |
+//! | [`soak`] | random work for a long time, checked all along |
 //! | [`stats`] | median and spread |
 //! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
@@ -22,6 +25,8 @@
 pub mod arr;
 pub mod baseline;
 pub mod batch;
+pub mod compare;
+pub mod counters;
 pub mod crew;
 pub mod latency;
 pub mod memory;
@@ -30,6 +35,7 @@ pub mod provenance;
 pub mod registry;
 pub mod report;
 pub mod setting;
+pub mod soak;
 pub mod stats;
 pub mod target;
 pub mod times;

@@ -1,6 +1,7 @@
 //! What locks and holders take of memory.
 
-use super::{distinct, lines, source, table};
+use super::{lines, source, table};
+use crate::compare::distinct;
 use crate::memory::{Bytes, Record};
 use crate::provenance::Provenance;
 

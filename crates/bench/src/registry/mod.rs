@@ -1,0 +1,487 @@
+//! All the locks, by name.
+
+mod measure;
+
+pub use measure::{Make, Measure};
+
+use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
+use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
+use crate::target::{Floor, Null, RangeLockCrate};
+use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
+use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::{RangeLock, RangeMutex};
+
+/// What a lock claims, and so what the check at the end of a run demands of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusion {
+    /// Holders that conflict never meet: no update may be lost.
+    Promised,
+    /// Nobody is kept out: updates get lost when threads overlap.
+    None,
+}
+
+/// Whom a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Holders; and nobody else, if its thread holds something.
+    Holders,
+    /// Earlier requests too, though they wait themselves. So a thread that holds a range and waits for another may wait
+    /// for one that waits for it, whatever the order of their ranges.
+    EarlierRequests,
+}
+
+/// A lock that can be measured.
+#[derive(Clone, Copy)]
+pub struct Lock {
+    /// What users call it.
+    pub name: &'static str,
+    /// Locks of one family differ in what was tuned, and not in what they are.
+    pub family: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// When to use it.
+    pub when: &'static str,
+    /// When to use another.
+    pub avoid: &'static str,
+    /// What it takes of memory.
+    pub memory: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it claims.
+    pub exclusion: Exclusion,
+    /// How many ranges a thread may hold.
+    pub holds: Holds,
+    /// Whom a request waits for.
+    pub waits_for: WaitsFor,
+    /// The atomic read-modify-writes of an uncontended acquisition and release, found by reading its code.
+    pub rmw: &'static str,
+    /// What users may choose about it.
+    pub knobs: &'static [Knob],
+    /// What they chose.
+    pub values: Values,
+    /// How it is measured.
+    pub measure: &'static dyn Measure,
+}
+
+impl Lock {
+    /// What entries have in common: a lock of ranges, made anew by nobody yet.
+    pub const RANGES: Self = Self {
+        name: "",
+        family: "",
+        about: "",
+        when: "",
+        avoid: "",
+        memory: "",
+        source: "",
+        exclusion: Exclusion::Promised,
+        holds: Holds::Many,
+        waits_for: WaitsFor::Holders,
+        rmw: "2",
+        knobs: &[],
+        values: Values::NONE,
+        measure: &Make(|_| Null),
+    };
+
+    /// What entries for the whole resource have in common.
+    pub const WHOLE: Self = Self {
+        holds: Holds::One,
+        ..Self::RANGES
+    };
+
+    /// For a resource, with what users chose.
+    #[must_use]
+    pub fn setting(&self, resource: Resource) -> Setting {
+        Setting {
+            resource,
+            values: self.values,
+        }
+    }
+
+    /// Why a thread cannot hold several ranges of a resource at a time; `None` if it can.
+    #[must_use]
+    pub fn holds_one_because(&self, resource: Resource) -> Option<&'static str> {
+        self.holds.one_because(&self.setting(resource))
+    }
+}
+
+/// The lock that the comparisons below tables are about.
+pub const OURS: &str = "list-rw";
+
+/// Those that [`OURS`] is to be compared with.
+pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
+
+/// What list locks take of memory.
+const LIST_MEMORY: &str = "64 bytes, and 64 a range held, from a pool of 8 KiB a thread";
+
+/// The knob of locks that are skip lists.
+const HEIGHT_KEY: &str = "h";
+
+/// The largest segments, in powers of two, of which no two ranges of a workload share one.
+fn segment(setting: &Setting) -> u64 {
+    1 << setting.resource.grain.trailing_zeros()
+}
+
+/// All of them, in the order of tables.
+pub static LOCKS: &[Lock] = &[
+    Lock {
+        name: OURS,
+        family: "list",
+        about: "readers and writers in a list: fair, fast path; the default RangeLock",
+        when: "readers and writers of ranges",
+        avoid: "every request is for everything; hundreds of ranges are held at a time",
+        memory: LIST_MEMORY,
+        source: "P1 §4.2-4.5, mended",
+        measure: &Make(|_| RangeLock::new()),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "list-rw-nofast",
+        family: "list",
+        about: "list-rw without the fast path of an empty list",
+        when: "to see what the fast path is worth",
+        avoid: "otherwise",
+        memory: LIST_MEMORY,
+        source: "P1 §4.2-4.4, mended",
+        rmw: "3",
+        measure: &Make(|_| RangeLock::from_raw(ListRw::builder().fast_path(FastPath::Off).build())),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "list-rw-unfair",
+        family: "list",
+        about: "list-rw where a request may be overtaken without end",
+        when: "throughput counts and no single wait does",
+        avoid: "a request must not starve",
+        memory: LIST_MEMORY,
+        source: "P1 §4.2, §4.4-4.5, mended",
+        measure: &Make(|_| {
+            RangeLock::from_raw(ListRw::builder().fairness(Fairness::Unfair).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "list-ex",
+        family: "list",
+        about: "exclusive ranges in a list: fair, fast path; the default RangeMutex",
+        when: "only writers",
+        avoid: "there are readers",
+        memory: LIST_MEMORY,
+        source: "P1 §4.1, §4.3-4.5, mended",
+        measure: &Make(|_| RangeMutex::new()),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "list-ex-nofast",
+        family: "list",
+        about: "list-ex without the fast path of an empty list",
+        when: "to see what the fast path is worth",
+        avoid: "otherwise",
+        memory: LIST_MEMORY,
+        source: "P1 §4.1, §4.3-4.4, mended",
+        rmw: "3",
+        measure: &Make(|_| {
+            RangeMutex::from_raw(ListEx::builder().fast_path(FastPath::Off).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "srl-array",
+        family: "segment",
+        about: "a reader-writer word for each segment: fair, never waits with full hands",
+        when: "ranges are narrow against a resource of known length; many are held at a time",
+        avoid: "ranges are wide, or neighbours must not conflict",
+        memory: "4 bytes a segment",
+        source: "P3 §IV, mended",
+        rmw: "2 a segment",
+        measure: &Make(|setting| {
+            let array = SrlArray::builder().segment(segment(setting));
+            RangeLock::from_raw(array.length(setting.units()).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "srl-tree",
+        family: "segment",
+        about: "srl-array with its words in a radix tree of fan-out 16, made on demand",
+        when: "as srl-array, for a large resource used in few places",
+        avoid: "as srl-array, or everything is ever locked",
+        memory: "4 bytes a segment in use, and the nodes above",
+        source: "P3 §IV, mended",
+        rmw: "2 a segment",
+        measure: &Make(|setting| {
+            let segments = setting.units().div_ceil(segment(setting));
+            let depth = (1..16).find(|&depth| 16_u64.pow(depth) >= segments);
+            let tree = SrlTree::builder().segment(segment(setting)).fan_out(16);
+            RangeLock::from_raw(tree.depth(depth.unwrap_or(16)).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "kernel-rw",
+        family: "interval tree",
+        about: "readers and writers in an interval tree under a spin lock, first come first served",
+        when: "to compare; hundreds are held, by few threads",
+        avoid: "many threads: all meet at the spin lock; a thread holds several, as waiting requests block others",
+        memory: "a node a request, in an arena",
+        source: "P1 §3; Linux, Bueso",
+        waits_for: WaitsFor::EarlierRequests,
+        measure: &Make(|_| RangeLock::from_raw(KernelRw::new())),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "lustre-ex",
+        family: "interval tree",
+        about: "kernel-rw for exclusive ranges only",
+        when: "to compare",
+        avoid: "as kernel-rw, or there are readers",
+        memory: "a node a request, in an arena",
+        source: "P1 §3; Lustre",
+        waits_for: WaitsFor::EarlierRequests,
+        measure: &Make(|_| RangeMutex::from_raw(LustreEx::new())),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "song",
+        family: "skip list",
+        about: "exclusive ranges in a skip list under a spin lock",
+        when: "hundreds are held, by few threads",
+        avoid: "many threads: all meet at the spin lock; a request must not starve",
+        memory: "a node a range held, in an arena",
+        source: "Song et al., VEE 2013; P4 §2.1.2",
+        knobs: &[Knob {
+            key: HEIGHT_KEY,
+            about: "levels of the skip list",
+            allowed: 1..=MAX_HEIGHT as u64,
+        }],
+        measure: &Make(|setting| {
+            let height = setting.values.get(HEIGHT_KEY);
+            RangeMutex::from_raw(Song::new(height.map_or(HEIGHT, |height| height as usize)))
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "bitmap",
+        family: "bitmap",
+        about: "a bit per block, by compare-exchange",
+        when: "ranges are few blocks of a small resource",
+        avoid: "ranges are wide: an operation per 64 blocks; a request must not starve",
+        memory: "a bit a block",
+        source: "P4 §4.4.1",
+        holds: Holds::OnePerBlock,
+        knobs: &[Knob {
+            key: BLOCK,
+            about: "positions that conflict as one; unless told, as exact as the workload's ranges",
+            allowed: 1..=u64::MAX,
+        }],
+        measure: &Make(|setting| {
+            RangeMutex::from_raw(Bitmap::new(setting.units(), setting.block()))
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "std-rwlock",
+        family: "whole resource",
+        about: "std::sync::RwLock over the whole resource",
+        when: "ranges mostly overlap; sections are short",
+        avoid: "ranges are mostly disjoint",
+        memory: "8 bytes, with what it protects",
+        source: "Rust's standard library",
+        measure: &Make(|_| std::sync::RwLock::new(())),
+        ..Lock::WHOLE
+    },
+    Lock {
+        name: "parking-lot",
+        family: "whole resource",
+        about: "parking_lot::RwLock over the whole resource",
+        when: "as std-rwlock, and waits have time limits",
+        avoid: "ranges are mostly disjoint",
+        memory: "8 bytes, and a table for the process",
+        source: "crate parking_lot",
+        measure: &Make(|_| parking_lot::RwLock::new(())),
+        ..Lock::WHOLE
+    },
+    Lock {
+        name: "range-lock",
+        family: "range-lock",
+        about: "a mutex over a B-tree, exclusive; tries, spins, then yields",
+        when: "to compare",
+        avoid: "requests wait: it can only try",
+        memory: "a node of the B-tree for a few ranges held",
+        source: "crate range-lock",
+        rmw: "4",
+        measure: &Make(|setting| RangeLockCrate::new(setting.units())),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "null",
+        family: "none",
+        about: "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check",
+        when: "to compare",
+        avoid: "anything depends on it",
+        memory: "nothing",
+        source: "-",
+        exclusion: Exclusion::None,
+        rmw: "0",
+        measure: &Make(|_| Null),
+        ..Lock::RANGES
+    },
+];
+
+/// What no lock can do better than, for [`uncontended`] only.
+pub static FLOORS: &[Lock] = &[
+    Lock {
+        name: "floor",
+        family: "floor",
+        about: "one compare-exchange and one store on a private line",
+        when: "to compare",
+        avoid: "otherwise",
+        memory: "128 bytes",
+        source: "-",
+        rmw: "1",
+        measure: &Make(|_| Floor::<0>::default()),
+        ..Lock::WHOLE
+    },
+    Lock {
+        name: "floor-2rmw",
+        family: "floor",
+        about: "two compare-exchanges on a private line",
+        when: "to compare",
+        avoid: "otherwise",
+        memory: "128 bytes",
+        source: "-",
+        measure: &Make(|_| Floor::<1>::default()),
+        ..Lock::WHOLE
+    },
+];
+
+/// The lock of that name, whatever its parameters.
+pub fn find(name: &str) -> Option<&'static Lock> {
+    let name = name.split(':').next().unwrap_or(name);
+    LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
+}
+
+/// The locks of a text `name,name,…`, among those lists. A name may be followed by `:key=value:key=value:…`, and a
+/// value may be several, for so many locks: `a..b`, both included, or `a,b,…`.
+///
+/// What is made up here lives as long as the program, which reads its arguments once.
+///
+/// # Errors
+/// What was not understood, and what was expected instead.
+pub fn parse(text: &str, among: &[&'static [Lock]]) -> Result<Vec<&'static Lock>, String> {
+    let mut locks = Vec::new();
+    let mut parts = text.split(',').peekable();
+    while let Some(part) = parts.next() {
+        let mut one = part.to_owned();
+        // No lock's name begins with a digit: that is one more value.
+        while let Some(more) = parts.next_if(|next| next.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            one = one + "," + more;
+        }
+        locks.extend(parse_one(&one, among)?);
+    }
+    Ok(locks)
+}
+
+fn parse_one(text: &str, among: &[&'static [Lock]]) -> Result<Vec<&'static Lock>, String> {
+    let (name, chosen) = match text.split_once(':') {
+        Some((name, chosen)) => (name, Some(chosen)),
+        None => (text, None),
+    };
+    let all = || among.iter().copied().flatten();
+    let lock = all().find(|lock| lock.name == name).ok_or_else(|| {
+        let names: Vec<_> = all().map(|lock| lock.name).collect();
+        format!("'{name}' is not one of {}", names.join(", "))
+    })?;
+    let Some(chosen) = chosen else {
+        return Ok(vec![lock]);
+    };
+    let with = |values: Values| {
+        let named = Lock {
+            name: format!("{name}:{values}").leak(),
+            values,
+            ..*lock
+        };
+        &*Box::leak(Box::new(named))
+    };
+    let all = Values::parse(name, lock.knobs, chosen)?;
+    Ok(all.into_iter().map(with).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FLOORS, LOCKS, OURS, RIVALS, find, parse};
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        let all = || LOCKS.iter().chain(FLOORS);
+        let names: HashSet<_> = all().map(|lock| lock.name).collect();
+        assert_eq!(names.len(), all().count());
+        for name in RIVALS.iter().chain([&OURS]) {
+            assert!(find(name).is_some_and(|lock| lock.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_lock_says_when_to_use_it_and_what_it_costs() {
+        for lock in LOCKS.iter().chain(FLOORS) {
+            let told = [
+                lock.family,
+                lock.about,
+                lock.when,
+                lock.avoid,
+                lock.rmw,
+                lock.memory,
+                lock.source,
+            ];
+            assert!(
+                told.iter().all(|text| !text.is_empty()),
+                "{}: {told:?}",
+                lock.name
+            );
+            assert!(
+                !lock.name.starts_with(|c: char| c.is_ascii_digit()),
+                "{}",
+                lock.name
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_make_a_lock_of_their_own_name() {
+        let named = |text| {
+            let locks = parse(text, &[LOCKS]).unwrap().into_iter();
+            locks
+                .map(|lock| (lock.name, lock.values.get("h")))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named("song:h=4"), [("song:h=4", Some(4))]);
+        assert_eq!(named("null,song"), [("null", None), ("song", None)]);
+        let swept = [
+            ("song:h=1", Some(1)),
+            ("song:h=2", Some(2)),
+            ("song:h=9", Some(9)),
+        ];
+        assert_eq!(named("song:h=1,2,9"), swept);
+        assert_eq!(named("song:h=1..2,9"), swept);
+        assert_eq!(named("song:h=1..=2,song:h=9"), swept);
+        assert_eq!(named("song:h=4,null").len(), 2);
+        for (wrong, expected) in [
+            ("song:h=99", "h=1..=16"),
+            ("song:", "h=1..=16"),
+            ("bitmap:h=4", "block=1.."),
+            ("null:h=4", "takes no parameters"),
+            ("sung:h=4", "'sung' is not one of list-rw"),
+            ("floor", "'floor' is not one of list-rw"),
+            ("song:h=4..2", "h=4..2"),
+            ("song:h=1..99", "h=1..99"),
+            ("song,7", "'song,7' is not one of"),
+            ("7", "'7' is not one of"),
+            ("", "'' is not one of"),
+            ("song,,null", "'' is not one of"),
+        ] {
+            let error = parse(wrong, &[LOCKS]).err().unwrap();
+            assert!(error.contains(expected), "{wrong}: {error}");
+        }
+    }
+}
