@@ -72,6 +72,20 @@ pub enum Relation {
     Falls(&'static [&'static str], usize),
 }
 
+impl Relation {
+    /// The locks it compares, and those with which, if they are others.
+    #[must_use]
+    pub fn locks(&self) -> (&'static [&'static str], &'static [&'static str]) {
+        match *self {
+            Self::Above(some, others, _) | Self::Alike(some, others, _) => (some, others),
+            Self::Rises(locks)
+            | Self::Linear(locks, _)
+            | Self::Flat(locks, _)
+            | Self::Falls(locks, _) => (locks, &[]),
+        }
+    }
+}
+
 /// Where it must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {

@@ -164,7 +164,9 @@ fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
         comparisons.iter().min_by(by_ratio),
         comparisons.iter().max_by(by_ratio),
     ) else {
-        let because = "none of the runs it speaks of was made".to_owned();
+        let (some, others) = claim.relation.locks();
+        let locks = [some, others].concat().join(", ");
+        let because = format!("not all it compares was measured: {locks}");
         return (Verdict::CannotTell, because);
     };
     let lone = |one: &&Comparison| one.larger.count.min(one.smaller.count) < 2;
@@ -188,8 +190,14 @@ fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
         Quorum::Some if no == all => Verdict::Fails,
         Quorum::All | Quorum::Most | Quorum::Some => Verdict::CannotTell,
     };
-    let side =
-        |one: &Comparison| format!("{} {:.2} (wanted: {:.2})", one.name, one.ratio(), one.times);
+    let side = |one: &Comparison| {
+        format!(
+            "{} {:.2} (more than {:.2} wanted)",
+            one.name,
+            one.ratio(),
+            one.times
+        )
+    };
     let mut because = format!(
         "{yes} of {all} so, {no} not so, {} within the spreads; ",
         all - yes - no
@@ -299,7 +307,12 @@ mod tests {
     fn what_was_not_measured_or_only_once_decides_nothing() {
         let elsewhere = field([(arr(Variant::Random, 80), "a", 1, 1.0)]);
         assert_eq!(
-            verdict(&CLAIM, &elsewhere, 4, "none of the runs"),
+            verdict(
+                &CLAIM,
+                &elsewhere,
+                4,
+                "not all it compares was measured: a, b"
+            ),
             Verdict::CannotTell
         );
         let once = ["a", "b"].map(|lock| Point {
@@ -368,15 +381,7 @@ mod tests {
     #[test]
     fn claims_speak_of_locks_that_there_are() {
         for claim in CLAIMS {
-            let (some, others): (&[&str], &[&str]) = match claim.relation {
-                Relation::Above(some, others, _) | Relation::Alike(some, others, _) => {
-                    (some, others)
-                }
-                Relation::Rises(locks)
-                | Relation::Linear(locks, _)
-                | Relation::Flat(locks, _)
-                | Relation::Falls(locks, _) => (locks, &[]),
-            };
+            let (some, others) = claim.relation.locks();
             for lock in some.iter().chain(others) {
                 assert!(
                     find(lock).is_some() || lock.starts_with("skip-ex"),

@@ -12,6 +12,7 @@ pub use standing::{Placed, Standing, standings};
 
 use crate::arr::Variant;
 use crate::counters::Rate;
+use crate::registry::{Exclusion, find};
 use crate::stats::Summary;
 use crate::{arr, batch};
 use std::fmt;
@@ -150,6 +151,11 @@ impl Field {
         let runs = self.runs(panel, lock, threads);
         Summary::of(runs.filter_map(|point| point.ops_per_sec.as_ref().ok().copied()))
     }
+}
+
+/// Whether a lock of that name can be the best: no lock at all cannot.
+pub(crate) fn competes(lock: &str) -> bool {
+    find(lock).is_none_or(|lock| lock.exclusion == Exclusion::Promised)
 }
 
 /// Distinct values, in order of their first appearance.

@@ -1,7 +1,7 @@
 //! The best of each family of locks, panel by panel.
 
-use super::{Field, Panel, distinct};
-use crate::registry::{Exclusion, find};
+use super::{Field, Panel, competes, distinct};
+use crate::registry::find;
 use crate::stats::Order;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
@@ -95,7 +95,7 @@ fn standing(field: &Field, panel: Panel, threads: usize) -> Standing {
     let mut measured: Vec<_> = field
         .locks(panel)
         .into_iter()
-        .filter(|lock| find(lock).is_none_or(|lock| lock.exclusion == Exclusion::Promised))
+        .filter(|lock| competes(lock))
         .filter_map(|lock| Some((lock, field.throughput(panel, lock, threads)?)))
         .collect();
     measured.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));

@@ -1,9 +1,11 @@
 //! What reports of throughput have in common: panels, counters, who wins where, and what the papers say.
 
 use super::{lines, measured, or_dash, table};
-use crate::compare::{CLAIMS, Field, Judgement, Panel, Place, distinct, judge, standings};
+use crate::compare::{
+    CLAIMS, Field, Judgement, Panel, Place, competes, distinct, judge, standings,
+};
 use crate::counters::{Event, Rate};
-use crate::registry::{Exclusion, OURS, RIVALS, find};
+use crate::registry::{OURS, RIVALS};
 use crate::report::Line;
 use crate::stats::{Order, Summary};
 use std::fmt::Write;
@@ -24,11 +26,10 @@ pub(super) fn panels(field: &Field, title: impl Fn(Panel) -> String) -> String {
 fn panel(field: &Field, at: Panel) -> String {
     let threads = field.threads(at);
     let locks = field.locks(at);
-    let excludes = |name: &str| find(name).is_none_or(|lock| lock.exclusion == Exclusion::Promised);
     let best = |&threads: &usize| {
         let medians = locks
             .iter()
-            .filter(|lock| excludes(lock))
+            .filter(|lock| competes(lock))
             .filter_map(|lock| field.throughput(at, lock, threads));
         medians.fold(0.0, |best, summary| summary.median.max(best))
     };
@@ -40,7 +41,7 @@ fn panel(field: &Field, at: Panel) -> String {
             let mut runs = field.runs(at, lock, threads);
             let why = runs.find_map(|run| run.ops_per_sec.as_ref().err());
             let measured = field.throughput(at, lock, threads).map(|summary| {
-                let is_best = excludes(lock) && summary.median >= best;
+                let is_best = competes(lock) && summary.median >= best;
                 let mark = if is_best { "*" } else { " " };
                 format!("{}{mark}", measured(summary, 1e6, 3))
             });

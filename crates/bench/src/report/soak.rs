@@ -20,7 +20,7 @@ pub fn soak(records: &[Record], provenance: &Provenance) -> String {
     ]);
     for lock in distinct(records.iter().map(|record| &record.lock)) {
         let rounds = || records.iter().filter(move |record| record.lock == *lock);
-        let Some(last) = rounds().last() else {
+        let Some(last) = rounds().next_back() else {
             continue;
         };
         let gave_up: u64 = rounds().map(|record| record.gave_up).sum();

@@ -34,11 +34,10 @@ impl Watch {
                 *seen = (number, now);
             }
         }
-        let stuck = self.seen.iter().enumerate().find_map(|(thread, seen)| {
+        self.seen.iter().enumerate().find_map(|(thread, seen)| {
             let time = now.saturating_duration_since(seen.1);
             (seen.0 != DONE && time > self.limit).then_some((thread, time))
-        });
-        stuck
+        })
     }
 }
 
