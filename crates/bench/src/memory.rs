@@ -118,7 +118,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, run};
+    use super::{Outcome, RESOURCE, run};
     use crate::target::{Null, RangeLockCrate};
     use std::cell::Cell;
 
@@ -139,6 +139,6 @@ mod tests {
             touched: 10,
         };
         assert_eq!(outcome, expected);
-        assert!(run(|| RangeLockCrate::new(8), 3, &allocated).guard > 0);
+        assert!(run(|| RangeLockCrate::new(RESOURCE.units), 3, &allocated).guard > 0);
     }
 }
