@@ -93,3 +93,11 @@ macro_rules! local {
         $crate::loom::thread_local! { $(#[$meta])* static $name: $ty = $init; }
     };
 }
+
+/// An array of so many equal values, of a type that cannot be copied.
+#[macro_export]
+macro_rules! array {
+    ($value:expr; $count:expr) => {
+        ::std::array::from_fn::<_, { $count }, _>(|_| $value)
+    };
+}

@@ -6,6 +6,7 @@ use spanlock::range::inspect::Snapshot;
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, RangeMutex, Span};
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -70,6 +71,23 @@ pub fn exclusive_unfair() -> ListEx {
 pub fn exclusive_fair_at_once() -> ListEx {
     let fairness = Fairness::After(Duration::ZERO);
     ListEx::builder().fairness(fairness).build()
+}
+
+pub fn skip() -> SkipRw {
+    SkipRw::builder().fast_path(FastPath::Off).build()
+}
+
+pub fn skip_standard() -> SkipRw {
+    SkipRw::new()
+}
+
+pub fn skip_unfair() -> SkipRw {
+    let builder = SkipRw::builder().fast_path(FastPath::Off);
+    builder.fairness(Fairness::Unfair).build()
+}
+
+pub fn skip_exclusive() -> SkipEx {
+    SkipEx::builder().fast_path(FastPath::Off).build()
 }
 
 /// Enough segments that each of the small positions that scenarios use has its own.
@@ -141,6 +159,9 @@ macro_rules! in_every_exact_shared_configuration {
         in_every_shared_configuration!(@writers_first $run: $($scenario)+);
         in_every_shared_configuration!(@writers_first_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@instrumented $run: $($scenario)+);
+        in_every_shared_configuration!(@skip $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_standard $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_unfair $run: $($scenario)+);
     };
 }
 
@@ -152,6 +173,7 @@ macro_rules! in_every_configuration {
         in_every_shared_configuration!(@exclusive_slow_path $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_fair_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_exclusive $run: $($scenario)+);
     };
 }
 
@@ -163,6 +185,7 @@ macro_rules! in_every_exact_configuration {
         in_every_shared_configuration!(@exclusive_slow_path $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_fair_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_exclusive $run: $($scenario)+);
     };
 }
 

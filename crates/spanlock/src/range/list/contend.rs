@@ -1,5 +1,6 @@
 //! Waiting: giving way, sleeping behind a holder, and what a request owes to others when it goes on.
 
+use super::index::Index;
 use super::node::{Link, Node};
 use super::{Protocol, RawList, Token};
 use crate::local::{Local, Pin};
@@ -83,7 +84,7 @@ impl Contender {
     }
 }
 
-impl<P: Protocol> RawList<P> {
+impl<P: Protocol, I: Index> RawList<P, I> {
     /// Gives way to those who have waited too long.
     pub(super) fn gate(&self, contender: &mut Contender) -> Result<(), Refused> {
         if contender.standing == Standing::Queued
