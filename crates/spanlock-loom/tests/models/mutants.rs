@@ -46,6 +46,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
     (
+        "last-link",
+        "skip::the_last_link_is_removed_by_another_thread",
+    ),
+    (
         "mark-inherited",
         "segment::sleepers_are_woken_one_after_another",
     ),
@@ -72,9 +76,13 @@ const MUTANTS: &[(&str, &str)] = &[
         "reader-validation",
         "list::figure_one_with_a_lasting_separator",
     ),
+    ("reach", "skip::figure_one_with_a_waypoint_as_separator"),
     ("release", "list::two_writers_overlapping"),
     ("release-acquire", "list::two_writers_overlapping"),
     ("roll-back", "segment::a_sleeper_has_empty_hands"),
+    ("rung-cut-off", "skip::searching_past_neighbours_that_leave"),
+    ("rung-prepare", "skip::entering_behind_one_that_leaves"),
+    ("rung-publish", "skip::entering_behind_one_that_leaves"),
     (
         "seal",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",

@@ -106,6 +106,25 @@ fn figure_one_with_a_waypoint_as_separator() {
     });
 }
 
+/// The same with a waypoint before all of them, which comes when the reader is there: it must lead the writer's second
+/// look to the reader.
+#[test]
+fn figure_one_with_a_late_waypoint() {
+    model(Some(2), || {
+        let world = World::new(rw().build());
+        let between = world.read(3..4);
+        let reader = world.spawn(|world| {
+            let reader = world.read(2..6);
+            let waypoint = world.read(0..1);
+            reader.touch();
+            drop(waypoint);
+        });
+        world.write(4..5).done();
+        reader.join().unwrap();
+        drop(between);
+    });
+}
+
 /// A writer that shares its range now: readers inside it are waypoints, but a writer must not begin there.
 #[test]
 fn a_downgraded_writer_reaches_over_waypoints() {
@@ -142,13 +161,32 @@ fn a_waypoint_leaves() {
 
 /// Nodes are unlinked at both levels by different threads, and used again under another thread's walk.
 fn nodes_return_under_a_walk<L: RawRangeMutex + Send + Sync + 'static>(lock: fn() -> L) {
-    model(Some(3), move || {
+    model(Some(2), move || {
         let world = World::new(lock());
         let walker = world.spawn(|world| world.write(3..4).done());
         for at in 0..4 {
             world.write(at..at + 1).done();
         }
         walker.join().unwrap();
+    });
+}
+
+/// One thread removes a node from the level, another from the list and uses it again, while a third searches.
+#[test]
+fn the_last_link_is_removed_by_another_thread() {
+    model(Some(2), || {
+        let world = World::new(ex().build());
+        let node = world.write(1..2);
+        let one = world.spawn(|world| world.write(5..6).done());
+        let other = world.spawn(|world| {
+            for _ in 0..3 {
+                world.write(3..4).done();
+            }
+        });
+        drop(node);
+        world.write(7..8).done();
+        one.join().unwrap();
+        other.join().unwrap();
     });
 }
 

@@ -70,7 +70,7 @@ impl<T: Recycled> Pool<T> {
     #[cold] // Once in `READY` acquisitions, and on a thread's first.
     fn refill<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) -> NonNull<T> {
         self.collect(epochs);
-        if self.active.len() < T::READY / 2 {
+        if self.active.len() < (T::READY / 2).max(1) {
             while self.active.len() < T::READY {
                 self.active.push(NonNull::from(Box::leak(T::allocate())));
             }

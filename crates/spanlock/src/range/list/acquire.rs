@@ -158,7 +158,8 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let mut tries = 0;
         let mut steps = 0;
         while tries < TRIES {
-            if walk.is_cut_off() {
+            // More than once, if the walk begins at a waypoint that leaves just then.
+            while walk.is_cut_off() {
                 walk = self.walk_to(pin, claim);
             }
             if let Some((other, link)) = walk.next() {
@@ -209,7 +210,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             _ => fence_after_rmw(),
         }
         let mut walk = match claim.mode {
-            Mode::Shared => Walk::behind(pin, &self.head, (mine, mine.look())),
+            Mode::Shared => Walk::behind(pin, &self.head, mine),
             Mode::Exclusive => self.walk_to(pin, claim),
         };
         while let Some((other, link)) = walk.next() {

@@ -1,6 +1,6 @@
 //! Where a walk begins: at the head, or nearer to where it goes.
 
-use super::node::{Link, Node};
+use super::node::Node;
 use crate::local::{Local, Pin};
 use crate::range::inspect::Claim;
 use crate::range::span::Span;
@@ -15,8 +15,8 @@ pub(super) trait Guide: Send + Sync {
     /// A node for a request.
     fn take_node(&self, local: &Local) -> NonNull<Node>;
 
-    /// A node of the list, and its link, such that all who conflict with the request come after it; `None`: the head.
-    fn waypoint<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Option<(&'a Node, Link)>;
+    /// A node that all who conflict with the request come after; `None`: the head. It may have left just now.
+    fn waypoint<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Option<&'a Node>;
 
     /// Makes a waypoint of a node that this thread holds; the walk to it took so many steps.
     fn enter(&self, pin: &Pin, node: NonNull<Node>, steps: usize);
@@ -41,7 +41,7 @@ impl Guide for NoIndex {
     }
 
     #[inline]
-    fn waypoint<'a>(&'a self, _: &'a Pin, _: &Claim) -> Option<(&'a Node, Link)> {
+    fn waypoint<'a>(&'a self, _: &'a Pin, _: &Claim) -> Option<&'a Node> {
         None
     }
 

@@ -4,7 +4,7 @@
 //! may be missing here at any time, or a search may stop early, and no more is lost than a few steps.
 
 use super::index::{Guide, Index};
-use super::node::{Link, Node};
+use super::node::Node;
 use super::tower::{AtomicRung, MAX_LEVELS, Rung, TallNode};
 use crate::local::{Local, Pin};
 use crate::range::inspect::Claim;
@@ -79,10 +79,7 @@ impl Levels {
                     let node: &'a TallNode = unsafe { next.as_ref() };
                     let link = node.rung(level).load();
                     if link.is_gone() {
-                        // [rung-unlink] Release: whoever follows the rung comes after the insertion of what it
-                        // leads to now.
-                        let success = prim::order!("rung-unlink", Ordering::Release);
-                        match rung.replace(seen, link.unmarked(), success) {
+                        match rung.replace(seen, link.unmarked()) {
                             Ok(()) => {
                                 pin.unlinked(next.cast());
                                 seen = link.unmarked();
@@ -129,7 +126,7 @@ impl Guide for Levels {
         }
     }
 
-    fn waypoint<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Option<(&'a Node, Link)> {
+    fn waypoint<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Option<&'a Node> {
         // [reach] No shared range that starts before this reaches into the request. Exclusive ones end before any node
         // that follows them starts (invariant 2), so it is enough that the waypoint itself does not conflict.
         let from = match claim.mode {
@@ -141,14 +138,7 @@ impl Guide for Levels {
         };
         let is_before =
             |node: &Node| node.span().start() < from && !node.claim(node.look()).conflicts(claim);
-        loop {
-            let node = self.descend(pin, is_before, |_, _| ())?.base();
-            let link = node.look();
-            // [waypoint] A node that is gone leads to where the list has been.
-            if !link.is_gone() || !prim::intact!("waypoint") {
-                return Some((node, link));
-            }
-        }
+        Some(self.descend(pin, is_before, |_, _| ())?.base())
     }
 
     fn enter(&self, pin: &Pin, node: NonNull<Node>, steps: usize) {
@@ -172,9 +162,7 @@ impl Guide for Levels {
         // From the lowest up: who finds the node in one level finds it in those below.
         while level < levels {
             let Place { rung, seen } = places[level];
-            // [rung-publish] Release: the node's content, and its insertion into the list and the levels below.
-            let success = prim::order!("rung-publish", Ordering::Release);
-            match rung.replace(seen, Rung::to(node), success) {
+            match rung.replace(seen, Rung::to(node)) {
                 Ok(()) => level += 1,
                 Err(_) => {
                     places = self.places(pin, span);

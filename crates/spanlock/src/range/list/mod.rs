@@ -11,6 +11,8 @@
 //! | `acquire.rs` | insertion, validation, release: the protocol |
 //! | `contend.rs` | giving way, sleeping, going on |
 //! | `policy.rs` | fairness, preference, fast path |
+//! | `index.rs` | where walks begin: at the head, or |
+//! | `levels.rs`, `tower.rs` | at a node found in the index of a [skip list](super::skip) |
 //!
 //! `docs/list-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
 //!
@@ -39,6 +41,14 @@
 //! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
 //! - **sleeper** (both sides are read-modify-writes of one word): a request that goes to sleep marks the holder's
 //!   link, and does not sleep if that was marked gone; a release marks it gone, and wakes if it was marked so.
+//! - **rung-publish**: Release by whoever changes what a rung leads to, Acquire by following it: the content of the node
+//!   found, and its insertion below.
+//! - **rung-cut-off**: nothing is followed from a rung whose node is gone: the search starts over.
+//! - **rung-prepare**: a node that could not enter a level asks anew what is to follow it.
+//! - **last-link**: Release and Acquire by counting off a removed link to a tall node: who removes the last one, and
+//!   retires the node, comes after the removal of the others.
+//! - **reach**: a request to share a range makes known how long it is before it is inserted, or downgraded. A writer
+//!   looks at that after its handshake's fence, and begins its walk before all that can reach it.
 //! - **cut-off**: nothing is written through the link of a node that is gone, or through the head while its mark
 //!   stands: the walk starts over.
 

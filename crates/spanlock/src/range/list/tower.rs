@@ -24,7 +24,7 @@ pub(crate) struct TallNode {
 }
 
 impl Recycled for TallNode {
-    const READY: usize = prim::sized(32, 2);
+    const READY: usize = prim::sized(32, 1);
 
     fn allocate() -> Box<Self> {
         Box::new(Self {
@@ -160,8 +160,8 @@ impl AtomicRung {
 
     #[inline]
     pub(super) fn load(&self) -> Rung {
-        // [rung-publish] and [rung-unlink] Acquire: the content of the node found.
-        Rung(self.0.load(prim::order!("rung-acquire", Ordering::Acquire)))
+        // [rung-publish] Acquire: what the rung leads to.
+        Rung(self.0.load(prim::order!("rung-publish", Ordering::Acquire)))
     }
 
     /// Sets the rung of a node that is not in the level.
@@ -173,7 +173,10 @@ impl AtomicRung {
 
     /// Replaces `then` by `now`, or tells what is there instead.
     #[inline]
-    pub(super) fn replace(&self, then: Rung, now: Rung, success: Ordering) -> Result<(), Rung> {
+    pub(super) fn replace(&self, then: Rung, now: Rung) -> Result<(), Rung> {
+        // [rung-publish] Release: whoever follows the rung comes after the insertion of what it leads to, into the list
+        // and the levels below.
+        let success = prim::order!("rung-publish", Ordering::Release);
         match self
             .0
             .compare_exchange(then.0, now.0, success, Ordering::Acquire)

@@ -31,14 +31,10 @@ impl<'a> Walk<'a> {
         Self::standing_on(pin, head, head, demoted(head, seen))
     }
 
-    /// Stands behind a node of the list, whose link was seen not to be gone.
+    /// Stands behind a node that was in the list after the pin was taken. If it has left, the walk is cut off.
     #[inline]
-    pub(super) fn behind(
-        pin: &'a Pin,
-        head: &'a AtomicLink,
-        (node, link): (&'a Node, Link),
-    ) -> Self {
-        Self::standing_on(pin, head, &node.link, link)
+    pub(super) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
+        Self::standing_on(pin, head, &node.link, node.look())
     }
 
     #[inline]
