@@ -121,6 +121,8 @@ const VERDICTS: &[(&str, &str)] = &[
     ),
     ("was released twice", "released twice"),
     ("Leaked", "leak"),
+    // Of loom's own table, by an atomic that lies in freed memory.
+    ("index out of bounds", "use after free"),
 ];
 
 /// A model that runs for so long does not end: a broken list may have no end.

@@ -171,22 +171,27 @@ fn nodes_return_under_a_walk<L: RawRangeMutex + Send + Sync + 'static>(lock: fn(
     });
 }
 
-/// One thread removes a node from the level, another from the list and uses it again, while a third searches.
+/// One thread removes a node from the level, another from the list and uses it again, while a third still finds it in
+/// the level. The tries are refused, and so change nothing else.
 #[test]
 fn the_last_link_is_removed_by_another_thread() {
-    model(Some(2), || {
+    model(prim::one_more_in_mutants(1), || {
         let world = World::new(ex().build());
-        let node = world.write(1..2);
-        let one = world.spawn(|world| world.write(5..6).done());
-        let other = world.spawn(|world| {
-            for _ in 0..3 {
-                world.write(3..4).done();
-            }
+        let last = world.write(5..6);
+        world.write(1..2).done();
+        let is_refused = |world: &World<SkipEx>| {
+            assert!(world.write_within(5..6, Wait::Never).is_none());
+        };
+        let third = world.spawn(is_refused);
+        let one = world.spawn(is_refused);
+        let other = world.spawn(move |world| {
+            let _held = (world.write(3..4), world.write(4..5));
+            is_refused(world);
         });
-        drop(node);
-        world.write(7..8).done();
-        one.join().unwrap();
-        other.join().unwrap();
+        for thread in [one, other, third] {
+            thread.join().unwrap();
+        }
+        drop(last);
     });
 }
 
