@@ -4,9 +4,10 @@ use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
 use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
 use crate::target::{Floor, Null, RangeLockCrate, Readers, Target};
 use crate::{arr, batch, latency, memory, uncontended, waiting};
-use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
+use spanlock::range::list::{Builder, Fairness, FastPath, Levels, ListEx, ListRw, SharedExclusive};
 use spanlock::range::raw::Mode;
 use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex};
 use std::time::Duration;
 
@@ -158,6 +159,22 @@ pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
 /// The knob of locks that are skip lists.
 const HEIGHT_KEY: &str = "h";
 
+/// The height of the library's skip lists.
+const SKIP_HEIGHT: Knob = Knob {
+    key: HEIGHT_KEY,
+    about: "lists, the one of all ranges included",
+    allowed: 1..=SkipHeight::MAX_HEIGHT as u64,
+};
+
+/// What knows the bounds of that.
+type SkipHeight = Builder<SharedExclusive, Levels>;
+
+#[expect(clippy::cast_possible_truncation, reason = "no more than is allowed")]
+fn skip_height(setting: &Setting) -> u32 {
+    let chosen = setting.values.get(HEIGHT_KEY);
+    chosen.map_or(SkipHeight::HEIGHT, |height| height as u32)
+}
+
 /// The largest segments, in powers of two, of which no two ranges of a workload share one.
 fn segment(setting: &Setting) -> u64 {
     1 << setting.resource.grain.trailing_zeros()
@@ -198,6 +215,24 @@ pub static LOCKS: &[Lock] = &[
         rmw: "3",
         measure: &Make(|_| {
             RangeMutex::from_raw(ListEx::builder().fast_path(FastPath::Off).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "skip-rw",
+        about: "list-rw with an index above the list: a skip list; when dozens of ranges are held",
+        knobs: &[SKIP_HEIGHT],
+        measure: &Make(|setting| {
+            RangeLock::from_raw(SkipRw::builder().height(skip_height(setting)).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "skip-ex",
+        about: "list-ex with an index above the list: a skip list (P4 §3); when dozens of ranges are held",
+        knobs: &[SKIP_HEIGHT],
+        measure: &Make(|setting| {
+            RangeMutex::from_raw(SkipEx::builder().height(skip_height(setting)).build())
         }),
         ..Lock::RANGES
     },
