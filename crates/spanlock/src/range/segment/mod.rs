@@ -19,12 +19,11 @@
 //! Ranges that touch the same segment conflict, if one of them is exclusive, *even if they are disjoint*. So a thread
 //! that holds a range and asks for another in the same segment waits for itself: a try returns `None`, a timed request
 //! times out, and one without a limit panics in debug builds and hangs in release builds. Positions beyond the last
-//! segment belong to it.
+//! segment belong to it. Several ranges asked for in one call (`write_many` and its kin) may share segments: they are
+//! rounded and joined first.
 //!
 //! # Known faults
 //!
-//! - Several ranges asked for in one call (`write_many` and its kin) must not share a segment: the call would wait for
-//!   itself.
 //! - A request that gave way to one that had waited too long may afterwards be overtaken without end.
 //!
 //! # Invariants
@@ -351,6 +350,11 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
     #[inline]
     unsafe fn unlock(&self, token: Token) {
         self.release(&token);
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        // The mode is of no consequence.
+        self.span(self.segments(span, Mode::Shared))
     }
 
     /// In whole segments. Neighbouring segments held alike are listed as one, and who holds them is not known:
