@@ -14,6 +14,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("admit-reader", "segment::a_reader_and_a_writer"),
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
+    ("age", "segment::a_writer_that_gave_way_ages"),
     ("cut-off", "list::neighbours_are_unlinked_together"),
     ("demote", "list::fast_path_against_regular_path"),
     (

@@ -1,6 +1,7 @@
 //! Segment locks: entering and leaving words, growing the tree, sleeping, giving way.
 
 use crate::world::World;
+use prim::atomic::{AtomicBool, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::model;
 use spanlock_loom::range::raw::{RawRangeLock, Wait};
@@ -226,6 +227,35 @@ fn a_sleeping_writer_ages() {
         });
         reader.join().unwrap();
         drop(mine);
+        writer.join().unwrap();
+    });
+}
+
+/// A writer that gave way to a reader sleeps behind the segment when the reader has it: there, too, it ages, though it
+/// has not waited for the segment before.
+#[test]
+fn a_writer_that_gave_way_ages() {
+    model(Some(2), || {
+        let world = World::new(array().fairness(AT_ONCE).build());
+        let mine = world.write(0..1);
+        let is_refused = Arc::new(AtomicBool::new(false));
+        let enough = Arc::clone(&is_refused);
+        let first = world.spawn(move |world| {
+            let hold = world.read(0..1);
+            while !enough.load(Ordering::Relaxed) {
+                prim::thread::yield_now();
+            }
+            hold.done();
+        });
+        world.until_asleep(1);
+        let writer = world.spawn(|world| world.write(0..1).done());
+        world.until_asleep(2);
+        drop(mine);
+        while world.read_within(0..1, Wait::Never).is_some() {
+            prim::thread::yield_now();
+        }
+        is_refused.store(true, Ordering::Relaxed);
+        first.join().unwrap();
         writer.join().unwrap();
     });
 }

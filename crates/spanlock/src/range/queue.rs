@@ -106,6 +106,12 @@ impl Queue {
         self.enter(request);
     }
 
+    /// Has newcomers give way to a request that is entered, asleep or awake.
+    pub(super) fn age(&mut self, id: RequestId) {
+        let at = self.position(id).expect("a request that sleeps is entered");
+        self.grant_claim(at);
+    }
+
     /// Enters a request at the end, or renews it in its place. A claim once granted stays.
     fn enter(&mut self, request: Request) {
         let at = self.position(request.id).unwrap_or_else(|| {

@@ -77,20 +77,6 @@ impl Contender {
             behind,
         }
     }
-
-    /// Sleeps, until signalled or until that time at most. The request is in the queue.
-    fn park(&mut self, ticket: Ticket, until: Option<Instant>) -> Result<(), Refused> {
-        self.standing = Standing::Queued;
-        self.waits();
-        let deadline = self.wait.deadline();
-        let is_cut_short =
-            until.is_some() && deadline.is_none_or(|deadline| until < Some(deadline));
-        let until = if is_cut_short { until } else { deadline };
-        let signalled = self.local.parker.park(ticket, until);
-        (signalled || is_cut_short)
-            .then_some(())
-            .ok_or(Refused::NoTime)
-    }
 }
 
 impl<S: Store> RawSegments<S> {
@@ -137,7 +123,7 @@ impl<S: Store> RawSegments<S> {
         })?;
         match ticket {
             None => Ok(()),
-            Some(ticket) => contender.park(ticket, None),
+            Some(ticket) => self.park(contender, ticket),
         }
     }
 
@@ -186,7 +172,7 @@ impl<S: Store> RawSegments<S> {
             true
         });
         if asleep {
-            contender.park(ticket, self.claim_due(contender))
+            self.park(contender, ticket)
         } else {
             self.hurry(contender)
         }
@@ -216,7 +202,27 @@ impl<S: Store> RawSegments<S> {
         self.patience.is_some_and(|patience| waited >= patience)
     }
 
-    /// When a sleeper is to rise and claim its segments.
+    /// Sleeps. The request is in the queue.
+    fn park(&self, contender: &mut Contender, ticket: Ticket) -> Result<(), Refused> {
+        contender.standing = Standing::Queued;
+        contender.waits();
+        let parker = &contender.local.parker;
+        let deadline = contender.wait.deadline();
+        if let Some(due) = self.claim_due(contender)
+            && deadline.is_none_or(|deadline| due < deadline)
+        {
+            if parker.park(ticket, Some(due)) {
+                return Ok(());
+            }
+            // Where it sleeps: whoever it is asleep behind by now, others are to go on waking it.
+            contender.has_claim = true;
+            self.with_queue(|queue, _| queue.age(parker.id()));
+        }
+        let signalled = parker.park(ticket, deadline);
+        signalled.then_some(()).ok_or(Refused::NoTime)
+    }
+
+    /// When a sleeper is to claim its segments.
     ///
     /// [age] Readers who come and go so that there is always one inside never wake a writer.
     fn claim_due(&self, contender: &Contender) -> Option<Instant> {

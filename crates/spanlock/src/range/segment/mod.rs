@@ -22,10 +22,6 @@
 //! segment belong to it. Several ranges asked for in one call (`write_many` and its kin) may share segments: they are
 //! rounded and joined first.
 //!
-//! # Known faults
-//!
-//! - A request that gave way to one that had waited too long may afterwards be overtaken without end.
-//!
 //! # Invariants
 //!
 //! 1. A word's writer bit is set, or its reader count is not zero, only by requests that hold the segment or are
@@ -47,7 +43,7 @@
 //! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
 //! - **gate**, **gate-bypass**: a newcomer sleeps behind a conflicting request that has waited too long, unless its
 //!   thread holds anything, in any lock.
-//! - **age**: a sleeper rises when it has waited too long, and sleeps on as one that is given way to.
+//! - **age**: a sleeper that has waited too long is given way to from then on, whoever it sleeps behind.
 //! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
 //!   by finding that another thread was faster: the node's content.
 //! - **lost-race**: who finds that goes on with the other thread's node.
@@ -103,7 +99,7 @@ use std::fmt;
 ///
 /// # Fairness
 /// [`Fairness::DEFAULT`]: a request that has waited a millisecond is overtaken no more, except by threads that hold
-/// something already; but see the known faults of [this module](self). A try may fail because of another request that is about to be refused itself.
+/// something already. A try may fail because of another request that is about to be refused itself.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
