@@ -1,7 +1,6 @@
 //! Segment locks: entering and leaving words, growing the tree, sleeping, giving way.
 
 use crate::world::World;
-use prim::atomic::{AtomicBool, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::model;
 use spanlock_loom::range::raw::{RawRangeLock, Wait};
@@ -238,23 +237,22 @@ fn a_writer_that_gave_way_ages() {
     model(Some(2), || {
         let world = World::new(array().fairness(AT_ONCE).build());
         let mine = world.write(0..1);
-        let is_refused = Arc::new(AtomicBool::new(false));
-        let enough = Arc::clone(&is_refused);
+        let again = Arc::clone(&world);
         let first = world.spawn(move |world| {
             let hold = world.read(0..1);
-            while !enough.load(Ordering::Relaxed) {
-                prim::thread::yield_now();
-            }
+            // Until the writer has its claim there is always a reader inside.
+            let reader = again.spawn(|world| {
+                while world.read_within(0..1, Wait::Never).is_some() {
+                    prim::thread::yield_now();
+                }
+            });
+            reader.join().unwrap();
             hold.done();
         });
         world.until_asleep(1);
         let writer = world.spawn(|world| world.write(0..1).done());
         world.until_asleep(2);
         drop(mine);
-        while world.read_within(0..1, Wait::Never).is_some() {
-            prim::thread::yield_now();
-        }
-        is_refused.store(true, Ordering::Relaxed);
         first.join().unwrap();
         writer.join().unwrap();
     });
