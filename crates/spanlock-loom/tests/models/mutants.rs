@@ -32,7 +32,7 @@ const MUTANTS: &[(&str, &str)] = &[
         "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
     ),
     (
-        "gate-bypass",
+        "holder-bypass",
         "segment::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),

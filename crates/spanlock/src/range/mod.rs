@@ -23,6 +23,7 @@ pub mod raw;
 pub mod segment;
 mod slice;
 mod span;
+mod waiting;
 
 pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
 pub use instrumented::{Instrumented, LockStats, ModeStats};

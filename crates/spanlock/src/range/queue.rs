@@ -138,13 +138,9 @@ impl Queue {
         }
     }
 
-    /// Removes a request that got its range. Whether others, asleep behind it, now are behind that holder.
-    pub(super) fn arrived(&mut self, id: RequestId, holder: HolderId) -> bool {
-        self.arrived_as(id, |_| holder)
-    }
-
-    /// The same for one who is several holders: `holder_of` chooses, for each asleep behind it, which to wait for.
-    pub(super) fn arrived_as(
+    /// Removes a request that got its range. Whether others were asleep behind it: they now are behind the holder that
+    /// `holder_of` chooses for each.
+    pub(super) fn arrived(
         &mut self,
         id: RequestId,
         mut holder_of: impl FnMut(&Claim) -> HolderId,
@@ -312,7 +308,7 @@ mod tests {
             }
             assert_eq!(queue.requests[0].id, wide);
             holders[at] += 1;
-            queue.arrived(next - 1, holders[at]);
+            queue.arrived(next - 1, |_| holders[at]);
             at = other;
         }
         panic!("the wide request was never woken");
@@ -336,7 +332,7 @@ mod tests {
         queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
         queue.claim(claimed);
         assert_eq!(queue.claims(), 1);
-        assert!(!queue.arrived(1, 9));
+        assert!(!queue.arrived(1, |_| 9));
         assert_eq!(queue.claims(), 0);
     }
 }

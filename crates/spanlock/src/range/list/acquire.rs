@@ -1,6 +1,6 @@
 //! The protocol: insert, validate, release. The edges and invariants cited are the parent module's.
 
-use super::contend::{Contender, Refused, await_decision};
+use super::contend::await_decision;
 use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::walk::Walk;
@@ -9,6 +9,7 @@ use crate::local::{self, Local, Pin};
 use crate::range::inspect::Claim;
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
+use crate::range::waiting::{Ageing, Contender, Refused};
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::ptr::NonNull;
 
@@ -40,7 +41,7 @@ impl<P: Protocol> RawList<P> {
     fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
         // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
         // compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || self.claims.load(Ordering::Relaxed) != 0 {
+        if self.is_crowded.load(Ordering::Relaxed) || self.room.has_claims() {
             return None;
         }
         let node = local::take_spare()?;
@@ -76,9 +77,12 @@ impl<P: Protocol> RawList<P> {
             node
         };
         let mut node = take_node();
-        let mut contender = Contender::new(local, claim, wait);
+        let mut contender = {
+            let patience = self.policy.patience(self.room.patience(), claim.mode);
+            Contender::new(local, claim, wait, patience, Ageing::Awake)
+        };
         let outcome = loop {
-            if let Err(refused) = self.gate(&mut contender) {
+            if let Err(refused) = self.room.gate(&mut contender) {
                 break Err(refused);
             }
             let pin = local.pin();
@@ -97,7 +101,7 @@ impl<P: Protocol> RawList<P> {
                 Some(blocker) => self.await_release(&mut contender, pin, blocker),
                 None => {
                     drop(pin);
-                    self.hurry(&mut contender)
+                    self.room.hurry(&mut contender)
                 }
             };
             if let Err(refused) = wait {
@@ -111,7 +115,7 @@ impl<P: Protocol> RawList<P> {
             }
             Err(refused) => {
                 local.put_back(node);
-                self.give_up(&contender);
+                self.room.give_up(&contender);
                 assert!(
                     refused != Refused::WaitsForItself,
                     "deadlock: {claim} waits for a range that the same thread holds"
@@ -266,7 +270,8 @@ impl<P: Protocol> RawList<P> {
         debug_assert!(!link.is_gone(), "a range was released twice");
         // [sleeper] Read and marked at once.
         if link.has_sleeper() && prim::intact!("wake") {
-            self.with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
         }
     }
 
@@ -281,7 +286,8 @@ impl<P: Protocol> RawList<P> {
             .set_shared(prim::order!("downgrade", Ordering::Release));
         if link.has_sleeper() && prim::intact!("downgrade-wake") {
             let holder = node.as_ptr().addr();
-            self.with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list and unlinking; the only place that inserts or unlinks |
 //! | `acquire.rs` | insertion, validation, release: the protocol |
-//! | `contend.rs` | giving way, sleeping, going on |
+//! | `contend.rs` | looking at a blocker, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
 //! | `policy.rs` | fairness, preference, fast path |
 //!
 //! `docs/list-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
@@ -48,19 +48,19 @@ mod node;
 mod policy;
 mod walk;
 
-pub use policy::{Fairness, FastPath, Preference};
+pub use super::waiting::Fairness;
+pub use policy::{FastPath, Preference};
 
 pub(crate) use node::Node;
 
 use super::inspect::Snapshot;
-use super::queue::Queue;
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
+use super::waiting::{Patience, WaitingRoom};
 use crate::local;
 use node::AtomicLink;
 use policy::Policy;
-use prim::atomic::{AtomicBool, AtomicU32};
-use prim::sync::Mutex;
+use prim::atomic::AtomicBool;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -108,10 +108,8 @@ pub struct RawList<P> {
     /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
     is_crowded: AtomicBool,
-    /// How many sleeping requests have a claim. A hint: the queue knows.
-    claims: AtomicU32,
     policy: Policy,
-    queue: Mutex<Queue>,
+    room: WaitingRoom,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -124,18 +122,17 @@ impl<P: Protocol> RawList<P> {
         /// A fair lock with a fast path, that prefers readers.
         #[must_use]
         pub const fn new() -> Self {
-            Self::with_policy(Policy::DEFAULT)
+            Self::with_policy(Policy::DEFAULT, Patience::of(Fairness::DEFAULT))
         }
     }
 
     prim::const_fn! {
-        const fn with_policy(policy: Policy) -> Self {
+        const fn with_policy(policy: Policy, patience: Patience) -> Self {
             Self {
                 head: AtomicLink::new(),
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
-                claims: AtomicU32::new(0),
                 policy,
-                queue: Mutex::new(Queue::new(policy.claims())),
+                room: WaitingRoom::new(patience),
                 protocol: PhantomData,
             }
         }
@@ -145,6 +142,7 @@ impl<P: Protocol> RawList<P> {
     pub const fn builder() -> Builder<P> {
         Builder {
             policy: Policy::DEFAULT,
+            patience: Patience::of(Fairness::DEFAULT),
             protocol: PhantomData,
         }
     }
@@ -161,13 +159,14 @@ impl<P: Protocol> Default for RawList<P> {
 #[must_use]
 pub struct Builder<P> {
     policy: Policy,
+    patience: Patience,
     protocol: PhantomData<fn() -> P>,
 }
 
 impl<P: Protocol> Builder<P> {
     /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
-        self.policy = self.policy.with_fairness(fairness);
+        self.patience = Patience::of(fairness);
         self
     }
 
@@ -187,7 +186,7 @@ impl<P: Protocol> Builder<P> {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P> {
-            RawList::with_policy(self.policy)
+            RawList::with_policy(self.policy, self.patience)
         }
     }
 }
@@ -220,7 +219,7 @@ unsafe impl<P: Protocol> RawRangeMutex for RawList<P> {
             }
             holders
         });
-        Some(Snapshot::new(holders, self.queue.lock().waiters()))
+        Some(Snapshot::new(holders, self.room.queue().waiters()))
     }
 }
 
@@ -267,6 +266,7 @@ impl<P: Protocol> fmt::Debug for RawList<P> {
         let snapshot = self.snapshot().unwrap_or_default();
         f.debug_struct("RawList")
             .field("policy", &self.policy)
+            .field("patience", &self.room.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()

@@ -1,5 +1,6 @@
 use super::{Fairness, Mode, RawSegments, SrlArray, SrlTree, Store};
 use crate::range::raw::{RawRangeLock, RawRangeMutex, Wait};
+use crate::range::waiting::Patience;
 use crate::range::{Instrumented, RangeLock, RangeMutex, Span};
 use prim::clock::Duration;
 use std::thread;
@@ -200,5 +201,5 @@ fn an_array_without_segments() {
 #[test]
 fn unfair_locks_grant_no_claims() {
     let lock = SrlArray::builder().fairness(Fairness::Unfair).build();
-    assert_eq!(lock.patience, None);
+    assert_eq!(lock.room.patience(), Patience::ENDLESS);
 }
