@@ -14,6 +14,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("admit-reader", "segment::a_reader_and_a_writer"),
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
+    ("age", "segment::a_writer_that_gave_way_ages"),
     ("cut-off", "list::neighbours_are_unlinked_together"),
     ("demote", "list::fast_path_against_regular_path"),
     (
@@ -31,7 +32,7 @@ const MUTANTS: &[(&str, &str)] = &[
         "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
     ),
     (
-        "gate-bypass",
+        "holder-bypass",
         "segment::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),

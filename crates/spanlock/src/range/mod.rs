@@ -25,6 +25,7 @@ pub mod segment;
 pub mod skip;
 mod slice;
 mod span;
+mod waiting;
 
 pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
 pub use instrumented::{Instrumented, LockStats, ModeStats};

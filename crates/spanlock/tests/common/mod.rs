@@ -91,7 +91,7 @@ pub fn skip_exclusive() -> SkipEx {
 }
 
 /// Enough segments that each of the small positions that scenarios use has its own.
-const SEGMENTS: usize = 1 << 10;
+pub const SEGMENTS: usize = 1 << 10;
 
 pub fn srl_array() -> SrlArray {
     SrlArray::builder().segments(SEGMENTS).build()
@@ -115,6 +115,16 @@ pub fn srl_array_fair_at_once() -> SrlArray {
 
 pub fn srl_tree() -> SrlTree {
     SrlTree::builder().fan_out(32).depth(2).build()
+}
+
+/// Three segments of eight positions: the last begins among the small positions.
+pub fn srl_array_of_eights() -> SrlArray {
+    SrlArray::builder().segment(8).segments(3).build()
+}
+
+/// Four segments of eight positions.
+pub fn srl_tree_of_eights() -> SrlTree {
+    SrlTree::builder().segment(8).fan_out(2).depth(2).build()
 }
 
 /// Makes each scenario a test in every configuration of the reader-writer locks. A scenario is run by `$run`.

@@ -1,6 +1,6 @@
 //! The protocol: insert, validate, release. The edges and invariants cited are the parent module's.
 
-use super::contend::{Contender, Refused, await_decision};
+use super::contend::await_decision;
 use super::index::Index;
 use super::node::{Link, Node};
 use super::policy::FastPath;
@@ -11,6 +11,7 @@ use crate::local::{self, Local, Pin};
 use crate::range::inspect::Claim;
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
+use crate::range::waiting::{Ageing, Contender, Refused};
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::ptr::NonNull;
 
@@ -43,7 +44,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
         // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
         // compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || self.claims.load(Ordering::Relaxed) != 0 {
+        if self.is_crowded.load(Ordering::Relaxed) || self.room.has_claims() {
             return None;
         }
         let node = local::take_spare()?;
@@ -82,9 +83,12 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             self.index.announce_shared(claim.span);
         }
         let mut node = take_node();
-        let mut contender = Contender::new(local, claim, wait);
+        let mut contender = {
+            let patience = self.policy.patience(self.room.patience(), claim.mode);
+            Contender::new(local, claim, wait, patience, Ageing::Awake)
+        };
         let outcome = loop {
-            if let Err(refused) = self.gate(&mut contender) {
+            if let Err(refused) = self.room.gate(&mut contender) {
                 break Err(refused);
             }
             let pin = local.pin();
@@ -106,7 +110,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 Some(blocker) => self.await_release(&mut contender, pin, blocker),
                 None => {
                     drop(pin);
-                    self.hurry(&mut contender)
+                    self.room.hurry(&mut contender)
                 }
             };
             if let Err(refused) = wait {
@@ -120,7 +124,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             }
             Err(refused) => {
                 local.put_back(node);
-                self.give_up(&contender);
+                self.room.give_up(&contender);
                 assert!(
                     refused != Refused::WaitsForItself,
                     "deadlock: {claim} waits for a range that the same thread holds"
@@ -294,7 +298,8 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         debug_assert!(!link.is_gone(), "a range was released twice");
         // [sleeper] Read and marked at once.
         if link.has_sleeper() && prim::intact!("wake") {
-            self.with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
         }
     }
 
@@ -311,7 +316,8 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             .set_shared(prim::order!("downgrade", Ordering::Release));
         if link.has_sleeper() && prim::intact!("downgrade-wake") {
             let holder = node.as_ptr().addr();
-            self.with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
         }
     }
 }

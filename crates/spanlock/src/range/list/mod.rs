@@ -9,7 +9,7 @@
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list and unlinking; the only place that inserts or unlinks |
 //! | `acquire.rs` | insertion, validation, release: the protocol |
-//! | `contend.rs` | giving way, sleeping, going on |
+//! | `contend.rs` | looking at a blocker, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
 //! | `policy.rs` | fairness, preference, fast path |
 //! | `index.rs` | where walks begin: at the head, or |
 //! | `levels.rs`, `tower.rs` | at a node found in the index of a [skip list](super::skip) |
@@ -61,22 +61,22 @@ mod policy;
 mod tower;
 mod walk;
 
+pub use super::waiting::Fairness;
 pub use index::{Index, NoIndex};
 pub use levels::Levels;
-pub use policy::{Fairness, FastPath, Preference};
+pub use policy::{FastPath, Preference};
 
 pub(crate) use node::Node;
 pub(crate) use tower::TallNode;
 
 use super::inspect::Snapshot;
-use super::queue::Queue;
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
+use super::waiting::{Patience, WaitingRoom};
 use crate::local;
 use node::AtomicLink;
 use policy::Policy;
-use prim::atomic::{AtomicBool, AtomicU32};
-use prim::sync::Mutex;
+use prim::atomic::AtomicBool;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -125,10 +125,8 @@ pub struct RawList<P, I: Index = NoIndex> {
     /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
     is_crowded: AtomicBool,
-    /// How many sleeping requests have a claim. A hint: the queue knows.
-    claims: AtomicU32,
     policy: Policy,
-    queue: Mutex<Queue>,
+    room: WaitingRoom,
     protocol: PhantomData<fn() -> P>,
     index: I,
 }
@@ -139,13 +137,12 @@ pub struct Token(NonNull<Node>);
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     prim::const_fn! {
-        const fn assemble(policy: Policy, index: I) -> Self {
+        const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
             Self {
                 head: AtomicLink::new(),
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
-                claims: AtomicU32::new(0),
                 policy,
-                queue: Mutex::new(Queue::new(policy.claims())),
+                room: WaitingRoom::new(patience),
                 protocol: PhantomData,
                 index,
             }
@@ -158,7 +155,7 @@ impl<P: Protocol> RawList<P> {
         /// A fair lock with a fast path, that prefers readers.
         #[must_use]
         pub const fn new() -> Self {
-            Self::assemble(Policy::DEFAULT, NoIndex)
+            Self::builder().build()
         }
     }
 
@@ -200,6 +197,7 @@ impl<P: Protocol> Default for RawList<P, Levels> {
 #[must_use]
 pub struct Builder<P, I = NoIndex> {
     policy: Policy,
+    patience: Patience,
     /// Levels above the list, if there is an index.
     levels: u32,
     kind: PhantomData<fn() -> (P, I)>,
@@ -208,13 +206,14 @@ pub struct Builder<P, I = NoIndex> {
 impl<P: Protocol, I> Builder<P, I> {
     const DEFAULT: Self = Self {
         policy: Policy::DEFAULT,
+        patience: Patience::of(Fairness::DEFAULT),
         levels: Levels::DEFAULT,
         kind: PhantomData,
     };
 
     /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
-        self.policy = self.policy.with_fairness(fairness);
+        self.patience = Patience::of(fairness);
         self
     }
 
@@ -236,7 +235,7 @@ impl<P: Protocol> Builder<P> {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P> {
-            RawList::assemble(self.policy, NoIndex)
+            RawList::assemble(self.policy, self.patience, NoIndex)
         }
     }
 }
@@ -266,7 +265,7 @@ impl<P: Protocol> Builder<P, Levels> {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P, Levels> {
-            RawList::assemble(self.policy, Levels::new(self.levels))
+            RawList::assemble(self.policy, self.patience, Levels::new(self.levels))
         }
     }
 }
@@ -299,7 +298,7 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
             }
             holders
         });
-        Some(Snapshot::new(holders, self.queue.lock().waiters()))
+        Some(Snapshot::new(holders, self.room.queue().waiters()))
     }
 }
 
@@ -347,6 +346,7 @@ impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
         let snapshot = self.snapshot().unwrap_or_default();
         f.debug_struct("RawList")
             .field("policy", &self.policy)
+            .field("patience", &self.room.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()
