@@ -64,6 +64,12 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     });
 }
 
+/// So many preemptions for a model that takes long; one more in a mutant, which is not searched to the end.
+#[must_use]
+pub fn one_more_in_mutants(preemptions: usize) -> Option<usize> {
+    Some(preemptions + usize::from(edge::is_mutant()))
+}
+
 /// Chooses between the size for real use and the small one that lets loom reach the rare paths.
 #[must_use]
 pub const fn sized(_real: usize, model: usize) -> usize {
@@ -91,5 +97,13 @@ macro_rules! global {
 macro_rules! local {
     ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
         $crate::loom::thread_local! { $(#[$meta])* static $name: $ty = $init; }
+    };
+}
+
+/// An array of so many equal values, of a type that cannot be copied.
+#[macro_export]
+macro_rules! array {
+    ($value:expr; $count:expr) => {
+        ::std::array::from_fn::<_, { $count }, _>(|_| $value)
     };
 }

@@ -56,3 +56,11 @@ macro_rules! local {
         ::std::thread_local! { $(#[$meta])* static $name: $ty = const { $init }; }
     };
 }
+
+/// An array of so many equal values, of a type that cannot be copied.
+#[macro_export]
+macro_rules! array {
+    ($value:expr; $count:expr) => {
+        [const { $value }; $count]
+    };
+}

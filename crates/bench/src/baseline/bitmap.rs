@@ -137,6 +137,16 @@ unsafe impl RawRangeMutex for Bitmap {
     unsafe fn unlock(&self, token: BitmapToken) {
         self.clear(&token, usize::MAX);
     }
+
+    fn granule(&self, span: Span) -> Span {
+        let BitmapToken { first, last } = self.blocks(span);
+        let last = if last == self.last_block {
+            u64::MAX
+        } else {
+            last * self.block + (self.block - 1)
+        };
+        Span::of(first * self.block..=last).expect("a block has positions")
+    }
 }
 
 #[cfg(test)]

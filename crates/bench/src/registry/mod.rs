@@ -7,8 +7,9 @@ pub use measure::{Make, Measure};
 use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Song};
 use crate::setting::{BLOCK, Holds, Knob, Resource, Setting, Values};
 use crate::target::{Floor, Null, RangeLockCrate};
-use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw};
+use spanlock::range::list::{Builder, Fairness, FastPath, Levels, ListEx, ListRw, SharedExclusive};
 use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex};
 
 /// What a lock claims, and so what the check at the end of a run demands of it.
@@ -116,6 +117,22 @@ const LIST_MEMORY: &str = "64 bytes, and 64 a range held, from a pool of 8 KiB a
 /// The knob of locks that are skip lists.
 const HEIGHT_KEY: &str = "h";
 
+/// The height of the library's skip lists.
+const SKIP_HEIGHT: Knob = Knob {
+    key: HEIGHT_KEY,
+    about: "lists, the one of all ranges included",
+    allowed: 1..=SkipHeight::MAX_HEIGHT as u64,
+};
+
+/// What knows the bounds of that.
+type SkipHeight = Builder<SharedExclusive, Levels>;
+
+#[expect(clippy::cast_possible_truncation, reason = "no more than is allowed")]
+fn skip_height(setting: &Setting) -> u32 {
+    let chosen = setting.values.get(HEIGHT_KEY);
+    chosen.map_or(SkipHeight::HEIGHT, |height| height as u32)
+}
+
 /// The largest segments, in powers of two, of which no two ranges of a workload share one.
 fn segment(setting: &Setting) -> u64 {
     1 << setting.resource.grain.trailing_zeros()
@@ -185,6 +202,34 @@ pub static LOCKS: &[Lock] = &[
         ..Lock::RANGES
     },
     Lock {
+        name: "skip-rw",
+        family: "skip list",
+        about: "list-rw with an index above the list: a skip list",
+        when: "readers and writers, and dozens of ranges are held",
+        avoid: "few ranges are held at a time",
+        memory: "as list-rw, and for an indexed range its tower",
+        source: "P4 §3, mended",
+        knobs: &[SKIP_HEIGHT],
+        measure: &Make(|setting| {
+            RangeLock::from_raw(SkipRw::builder().height(skip_height(setting)).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
+        name: "skip-ex",
+        family: "skip list",
+        about: "list-ex with an index above the list: a skip list",
+        when: "only writers, and dozens of ranges are held",
+        avoid: "there are readers, or few ranges are held at a time",
+        memory: "as list-rw, and for an indexed range its tower",
+        source: "P4 §3, mended",
+        knobs: &[SKIP_HEIGHT],
+        measure: &Make(|setting| {
+            RangeMutex::from_raw(SkipEx::builder().height(skip_height(setting)).build())
+        }),
+        ..Lock::RANGES
+    },
+    Lock {
         name: "srl-array",
         family: "segment",
         about: "a reader-writer word for each segment: fair, never waits with full hands",
@@ -242,7 +287,7 @@ pub static LOCKS: &[Lock] = &[
     },
     Lock {
         name: "song",
-        family: "skip list",
+        family: "skip list, one spin lock",
         about: "exclusive ranges in a skip list under a spin lock",
         when: "hundreds are held, by few threads",
         avoid: "many threads: all meet at the spin lock; a request must not starve",

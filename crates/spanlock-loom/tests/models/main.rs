@@ -11,4 +11,5 @@ mod mutants;
 mod queue;
 mod reclaim;
 mod segment;
+mod skip;
 mod world;

@@ -14,6 +14,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ("admit-reader", "segment::a_reader_and_a_writer"),
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
+    ("age", "segment::a_writer_that_gave_way_ages"),
     ("cut-off", "list::neighbours_are_unlinked_together"),
     ("demote", "list::fast_path_against_regular_path"),
     (
@@ -31,7 +32,7 @@ const MUTANTS: &[(&str, &str)] = &[
         "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
     ),
     (
-        "gate-bypass",
+        "holder-bypass",
         "segment::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
@@ -45,6 +46,10 @@ const MUTANTS: &[(&str, &str)] = &[
     ("leave-reader", "segment::a_reader_and_a_writer"),
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
+    (
+        "last-link",
+        "skip::the_last_link_is_removed_by_another_thread",
+    ),
     (
         "mark-inherited",
         "segment::sleepers_are_woken_one_after_another",
@@ -72,9 +77,13 @@ const MUTANTS: &[(&str, &str)] = &[
         "reader-validation",
         "list::figure_one_with_a_lasting_separator",
     ),
+    ("reach", "skip::figure_one_with_a_waypoint_as_separator"),
     ("release", "list::two_writers_overlapping"),
     ("release-acquire", "list::two_writers_overlapping"),
     ("roll-back", "segment::a_sleeper_has_empty_hands"),
+    ("rung-cut-off", "skip::searching_past_neighbours_that_leave"),
+    ("rung-prepare", "skip::entering_behind_one_that_leaves"),
+    ("rung-publish", "skip::entering_behind_one_that_leaves"),
     (
         "seal",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
@@ -113,6 +122,8 @@ const VERDICTS: &[(&str, &str)] = &[
     ),
     ("was released twice", "released twice"),
     ("Leaked", "leak"),
+    // Of loom's own table, by an atomic that lies in freed memory.
+    ("index out of bounds", "use after free"),
 ];
 
 /// A model that runs for so long does not end: a broken list may have no end.

@@ -313,7 +313,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<ReadGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_shared(span, wait)
         })?;
@@ -326,7 +326,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<WriteGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_exclusive(span, wait)
         })?;

@@ -175,7 +175,7 @@ impl<L: RawRangeMutex> RangeMutex<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<LockGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_exclusive(span, wait)
         })?;

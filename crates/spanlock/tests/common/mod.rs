@@ -6,6 +6,7 @@ use spanlock::range::inspect::Snapshot;
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, RangeMutex, Span};
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -72,8 +73,25 @@ pub fn exclusive_fair_at_once() -> ListEx {
     ListEx::builder().fairness(fairness).build()
 }
 
+pub fn skip() -> SkipRw {
+    SkipRw::builder().fast_path(FastPath::Off).build()
+}
+
+pub fn skip_standard() -> SkipRw {
+    SkipRw::new()
+}
+
+pub fn skip_unfair() -> SkipRw {
+    let builder = SkipRw::builder().fast_path(FastPath::Off);
+    builder.fairness(Fairness::Unfair).build()
+}
+
+pub fn skip_exclusive() -> SkipEx {
+    SkipEx::builder().fast_path(FastPath::Off).build()
+}
+
 /// Enough segments that each of the small positions that scenarios use has its own.
-const SEGMENTS: usize = 1 << 10;
+pub const SEGMENTS: usize = 1 << 10;
 
 pub fn srl_array() -> SrlArray {
     SrlArray::builder().segments(SEGMENTS).build()
@@ -97,6 +115,16 @@ pub fn srl_array_fair_at_once() -> SrlArray {
 
 pub fn srl_tree() -> SrlTree {
     SrlTree::builder().fan_out(32).depth(2).build()
+}
+
+/// Three segments of eight positions: the last begins among the small positions.
+pub fn srl_array_of_eights() -> SrlArray {
+    SrlArray::builder().segment(8).segments(3).build()
+}
+
+/// Four segments of eight positions.
+pub fn srl_tree_of_eights() -> SrlTree {
+    SrlTree::builder().segment(8).fan_out(2).depth(2).build()
 }
 
 /// Makes each scenario a test in every configuration of the reader-writer locks. A scenario is run by `$run`.
@@ -141,6 +169,9 @@ macro_rules! in_every_exact_shared_configuration {
         in_every_shared_configuration!(@writers_first $run: $($scenario)+);
         in_every_shared_configuration!(@writers_first_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@instrumented $run: $($scenario)+);
+        in_every_shared_configuration!(@skip $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_standard $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_unfair $run: $($scenario)+);
     };
 }
 
@@ -152,6 +183,7 @@ macro_rules! in_every_configuration {
         in_every_shared_configuration!(@exclusive_slow_path $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_fair_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_exclusive $run: $($scenario)+);
     };
 }
 
@@ -163,6 +195,7 @@ macro_rules! in_every_exact_configuration {
         in_every_shared_configuration!(@exclusive_slow_path $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_unfair $run: $($scenario)+);
         in_every_shared_configuration!(@exclusive_fair_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@skip_exclusive $run: $($scenario)+);
     };
 }
 
