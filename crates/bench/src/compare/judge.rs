@@ -377,14 +377,13 @@ mod tests {
         }
     }
 
-    /// The skip-list lock is compared by name before it exists.
     #[test]
     fn claims_speak_of_locks_that_there_are() {
         for claim in CLAIMS {
             let (some, others) = claim.relation.locks();
             for lock in some.iter().chain(others) {
                 assert!(
-                    find(lock).is_some() || lock.starts_with("skip-ex"),
+                    find(lock).is_some(),
                     "{lock}"
                 );
             }
