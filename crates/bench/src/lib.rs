@@ -1,4 +1,4 @@
-//! Workloads, baselines and measurement.
+//! Workloads and measurement.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -20,7 +20,6 @@
 //! | [`report`] | measurements as tables and as lines of JSON |
 
 pub mod arr;
-pub mod baseline;
 pub mod batch;
 pub mod crew;
 pub mod latency;
@@ -35,3 +34,6 @@ pub mod target;
 pub mod times;
 pub mod uncontended;
 pub mod waiting;
+
+#[doc(inline)]
+pub use spanlock_baseline as baseline;

@@ -57,12 +57,12 @@ impl<T> SpinLock<T> {
             fn drop(&mut self) {
                 // [spin] Release.
                 self.0
-                    .store(false, prim::order!("tree-spin-release", Ordering::Release));
+                    .store(false, prim::order!("spin-lock-release", Ordering::Release));
             }
         }
 
         // Relaxed: a look only. [spin] Acquire.
-        let acquire = prim::order!("tree-spin-acquire", Ordering::Acquire);
+        let acquire = prim::order!("spin-lock-acquire", Ordering::Acquire);
         spin_until(|| !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, acquire));
         let _taken = Taken(&self.taken);
         self.value.with_mut(|value| {
