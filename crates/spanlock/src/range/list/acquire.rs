@@ -47,6 +47,9 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             return None;
         }
         let node = local::take_spare()?;
+        if mode == Mode::Shared {
+            self.index.announce_shared(span);
+        }
         // SAFETY: a spare node is known to its thread only.
         unsafe { Node::prepare(node, span, mode) };
         let fast = Link::to(node).fast();
