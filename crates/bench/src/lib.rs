@@ -1,4 +1,4 @@
-//! Workloads, baselines and measurement.
+//! Workloads and measurement.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -23,7 +23,6 @@
 //! | [`report`] | measurements as tables and as lines of JSON |
 
 pub mod arr;
-pub mod baseline;
 pub mod batch;
 pub mod compare;
 pub mod counters;
@@ -41,3 +40,6 @@ pub mod target;
 pub mod times;
 pub mod uncontended;
 pub mod waiting;
+
+#[doc(inline)]
+pub use spanlock_baseline as baseline;

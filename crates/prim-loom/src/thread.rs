@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use loom::thread::{JoinHandle, yield_now};
+pub use loom::thread::JoinHandle;
 pub use table::Table;
 
 use crate::atomic::{AtomicUsize, Ordering};
@@ -52,6 +52,13 @@ fn take_index() -> usize {
     });
     HIGH_WATER.fetch_max(index + 1, Ordering::SeqCst);
     index
+}
+
+/// Lets another thread run. It counts as a spin: who yields in a loop waits for something.
+#[track_caller]
+pub fn yield_now() {
+    crate::spin::count();
+    loom::thread::yield_now();
 }
 
 /// Runs `f` in a thread of its own.

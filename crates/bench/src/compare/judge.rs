@@ -382,10 +382,7 @@ mod tests {
         for claim in CLAIMS {
             let (some, others) = claim.relation.locks();
             for lock in some.iter().chain(others) {
-                assert!(
-                    find(lock).is_some(),
-                    "{lock}"
-                );
+                assert!(find(lock).is_some(), "{lock}");
             }
         }
     }

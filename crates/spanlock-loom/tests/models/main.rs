@@ -8,6 +8,7 @@
 
 mod list;
 mod mutants;
+mod mutation;
 mod queue;
 mod reclaim;
 mod segment;

@@ -2,7 +2,7 @@
 //!
 //! Every node has a tower here, as high as the lock allows: a height of two is one level above the list.
 
-use crate::world::World;
+use crate::world::{Hold, World};
 use prim::model;
 use spanlock_loom::range::list::{Builder, ExclusiveOnly, FastPath, Levels, SharedExclusive};
 use spanlock_loom::range::raw::{RawRangeLock, RawRangeMutex, Wait};
@@ -125,24 +125,34 @@ fn figure_one_with_a_late_waypoint() {
     });
 }
 
-/// A writer that shares its range now: readers inside it are waypoints, but a writer must not begin there. (The first
-/// one came by the fast path, and so is no waypoint, where a search would stop.)
-#[test]
-fn a_downgraded_writer_reaches_over_waypoints() {
-    model(Some(2), || {
-        // A thread's first acquisition, in any lock, is not by the fast path.
+/// A holder by the fast path, which is no waypoint, reaches over a reader that is one. (A thread's first acquisition, in
+/// any lock, is not by the fast path.)
+fn reaches_over_a_waypoint(
+    hold: impl Fn(&World<SkipRw>) -> Hold<'_, SkipRw> + Sync + Send + 'static,
+) {
+    model(Some(2), move || {
         World::new(rw().build()).write(0..1).done();
         let world = World::new(rw().fast_path(FastPath::On).build());
-        let wide = world.write(0..4);
+        let wide = hold(&world);
         let inside = world.spawn(|world| {
             let inside = world.read(1..2);
             assert!(world.write_within(3..4, Wait::Never).is_none());
             drop(inside);
         });
-        let wide = wide.downgrade();
         inside.join().unwrap();
         wide.done();
     });
+}
+
+#[test]
+fn a_reader_by_the_fast_path_reaches_over_waypoints() {
+    reaches_over_a_waypoint(|world| world.read(0..4));
+}
+
+/// A writer that shares its range now.
+#[test]
+fn a_downgraded_writer_reaches_over_waypoints() {
+    reaches_over_a_waypoint(|world| world.write(0..4).downgrade());
 }
 
 /// The waypoint that a writer's second look begins at leaves meanwhile, and a reader comes in its place.

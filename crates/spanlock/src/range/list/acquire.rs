@@ -33,6 +33,9 @@ enum Attempt {
 impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+        if mode == Mode::Shared {
+            self.index.announce_shared(span);
+        }
         match self.acquire_fast(span, mode) {
             Some(token) => Some(token),
             None => self.acquire_slowly(span, mode, wait),
@@ -79,9 +82,6 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             unsafe { Node::prepare(node, claim.span, claim.mode) };
             node
         };
-        if claim.mode == Mode::Shared {
-            self.index.announce_shared(claim.span);
-        }
         let mut node = take_node();
         let mut contender = {
             let patience = self.policy.patience(self.room.patience(), claim.mode);

@@ -1,6 +1,7 @@
 //! The range locks that P1 and P4 compare with, written anew from their descriptions (P1 §3, P4 §2.1.2 and §4.4.1).
 //!
-//! They say `prim`, as the library does, so that the same source can be compiled against other platforms.
+//! They say `prim`, as the library does, so that the same source is compiled against other platforms: `baseline-loom`
+//! checks models of it.
 
 mod bitmap;
 mod interval_tree;
