@@ -93,6 +93,12 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
+/// All threads of a model can run at a time.
+#[must_use]
+pub fn cpus() -> usize {
+    loom::MAX_THREADS
+}
+
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {

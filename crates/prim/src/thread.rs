@@ -105,6 +105,12 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
+/// How many threads this process can run at a time; one, if the platform does not tell.
+#[must_use]
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, core::num::NonZero::get)
+}
+
 /// The running thread's id as tools show it; on Linux the number in `ps -L` and a debugger.
 #[must_use]
 pub fn id() -> u32 {

@@ -1,0 +1,3 @@
+//! Reader-writer locks that scale.
+
+pub mod visible;
