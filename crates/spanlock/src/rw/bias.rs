@@ -30,6 +30,7 @@
 //! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word. Whoever set a
 //!   bias held that lock before, so the look is no older than that. Relaxed will do.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
+//! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
 
 use super::pace::{self, Pace};
@@ -199,7 +200,7 @@ impl BiasState {
 impl Drop for BiasState {
     /// Forgets readers whose guards were leaked: the next lock at this address is another.
     fn drop(&mut self) {
-        if self.word.load(Ordering::Relaxed) & BIASED != 0 {
+        if self.word.load(Ordering::Relaxed) & BIASED != 0 && prim::intact!("bias-forget") {
             visible::forget(self.address());
         }
     }

@@ -14,14 +14,17 @@ mod bias;
 mod bravo;
 mod futex;
 mod pace;
+mod park;
 mod policy;
 mod raw;
+mod ticket;
 pub mod visible;
 
 pub use bias::{Arrival, BiasState};
 pub use bravo::{Bravo, ReadToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
+pub use ticket::{PhaseFairTicket, Ticket};
 
 /// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.
 ///
