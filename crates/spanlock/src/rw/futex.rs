@@ -369,7 +369,7 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
 
 // The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters acquires
 // what those who left released. Forgotten guards leave counts in a word that nobody else owns.
-raw_rwlock!(timed <P: Preference> FutexRwLock<P>, GuardSend, GuardSend);
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
 
 // SAFETY: `share` is one step, and releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {

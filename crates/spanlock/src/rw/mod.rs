@@ -12,9 +12,12 @@
 
 mod bias;
 mod bravo;
+mod cohort;
 mod futex;
+mod mutex;
 mod pace;
 mod park;
+mod per_cpu;
 mod policy;
 mod raw;
 mod ticket;
@@ -22,7 +25,10 @@ pub mod visible;
 
 pub use bias::{Arrival, BiasState};
 pub use bravo::{Bravo, ReadToken};
+pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
+pub use mutex::{FutexMutex, MutexRwLock};
+pub use per_cpu::{PartToken, PerCpu};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
 pub use ticket::{PhaseFairTicket, Ticket};
 

@@ -10,9 +10,9 @@ pub(crate) fn granted<T>(acquired: Option<T>) -> T {
 /// [`Wait`](crate::range::raw::Wait), and grant if it is forever), `leave_shared`, `leave_exclusive`, `is_locked` and
 /// `is_locked_exclusive`; named are the types of what `read` and `write` grant. With `timed`, also the timed traits.
 macro_rules! raw_rwlock {
-    (<$($generic:ident : $bound:path),*> $lock:ty, $shared:ty, $exclusive:ty) => {
+    ([$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
         // SAFETY: argued in the module that says so.
-        unsafe impl<$($generic: $bound),*> ::lock_api::RawRwLock for $lock {
+        unsafe impl<$($generics)*> ::lock_api::RawRwLock for $lock {
             const INIT: Self = ::prim::initial!(Self::new());
 
             type SharedGuard = $shared;
@@ -57,11 +57,11 @@ macro_rules! raw_rwlock {
             }
         }
     };
-    (timed <$($generic:ident : $bound:path),*> $lock:ty, $shared:ty, $exclusive:ty) => {
-        raw_rwlock!(<$($generic: $bound),*> $lock, $shared, $exclusive);
+    (timed [$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
+        raw_rwlock!([$($generics)*] $lock, $shared, $exclusive);
 
         // SAFETY: as above.
-        unsafe impl<$($generic: $bound),*> ::lock_api::RawRwLockTimed for $lock {
+        unsafe impl<$($generics)*> ::lock_api::RawRwLockTimed for $lock {
             type Duration = ::prim::clock::Duration;
             type Instant = ::prim::clock::Instant;
 

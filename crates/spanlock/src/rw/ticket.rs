@@ -237,4 +237,4 @@ impl Default for PhaseFairTicket {
 
 // A writer is alone among writers by its turn, and enters when all readers who came before its announcement have left;
 // those who came after wait until it is taken back.
-raw_rwlock!(<> PhaseFairTicket, GuardSend, Ticket);
+raw_rwlock!([] PhaseFairTicket, GuardSend, Ticket);

@@ -1,6 +1,7 @@
 //! Reader-writer locks: the bias and the table of visible readers, and the locks under it.
 
 mod bias;
+mod cohort;
 mod futex;
 mod phase;
 
