@@ -22,7 +22,8 @@
 //! - **cohort-depart** / **cohort-drained**: Release by the reader that leaves, Acquire by the writer that waits for it.
 //! - **cohort-gone** / **cohort-look**: Release by the writer that leaves, Acquire by the look: its critical section.
 //! - **cohort-wake** (-writer, -readers): who changes a word and finds the mark takes it off and wakes.
-//! - **cohort-handed**: a writer that hands nothing on says so. **cohort-patience**: a reader turned back too often queues with the writers.
+//! - **cohort-handed**: a writer that hands nothing on says so. **cohort-queue**: a reader that queued with the writers,
+//!   having been turned back too often, hands nothing on: it stays.
 //! - Writers pass critical sections on by the mutexes.
 
 use super::mutex::FutexMutex;
@@ -172,11 +173,16 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         !prim::intact!("cohort-turn-back")
     }
 
-    #[cold] // [cohort-patience] While this is the writer inside, no other is present.
+    #[cold] // While this is the writer inside, no other is present.
     fn queue(&self, at: usize) {
         granted(self.enter(at, Wait::Forever));
         self.nodes[at].readers.fetch_add(READER, Ordering::Relaxed);
-        self.give_up(at);
+        // [cohort-queue]
+        if prim::intact!("cohort-queue") {
+            self.give_up(at);
+        } else {
+            self.leave_exclusive(NodeToken(at));
+        }
     }
 
     #[inline]

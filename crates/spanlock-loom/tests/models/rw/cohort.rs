@@ -72,6 +72,21 @@ fn a_node_does_not_keep_the_lock() {
     });
 }
 
+/// What a node was handed once is not what it has for ever: the next writer waits for readers.
+#[test]
+fn a_node_that_gave_up_the_lock_waits_for_readers() {
+    model(Some(2), || {
+        let guarded = Guarded::new(one_node());
+        let mine = guarded.write();
+        let next = guarded.spawn(|guarded| guarded.write().done());
+        mine.done();
+        next.join().unwrap();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        writer.join().unwrap();
+    });
+}
+
 mod mutexes {
     use super::*;
 
