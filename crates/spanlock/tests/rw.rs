@@ -6,7 +6,7 @@ use common::{HANG, abort, elsewhere, panic_message};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock};
 use spanlock::rw::{
     Bias, Bravo, CohortRwLock, Counted, FutexMutex, FutexRwLock, MutexRwLock, PerCpu,
-    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+    PhaseFairQueue, PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
 };
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -63,6 +63,7 @@ mod all {
             futex: FutexRwLock::<WritersFirst>::new(),
             futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
             ticket: PhaseFairTicket::new(),
+            queue: PhaseFairQueue::new(),
             cohort: CohortRwLock::<2>::new(),
             per_cpu: PerCpu::<FutexRwLock, 4>::new(),
             mutex: MutexRwLock::from_mutex(FutexMutex::new()),
@@ -70,6 +71,7 @@ mod all {
             bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
             bravo_off: bravo::<FutexRwLock>(Bias::Off),
             bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
+            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
             bravo_cohort: bravo::<CohortRwLock<2>>(Bias::Eager),
             bravo_per_cpu: bravo::<PerCpu<FutexRwLock, 4>>(Bias::Eager),
             bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
@@ -94,10 +96,12 @@ mod sharing {
             futex: FutexRwLock::<WritersFirst>::new(),
             futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
             ticket: PhaseFairTicket::new(),
+            queue: PhaseFairQueue::new(),
             cohort: CohortRwLock::<2>::new(),
             per_cpu: PerCpu::<FutexRwLock, 4>::new(),
             bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
             bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
+            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
             bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
         ]
         { readers_are_inside_together }
@@ -422,6 +426,7 @@ fn locks_are_as_small_as_their_docs_say() {
     assert_eq!(size_of::<FutexRwLock>(), 8);
     assert_eq!(size_of::<FutexMutex>(), 4);
     assert_eq!(size_of::<PhaseFairTicket>(), 16);
+    assert_eq!(size_of::<PhaseFairQueue>(), 40);
     assert_eq!(size_of::<CohortRwLock<2>>(), 3 * 128);
     assert_eq!(size_of::<PerCpu<FutexRwLock, 4>>(), 4 * 128);
     assert_eq!(size_of::<spanlock::rw::RwLock<()>>(), 16);

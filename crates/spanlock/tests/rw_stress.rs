@@ -10,8 +10,8 @@ mod common;
 use common::{HANG, Random, abort, setting};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairTicket,
-    ReadersFirst, Tuning, WritersFirst,
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
+    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
 };
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -142,9 +142,11 @@ where
 }
 
 impl Kind for PhaseFairTicket {}
+impl Kind for PhaseFairQueue {}
 impl<const NODES: usize> Kind for CohortRwLock<NODES> {}
 impl<L: RawRwLock<ExclusiveGuard: Sync> + Sync, const PARTS: usize> Kind for PerCpu<L, PARTS> {}
 impl Kind for Bravo<PhaseFairTicket, Tuning> {}
+impl Kind for Bravo<PhaseFairQueue, Tuning> {}
 impl Kind for Bravo<CohortRwLock<2>, Tuning> {}
 
 struct Worker<'a, L> {
@@ -282,6 +284,11 @@ fn ticket() {
 }
 
 #[test]
+fn queue() {
+    stress(PhaseFairQueue::new);
+}
+
+#[test]
 fn cohort() {
     stress(CohortRwLock::<2>::new);
 }
@@ -319,6 +326,11 @@ fn bravo_readers_first() {
 #[test]
 fn bravo_ticket() {
     stress(|| biased::<PhaseFairTicket>(Bias::Eager));
+}
+
+#[test]
+fn bravo_queue() {
+    stress(|| biased::<PhaseFairQueue>(Bias::Eager));
 }
 
 #[test]
