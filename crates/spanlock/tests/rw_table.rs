@@ -61,13 +61,13 @@ fn a_publication_is_retracted_by_address_too() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     for _ in 0..2 {
-        std::mem::forget(visible::publish(address, Seat::here()));
+        let _leaked = visible::publish(address, Seat::here());
     }
     assert!(elsewhere(|| visible::retract_any(address)));
     assert!(visible::is_published(address));
     assert!(visible::retract_any(address));
     assert!(!visible::retract_any(address));
-    std::mem::forget(visible::publish(address, Seat::here()));
+    let _leaked = visible::publish(address, Seat::here());
     visible::forget(address);
     assert!(!visible::is_published(address));
 }

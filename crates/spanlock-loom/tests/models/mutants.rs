@@ -46,7 +46,10 @@ const MUTANTS: &[(&str, &str)] = &[
         "rw::cohort::a_node_that_gave_up_the_lock_waits_for_readers",
     ),
     ("cohort-look", "rw::cohort::a_reader_and_a_writer"),
-    ("cohort-queue", "rw::cohort::writers_and_a_reader"),
+    (
+        "cohort-queue",
+        "rw::cohort::of_one_node::writers_and_a_reader",
+    ),
     ("cohort-reader", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-turn-back", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-wake-readers", "rw::cohort::a_reader_and_a_writer"),
@@ -158,8 +161,14 @@ const MUTANTS: &[(&str, &str)] = &[
     ("publish", "list::figure_one_with_a_detour"),
     ("publish-acquire", "list::figure_one"),
     ("queue-closed", "rw::phase::queue::a_reader_and_a_writer"),
-    ("queue-enter", "rw::phase::queue::a_writer_and_a_writer"),
-    ("queue-free", "rw::phase::queue::a_writer_and_a_writer"),
+    (
+        "queue-enter",
+        "rw::phase::queue::a_reader_waits_for_one_writer_only",
+    ),
+    (
+        "queue-free",
+        "rw::phase::queue::a_reader_waits_for_one_writer_only",
+    ),
     ("queue-late", "rw::phase::queue::a_reader_and_a_writer"),
     ("queue-open", "rw::phase::queue::a_reader_and_a_writer"),
     ("queue-push", "rw::phase::queue::a_reader_and_a_writer"),

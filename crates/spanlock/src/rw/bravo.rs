@@ -2,7 +2,7 @@
 
 use super::bias::BiasState;
 use super::policy::{Bias, Policy, Standard};
-use super::raw::granted;
+use super::raw::{granted, within};
 use super::visible::Slot;
 use crate::range::raw::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
@@ -235,11 +235,8 @@ where
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
-        match Wait::at_most(timeout) {
-            Wait::Until(deadline) => self.try_lock_exclusive_until(deadline),
-            // Later than time can tell.
-            Wait::Forever | Wait::Never => Some(self.lock_exclusive()),
-        }
+        let until = |deadline| self.try_lock_exclusive_until(deadline);
+        within(timeout, until, || self.lock_exclusive())
     }
 
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {

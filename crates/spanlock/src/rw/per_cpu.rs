@@ -1,7 +1,6 @@
 //! A lock for each processor, as Linux's `brlock`: a reader takes one, a writer all.
 
-use super::raw::granted;
-use crate::range::raw::Wait;
+use super::raw::{granted, within};
 use lock_api::{RawRwLock, RawRwLockTimed};
 use prim::clock::{Duration, Instant};
 use prim::thread;
@@ -168,10 +167,8 @@ where
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
-        match Wait::at_most(timeout).deadline() {
-            Some(deadline) => self.try_lock_exclusive_until(deadline),
-            None => Some(self.lock_exclusive()), // Later than time can tell.
-        }
+        let until = |deadline| self.try_lock_exclusive_until(deadline);
+        within(timeout, until, || self.lock_exclusive())
     }
 
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {

@@ -1,9 +1,24 @@
 //! From one path for every kind of waiting to the traits of `lock_api`, which have a method for each.
 
+use crate::range::raw::Wait;
+use prim::clock::{Duration, Instant};
+
 /// What was waited for forever is granted.
 #[inline]
 pub(crate) fn granted<T>(acquired: Option<T>) -> T {
     acquired.expect("a wait without end ends with a grant")
+}
+
+/// Acquires within a timeout by what acquires until a deadline; forever, if that is later than time can tell.
+pub(crate) fn within<T>(
+    timeout: Duration,
+    until: impl FnOnce(Instant) -> Option<T>,
+    forever: impl FnOnce() -> T,
+) -> Option<T> {
+    match Wait::at_most(timeout).deadline() {
+        Some(deadline) => until(deadline),
+        None => Some(forever()),
+    }
 }
 
 /// Implements `lock_api`'s traits for a lock with the methods `new`, `read`, `write` (which take a

@@ -1,9 +1,6 @@
 //! The cohort lock, the mutex in it, and the lock of parts.
 
-use super::{
-    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
-    two_writers_and_a_reader,
-};
+use super::{Guarded, reader_and_writer, tries, two_writers, two_writers_and_a_reader};
 use prim::model;
 use spanlock_loom::rw::{CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, WritersFirst};
 
@@ -25,37 +22,10 @@ fn parts() -> PerCpu<FutexRwLock<WritersFirst>, 2> {
     PerCpu::from_parts(FutexRwLock::new)
 }
 
-#[test]
-fn a_reader_and_a_writer() {
-    model(Some(4), || reader_and_writer(cohort()));
-    model(Some(4), || reader_and_writer(one_node()));
-}
+models!(cohort(); two: Some(4), three: Some(2));
 
-#[test]
-fn a_writer_and_a_writer() {
-    model(Some(3), || two_writers(cohort()));
-    model(Some(3), || two_writers(one_node()));
-}
-
-#[test]
-fn readers_are_inside_together() {
-    model(Some(3), || readers_share(cohort()));
-}
-
-#[test]
-fn a_try_does_not_wait() {
-    model(Some(3), || tries(cohort()));
-}
-
-#[test]
-fn readers_and_a_writer() {
-    model(Some(2), || two_readers_and_a_writer(cohort()));
-}
-
-#[test]
-fn writers_and_a_reader() {
-    model(Some(2), || two_writers_and_a_reader(cohort()));
-    model(Some(2), || two_writers_and_a_reader(one_node()));
+mod of_one_node {
+    models!(super::one_node(); two: Some(4), three: Some(2));
 }
 
 /// More writers of a node than follow each other: the lock is given up in between.
@@ -121,21 +91,5 @@ mod mutexes {
 }
 
 mod of_parts {
-    use super::*;
-
-    #[test]
-    fn a_writer_holds_all() {
-        model(Some(3), || reader_and_writer(parts()));
-        model(Some(2), || two_readers_and_a_writer(parts()));
-    }
-
-    #[test]
-    fn writers_do_not_wait_for_each_other() {
-        model(Some(3), || two_writers(parts()));
-    }
-
-    #[test]
-    fn a_try_gives_back_what_it_got() {
-        model(Some(3), || tries(parts()));
-    }
+    models!(super::parts(); two: Some(3), three: Some(2));
 }

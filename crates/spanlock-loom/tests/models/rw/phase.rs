@@ -1,9 +1,6 @@
 //! The phase-fair locks: exclusion, turns, sleep.
 
-use super::{
-    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
-    two_writers_and_a_reader,
-};
+use super::Guarded;
 use lock_api::RawRwLock;
 use prim::model;
 use spanlock_loom::rw::{PhaseFairQueue, PhaseFairTicket};
@@ -36,41 +33,13 @@ fn a_try_between<L: RawRwLock + Send + Sync + 'static>(lock: L) {
     tried.join().unwrap();
 }
 
-/// The same models for each of the locks.
-macro_rules! models {
+/// The same for each of the locks.
+macro_rules! phase_fair {
     ($($name:ident: $lock:ty),+) => {
         $(mod $name {
             use super::*;
 
-            #[test]
-            fn a_reader_and_a_writer() {
-                model(None, || reader_and_writer(<$lock>::new()));
-            }
-
-            #[test]
-            fn a_writer_and_a_writer() {
-                model(Some(4), || two_writers(<$lock>::new()));
-            }
-
-            #[test]
-            fn readers_are_inside_together() {
-                model(None, || readers_share(<$lock>::new()));
-            }
-
-            #[test]
-            fn a_try_does_not_wait() {
-                model(None, || tries(<$lock>::new()));
-            }
-
-            #[test]
-            fn readers_and_a_writer() {
-                model(Some(3), || two_readers_and_a_writer(<$lock>::new()));
-            }
-
-            #[test]
-            fn writers_and_a_reader() {
-                model(Some(3), || two_writers_and_a_reader(<$lock>::new()));
-            }
+            models!(<$lock>::new(); two: None, three: Some(3));
 
             #[test]
             fn a_reader_waits_for_one_writer_only() {
@@ -85,4 +54,4 @@ macro_rules! models {
     };
 }
 
-models!(ticket: PhaseFairTicket, queue: PhaseFairQueue);
+phase_fair!(ticket: PhaseFairTicket, queue: PhaseFairQueue);
