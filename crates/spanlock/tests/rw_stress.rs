@@ -1,9 +1,10 @@
-//! Random work by many threads under one reader-writer lock, and an oracle that notices who is inside and should not be.
+//! Random work by many threads under one reader-writer lock, and an oracle that notices who is inside and should not
+//! be.
 //!
-//! Whoever holds the lock says so by Relaxed operations, which add no ordering that the lock might lack, and touches a
-//! plain cell, for sanitizers and for lost updates. Three locks at a time, so that slots of the table go from one to
-//! the other. 400,000 operations per configuration unless `SPANLOCK_STRESS_OPS` says otherwise, by eight threads unless
-//! `SPANLOCK_STRESS_THREADS` does; `SPANLOCK_STRESS_SEED` chooses other ones.
+//! Whoever holds the lock says so by Relaxed operations, which add no ordering that the lock might lack, and touches
+//! a plain cell, for sanitizers and for lost updates. Three locks at a time, so that slots of the table go from one
+//! to the other. 400,000 operations per configuration unless `SPANLOCK_STRESS_OPS` says otherwise, by eight threads
+//! unless `SPANLOCK_STRESS_THREADS` does; `SPANLOCK_STRESS_SEED` chooses other ones.
 
 mod common;
 

@@ -16,14 +16,15 @@
 //! # Memory ordering
 //!
 //! - **cohort-reader** / **cohort-writer** (store, fence, look on both sides): a reader counts itself and looks for a
-//!   writer; a writer says that it is present and looks at the counts. (A lock of this kind in wide use lacked them for
-//!   years.)
+//!   writer; a writer says that it is present and looks at the counts. (A lock of this kind in wide use lacked them
+//!   for years.)
 //! - **cohort-turn-back**: a reader that sees a writer takes its count back.
-//! - **cohort-depart** / **cohort-drained**: Release by the reader that leaves, Acquire by the writer that waits for it.
+//! - **cohort-depart** / **cohort-drained**: Release by the reader that leaves, Acquire by the writer that waits for
+//!   it.
 //! - **cohort-gone** / **cohort-look**: Release by the writer that leaves, Acquire by the look: its critical section.
 //! - **cohort-wake** (-writer, -readers): who changes a word and finds the mark takes it off and wakes.
-//! - **cohort-handed**: a writer that hands nothing on says so. **cohort-queue**: a reader that queued with the writers,
-//!   having been turned back too often, hands nothing on: it stays.
+//! - **cohort-handed**: a writer that hands nothing on says so. **cohort-queue**: a reader that queued with the
+//!   writers, having been turned back too often, hands nothing on: it stays.
 //! - Writers pass critical sections on by the mutexes.
 
 use super::mutex::FutexMutex;
@@ -79,7 +80,8 @@ struct Writer {
 /// ```
 ///
 /// - **Size**: 128 bytes, and 128 for each of `NODES`. With fewer than the machine has, nodes share.
-/// - **Cost**: a read is an atomic operation on the node's line to acquire and one to release; a write is six, and a look at each node.
+/// - **Cost**: a read is an atomic operation on the node's line to acquire and one to release; a write is six, and a
+///   look at each node.
 /// - **Fairness**: readers turn back while a writer is present. One that was turned back often queues with the
 ///   writers. Writers of one node follow each other up to 64 times before another node's turn; otherwise in no order.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
@@ -89,7 +91,8 @@ struct Writer {
 /// - Guards may be sent to and dropped by other threads: a reader's remembers its node.
 ///
 /// Source: Calciu, Dice, Lev, Luchangco, Marathe and Shavit, *NUMA-Aware Reader-Writer Locks*, PPoPP 2013, C-RW-WP;
-/// cohort mutex after Dice, Marathe and Shavit, *Lock Cohorting*, PPoPP 2012. Sleeping, and queueing with the writers, are ours.
+/// cohort mutex after Dice, Marathe and Shavit, *Lock Cohorting*, PPoPP 2012. Sleeping, and queueing with the
+/// writers, are ours.
 #[derive(Debug)]
 pub struct CohortRwLock<const NODES: usize> {
     writer: Writer,
@@ -305,6 +308,6 @@ impl<const NODES: usize> Default for CohortRwLock<NODES> {
     }
 }
 
-// Writers exclude each other by the mutex for all, or by their node's while that has it. A reader that stays was counted
-// before the writer looked, or looked before the writer came.
+// Writers exclude each other by the mutex for all, or by their node's while that has it. A reader that stays was
+// counted before the writer looked, or looked before the writer came.
 raw_rwlock!([const NODES: usize] CohortRwLock<NODES>, NodeToken, NodeToken);

@@ -12,7 +12,8 @@
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
 //! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
 //!
-//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the protocols.
+//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the
+//! protocols.
 
 mod bias;
 mod bravo;

@@ -1,7 +1,7 @@
 //! A mutex of one word, and any mutex as a reader-writer lock whose readers exclude each other.
 //!
-//! The word is zero, held, or held with sleepers. Who goes to sleep says so by the same step that tries to get in, and so does
-//! not know, when it gets in, whether others sleep: it says so again (**mutex-conservative**).
+//! The word is zero, held, or held with sleepers. Who goes to sleep says so by the same step that tries to get in,
+//! and so does not know, when it gets in, whether others sleep: it says so again (**mutex-conservative**).
 //!
 //! # Memory ordering
 //!
@@ -136,8 +136,8 @@ unsafe impl RawMutexTimed for FutexMutex {
     }
 }
 
-/// Any mutex as a reader-writer lock in which readers exclude each other, to put [`Bravo`](super::Bravo) around (P2, §7):
-/// then readers share by the table, and take turns only while there is no bias.
+/// Any mutex as a reader-writer lock in which readers exclude each other, to put [`Bravo`](super::Bravo) around (P2,
+/// §7): then readers share by the table, and take turns only while there is no bias.
 ///
 /// ```
 /// use spanlock::rw::{Bravo, FutexMutex, MutexRwLock};

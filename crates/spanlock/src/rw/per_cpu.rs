@@ -25,9 +25,11 @@ struct Part<L> {
 ///   with fewer, processors share.
 /// - **Cost**: a read is a read of the underlying lock and a question which processor it is; a write is `PARTS` of
 ///   the underlying lock's.
-/// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds those before it already.
+/// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds those before it
+///   already.
 /// - **Recursion**: a thread that reads again, on another processor, may wait for a writer that waits for it.
-/// - Not for small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the space.
+/// - Not for small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the
+///   space.
 /// - Guards may go to other threads where the underlying lock's may: they remember their part.
 ///
 /// Source: Linux's `brlock` (removed in 3.11), as in P2 §5; the underlying lock is a parameter.

@@ -1,19 +1,21 @@
 //! Readers and writers in turns: what the phase-fair locks of Brandenburg and Anderson have in common.
 //!
-//! Readers count themselves *in* on one word and *out* on another. A writer, once alone among writers, announces itself
-//! on the readers' first word, and waits until as many have gone out as had come in by then. A reader that meets an
-//! announcement waits until that writer is gone; how is each lock's own.
+//! Readers count themselves *in* on one word and *out* on another. A writer, once alone among writers, announces
+//! itself on the readers' first word, and waits until as many have gone out as had come in by then. A reader that
+//! meets an announcement waits until that writer is gone; how is each lock's own.
 //!
 //! Phases alternate between two parities. A reader that waits for one was counted by the next writer, which waits for
-//! it: so the same parity cannot come round before it has left. (That holds only if every writer that announces itself waits for those it counted.
-//! So a try announces itself only where it has nobody to wait for, in one step: **phase-try**.)
+//! it: so the same parity cannot come round before it has left. (That holds only if every writer that announces
+//! itself waits for those it counted. So a try announces itself only where it has nobody to wait for, in one step:
+//! **phase-try**.)
 //!
 //! # Memory ordering
 //!
 //! - **phase-alternate**: the writer that leaves changes the parity.
-//! - **phase** / **phase-acquire**: Release by the writer that takes its announcement back, Acquire by readers who come:
-//!   the writer's critical section.
-//! - **phase-out** / **phase-out-acquire**: Release by the reader that leaves, Acquire by the writer that waits for it.
+//! - **phase** / **phase-acquire**: Release by the writer that takes its announcement back, Acquire by readers who
+//!   come: the writer's critical section.
+//! - **phase-out** / **phase-out-acquire**: Release by the reader that leaves, Acquire by the writer that waits for
+//!   it.
 //! - **phase-wake**: the reader that leaves and finds the mark of a sleeping writer takes it off and wakes.
 
 use super::park;

@@ -3,8 +3,8 @@
 //! `phases.rs` tells how readers and writers take turns. Here every thread that waits does so by itself, in a node on
 //! its own stack: readers in one of two stacks, by the parity of the writer they met, and writers in a queue.
 //!
-//! A stack of readers is *closed* but for the phase of its parity: the writer opens it before it announces itself, and
-//! closes it when it leaves, waking all who are in it. A reader that finds it closed came too late to wait.
+//! A stack of readers is *closed* but for the phase of its parity: the writer opens it before it announces itself,
+//! and closes it when it leaves, waking all who are in it. A reader that finds it closed came too late to wait.
 //!
 //! Writers push themselves on a stack as well, whose bottom says that the lock is held. The one that leaves takes the
 //! whole stack and turns it round: that is the queue, known to the writer inside alone, and handed from one to the
@@ -12,11 +12,13 @@
 //!
 //! # Memory ordering
 //!
-//! - **queue-push** / **queue-take**: Release by the thread that pushes its node, Acquire by the one that takes the stack.
+//! - **queue-push** / **queue-take**: Release by the thread that pushes its node, Acquire by the one that takes the
+//!   stack.
 //! - **queue-open**: Release by the announcement, Acquire by the reader that meets it: the stack is open.
 //! - **queue-closed** / **queue-late**: Release by closing, Acquire by the reader that comes too late: the writer's
 //!   critical section. Who waited has it from the signal.
-//! - **queue-free** / **queue-enter**: Release by the writer that leaves a lock for which no other waits, Acquire by the next.
+//! - **queue-free** / **queue-enter**: Release by the writer that leaves a lock for which no other waits, Acquire by
+//!   the next.
 
 use super::phases::{Parity, Phases};
 use super::raw::raw_rwlock;

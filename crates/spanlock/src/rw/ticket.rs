@@ -1,6 +1,7 @@
 //! The phase-fair ticket lock PF-T of Brandenburg and Anderson, with sleep.
 //!
-//! `phases.rs` tells how readers and writers take turns. A writer here takes a ticket and waits for its turn among writers. Readers sleep on the word that has the announcement, writers on the word that says whose turn it is, and
+//! `phases.rs` tells how readers and writers take turns. A writer here takes a ticket and waits for its turn among
+//! writers. Readers sleep on the word that has the announcement, writers on the word that says whose turn it is, and
 //! each word has a mark for those who sleep on it.
 //!
 //! # Memory ordering
@@ -24,8 +25,8 @@ const TURN: u32 = 2;
 ///
 /// - **Size**: 16 bytes.
 /// - **Cost**: one atomic operation to read and one to leave; a write is two and two.
-/// - **Fairness**: a reader waits for the writer inside and no other; a writer waits for those who came before it, and
-///   for one phase of readers before each of them.
+/// - **Fairness**: a reader waits for the writer inside and no other; a writer waits for those who came before it,
+///   and for one phase of readers before each of them.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
 /// - **Waiting**: no timed forms: a ticket cannot be given back. A try does not wait.
 /// - **Panics** when 2^27 guards are held or were leaked.
@@ -166,6 +167,6 @@ impl Default for PhaseFairTicket {
     }
 }
 
-// A writer is alone among writers by its turn, and enters when all readers who came before its announcement have left;
-// those who came after wait until it is taken back.
+// A writer is alone among writers by its turn, and enters when all readers who came before its announcement have
+// left; those who came after wait until it is taken back.
 raw_rwlock!([] PhaseFairTicket, GuardSend, Ticket);
