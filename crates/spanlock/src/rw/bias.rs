@@ -128,11 +128,9 @@ impl BiasState {
     #[inline]
     pub fn entered_slowly(&self, policy: &impl Policy) {
         policy.on(Event::SlowRead);
-        if self.word.load(Ordering::Relaxed) != 0 {
-            return;
-        }
         match policy.tuning().bias {
             Bias::Off => {}
+            // Before a look at the word, which would wait for the atomic operation that got the reader in.
             Bias::Adaptive if !pace::is_considered() => {}
             Bias::Adaptive => self.consider(),
             Bias::Eager => self.set(),
@@ -141,6 +139,9 @@ impl BiasState {
 
     #[cold]
     fn consider(&self) {
+        if !self.is_clear() {
+            return;
+        }
         // Relaxed: the lock held keeps writers away, and readers write alike.
         let pace = Pace(self.pace.load(Ordering::Relaxed));
         let now = pace::now();

@@ -37,7 +37,7 @@ use std::fmt;
 /// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes
 ///   for a thread that reads.
 /// - **Cost**: a biased read is a compare-exchange to acquire, and to release a store, both on a cache line of the
-///   thread's own. Without a bias a read costs two loads more than the underlying lock, a write two loads. A write
+///   thread's own. Without a bias a read costs a load more than the underlying lock, a write two loads. A write
 ///   that revokes scans a table of two cache lines for each thread that reads.
 /// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
 ///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
