@@ -14,6 +14,7 @@
 use std::cell::RefCell;
 
 pub mod atomic;
+pub mod barrier;
 pub mod clock;
 pub mod edge;
 pub mod futex;
@@ -84,6 +85,22 @@ macro_rules! const_fn {
     };
 }
 
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        ::core::array::from_fn::<_, { $count }, _>(|_| $new)
+    };
+}
+
+/// The initial value that a trait demands as a constant: there is none here, and nobody may ask for it.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        panic!("atomics of a model are not made in constants")
+    };
+}
+
 /// Declares a global, fresh in each execution.
 #[macro_export]
 macro_rules! global {
@@ -97,13 +114,5 @@ macro_rules! global {
 macro_rules! local {
     ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
         $crate::loom::thread_local! { $(#[$meta])* static $name: $ty = $init; }
-    };
-}
-
-/// An array of so many equal values, of a type that cannot be copied.
-#[macro_export]
-macro_rules! array {
-    ($value:expr; $count:expr) => {
-        ::std::array::from_fn::<_, { $count }, _>(|_| $value)
     };
 }

@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`atomic`] | atomic types and orderings |
+//! | [`barrier`] | a store-load fence whose cost one side bears |
 //! | [`cell`] | an `UnsafeCell` whose accesses a model checker can see |
 //! | [`thread`] | a small dense index per thread, exit hooks, thread ids, per-thread tables |
 //! | [`futex`] | wait for a word to change, wake those who wait |
@@ -18,6 +19,7 @@
 //! | [`track`] | marks an allocation for a leak check |
 
 pub mod atomic;
+pub mod barrier;
 pub mod cell;
 pub mod clock;
 pub mod edge;
@@ -41,6 +43,22 @@ macro_rules! const_fn {
     };
 }
 
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        [const { $new }; $count]
+    };
+}
+
+/// The initial value that a trait demands as a constant.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        $new
+    };
+}
+
 /// Declares a global: a plain `static` here, one per execution in a model checker.
 #[macro_export]
 macro_rules! global {
@@ -54,13 +72,5 @@ macro_rules! global {
 macro_rules! local {
     ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
         ::std::thread_local! { $(#[$meta])* static $name: $ty = const { $init }; }
-    };
-}
-
-/// An array of so many equal values, of a type that cannot be copied.
-#[macro_export]
-macro_rules! array {
-    ($value:expr; $count:expr) => {
-        [const { $value }; $count]
     };
 }
