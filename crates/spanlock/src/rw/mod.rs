@@ -1,3 +1,4 @@
 //! Reader-writer locks that scale.
 
+pub mod overlay;
 pub mod visible;

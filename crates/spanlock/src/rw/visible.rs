@@ -49,6 +49,9 @@ use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::ptr;
 
+mod anonymous;
+pub use anonymous::forget_all_but_at;
+
 /// Slots in a row.
 pub const COLUMNS: usize = prim::sized(8, 2);
 
@@ -136,10 +139,14 @@ impl Table {
         rows
     }
 
-    fn places_in_use(&self) -> impl Iterator<Item = &Place> {
+    fn rows_in_use(&self) -> &[Row] {
         // Relaxed: [row-in-use] is ordered by the fences on both sides.
         let used = self.used.load(Ordering::Relaxed);
-        self.rows[..used].iter().flat_map(|row| &row.places)
+        &self.rows[..used]
+    }
+
+    fn places_in_use(&self) -> impl Iterator<Item = &Place> {
+        self.rows_in_use().iter().flat_map(|row| &row.places)
     }
 }
 
