@@ -5,7 +5,7 @@
 //!
 //! # Protocol
 //!
-//! The [`Bias`] is a word: whether readers may enter by publishing (*biased*), whether published readers may be left
+//! An [`Overlay`] is a word: whether readers may enter by publishing (*biased*), whether published readers may be left
 //! from then (*suspect*), and how many writers look for them.
 //!
 //! 1. A reader publishes, and enters if it then finds the bias on and no writer at the lock underneath. Otherwise it
@@ -85,9 +85,9 @@ pub enum Granted {
 
 /// The word. Zero is without bias. It stays where it is while anybody uses the lock.
 #[derive(Debug)]
-pub struct Bias(AtomicU32);
+pub struct Overlay(AtomicU32);
 
-impl Bias {
+impl Overlay {
     prim::const_fn! {
         /// Without bias.
         #[must_use]
@@ -281,7 +281,7 @@ impl Bias {
     }
 }
 
-impl Default for Bias {
+impl Default for Overlay {
     fn default() -> Self {
         Self::new()
     }

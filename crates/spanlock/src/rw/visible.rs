@@ -34,7 +34,8 @@
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is clear.
 //!   One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers leave
 //!   often and writers sleep seldom.
-//! - **rouse**: the reader that sees it changes the word that the writer sleeps on, and wakes it.
+//! - **rouse**: the reader that sees it changes the word that the writer sleeps on, to what it never was
+//!   (**rouse-count**), and wakes it.
 //! - **row-in-use**: a seat's row counts as used before anything is published in it. The count is read after the
 //!   writer's fence (see `bias.rs`), so a reader whose row it misses fences later, and sees that a writer is there.
 
@@ -265,14 +266,18 @@ impl Place {
 
     #[cold] // Somebody waited so long that it went to sleep.
     fn rouse(&self, awaited: u32) {
-        // [rouse] The bit goes and the count grows: nobody who saw the slot taken before can fall asleep after.
-        // If it fails, another reader left and does the same.
-        let counted = self.awaited.compare_exchange(
-            awaited,
-            awaited.wrapping_add(AWAITED),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        // [rouse-count] The bit goes and the count grows: who saw the slot taken before and the word as it was cannot
+        // fall asleep any more, even if somebody else sets the bit again. If it fails, another reader left and does
+        // the same.
+        let after = if prim::intact!("rouse-count") {
+            awaited.wrapping_add(AWAITED)
+        } else {
+            awaited & !AWAITED
+        };
+        let counted =
+            self.awaited
+                .compare_exchange(awaited, after, Ordering::Relaxed, Ordering::Relaxed);
+        // [rouse]
         if counted.is_ok() && prim::intact!("rouse") {
             futex::wake_all(&self.awaited);
         }
