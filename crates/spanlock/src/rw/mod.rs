@@ -6,14 +6,13 @@
 //! | [`Bravo`] | makes any lock scale with its readers |
 //! | [`FutexRwLock`] | two words; readers or writers first |
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
-//! | [`visible`], [`BiasState`], [`overlay`] | what `Bravo` is made of, for builders of other locks |
+//! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
 //!
 //! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock.
 
 mod bias;
 mod bravo;
 mod futex;
-pub mod overlay;
 mod pace;
 mod park;
 mod policy;
@@ -21,7 +20,7 @@ mod raw;
 mod ticket;
 pub mod visible;
 
-pub use bias::{Arrival, BiasState};
+pub use bias::{Arrival, BiasState, Entry};
 pub use bravo::{Bravo, ReadToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};

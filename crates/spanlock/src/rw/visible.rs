@@ -356,7 +356,7 @@ impl Place {
             lock.0.get(),
             0,
             Ordering::Release, // [depart]
-            Ordering::Relaxed,
+            Ordering::Acquire, // [depart] of whoever did it before.
         );
         if cleared.is_ok() {
             self.departed();

@@ -11,7 +11,7 @@ impl Seat {
     /// Retracts a publication of that lock from the seat's row; `false` if there is none.
     #[inline]
     #[must_use]
-    pub fn retract(self, lock: LockAddress) -> bool {
+    pub(in crate::rw) fn retract(self, lock: LockAddress) -> bool {
         self.first().release(lock) || self.retract_beside(lock)
     }
 
@@ -27,7 +27,7 @@ impl Slot {
     /// Retracts this publication of `lock`; `false` if somebody took it for another, which its caller then owes.
     #[inline]
     #[must_use]
-    pub fn retract_if_untaken(self, lock: LockAddress) -> bool {
+    pub(in crate::rw) fn retract_if_untaken(self, lock: LockAddress) -> bool {
         self.0.release(lock)
     }
 }
@@ -35,8 +35,7 @@ impl Slot {
 impl Place {
     #[inline]
     fn release(&self, lock: LockAddress) -> bool {
-        // The look beforehand spares a locked instruction. Acquire: whoever took ours tells of a critical section.
-        self.lock.load(Ordering::Acquire) == lock.0.get() && self.clear(lock)
+        self.holds(lock) && self.clear(lock) // The look beforehand spares a locked instruction.
     }
 }
 

@@ -1,0 +1,280 @@
+//! A `pthread_rwlock_t` with a bias in it.
+//!
+//! The lock is glibc's and stays usable by glibc alone, as by a process without this library that shares it: such
+//! locks are not touched. glibc's initialisers, static and not, and zero-filled memory mean "no bias".
+//!
+//! A writer goes for glibc's lock when it has arrived and the fast readers are gone, as `spanlock::rw::BiasState` has
+//! it: so readers who come meanwhile get in by glibc's lock, and one who reads twice never waits for a writer that
+//! waits for it. Only the kind for which glibc itself lets readers wait for waiting writers takes glibc's lock first.
+
+use crate::{next, setting, stats};
+use libc::{EBUSY, EINVAL, ETIMEDOUT, c_int, clockid_t, timespec};
+use spanlock::range::raw::Wait;
+use spanlock::rw::{BiasState, Entry};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// glibc's layout on 64-bit machines: `sysdeps/nptl/bits/struct_rwlock.h`.
+#[repr(C)]
+pub(crate) struct Lock {
+    _readers_to_writers_futex: [AtomicU32; 4],
+    /// In `__pad3` and `__pad4`, which glibc zeroes and never looks at.
+    bias: BiasState,
+    _cur_writer: AtomicI32,
+    shared: AtomicI32,
+    _elision: [AtomicU8; 8],
+    _pad2: [AtomicU32; 2],
+    kind: AtomicU32,
+    _end: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Lock>() == size_of::<libc::pthread_rwlock_t>());
+const _: () = assert!(align_of::<Lock>() <= align_of::<libc::pthread_rwlock_t>());
+const _: () = assert!(std::mem::offset_of!(Lock, bias) == 16);
+const _: () = assert!(std::mem::offset_of!(Lock, shared) == 28);
+const _: () = assert!(std::mem::offset_of!(Lock, kind) == 48);
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
+const NONRECURSIVE: u32 = 2;
+
+impl Lock {
+    /// Whether it may be shared with other processes, which cannot see our readers. Set by `init` alone.
+    #[inline]
+    fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Relaxed) != 0
+    }
+
+    /// As a reader; `acquire` is the function of glibc that was asked for.
+    #[inline]
+    pub(crate) fn read(&self, acquire: impl Fn() -> c_int) -> c_int {
+        if self.read_fast() {
+            return 0;
+        }
+        if setting::get().is_special() {
+            return self.read_specially(&acquire);
+        }
+        let answer = acquire();
+        if answer == 0 {
+            self.offer_bias();
+        }
+        answer
+    }
+
+    #[inline]
+    fn read_fast(&self) -> bool {
+        let setting = setting::get();
+        match self.bias.enter_anonymously(setting::seat, &setting) {
+            Entry::Entered => {
+                if setting.counts() {
+                    stats::of(self).fast_read();
+                }
+                true
+            }
+            Entry::Refused => false,
+            Entry::Owing => {
+                next::unlock(self);
+                false
+            }
+        }
+    }
+
+    /// By a reader that holds glibc's lock.
+    #[inline]
+    fn offer_bias(&self) {
+        if !self.is_shared() {
+            self.bias.entered_slowly(&setting::get());
+        }
+    }
+
+    #[cold] // For tests and with statistics.
+    fn read_specially(&self, acquire: &dyn Fn() -> c_int) -> c_int {
+        let setting = setting::get();
+        if setting.is_eager() && self.bias.is_clear() && next::tryrdlock(self) == 0 {
+            // Biased from birth, as far as memory that is all zero can be.
+            self.offer_bias();
+            next::unlock(self);
+            if self.read_fast() {
+                return 0;
+            }
+        }
+        if !setting.counts() {
+            let answer = acquire();
+            if answer == 0 {
+                self.offer_bias();
+            }
+            return answer;
+        }
+        let waited = stats::Waited::unless(|| next::tryrdlock(self), acquire);
+        if waited.answer == 0 {
+            self.offer_bias();
+            stats::of(self).slow_read(waited.nanoseconds);
+        }
+        waited.answer
+    }
+
+    /// As a writer; `acquire` is the function of glibc that was asked for.
+    #[inline]
+    pub(crate) fn write(&self, patience: impl Patience, acquire: impl Fn() -> c_int) -> c_int {
+        if setting::get().counts() {
+            return self.write_counted(&patience, &acquire);
+        }
+        if self.try_write_unbiased() {
+            return 0;
+        }
+        self.write_contended(&patience, &acquire)
+    }
+
+    #[inline]
+    fn try_write_unbiased(&self) -> bool {
+        if self.bias.is_clear() && next::trywrlock(self) == 0 {
+            // A slow reader may have set the bias, or a writer arrived, since the first look.
+            if self.bias.is_clear() {
+                return true;
+            }
+            next::unlock(self);
+        }
+        false
+    }
+
+    #[cold] // A bias, or somebody inside.
+    fn write_contended(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
+        if self.is_shared() {
+            return acquire();
+        }
+        // Who would not wait leaves readers their bias.
+        if patience.wait() == Wait::Never && self.bias.is_read() {
+            return EBUSY;
+        }
+        let mut arrival = self.bias.arrive();
+        if self.kind.load(Ordering::Relaxed) == NONRECURSIVE {
+            let answer = acquire();
+            if answer != 0 {
+                return answer;
+            }
+            if !arrival.drain(patience.wait()) {
+                next::unlock(self);
+                return patience.at_an_end();
+            }
+        } else {
+            if !arrival.drain(patience.wait()) {
+                return patience.at_an_end();
+            }
+            let answer = acquire();
+            if answer != 0 {
+                return answer;
+            }
+        }
+        arrival.enter(&setting::get());
+        0
+    }
+
+    #[cold] // With statistics.
+    fn write_counted(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
+        let attempt = || c_int::from(!self.try_write_unbiased());
+        let waited = stats::Waited::unless(attempt, || self.write_contended(patience, acquire));
+        if waited.answer == 0 {
+            stats::of(self).write(waited.nanoseconds);
+        }
+        waited.answer
+    }
+
+    /// Ends a reader's hold or the writer's.
+    #[inline]
+    pub(crate) fn unlock(&self) -> c_int {
+        if self.bias.leave_anonymously(setting::seat) {
+            0
+        } else {
+            next::unlock(self)
+        }
+    }
+
+    /// The lock begins or ends its life: nobody else uses it. Its memory may hold anything.
+    pub(crate) fn reset(&self) {
+        self.bias.reset();
+    }
+
+    /// As [`reset`](Self::reset), unless that is for all its processes to say.
+    pub(crate) fn reset_unless_shared(&self) {
+        if !self.is_shared() {
+            self.reset();
+        }
+    }
+}
+
+/// For how long a writer waits.
+pub(crate) trait Patience {
+    fn wait(&self) -> Wait;
+
+    /// What it says when it gives up.
+    fn at_an_end(&self) -> c_int;
+}
+
+/// As long as it takes.
+pub(crate) struct Endless;
+
+impl Patience for Endless {
+    fn wait(&self) -> Wait {
+        Wait::Forever
+    }
+
+    fn at_an_end(&self) -> c_int {
+        unreachable!("a wait without end ends with a grant")
+    }
+}
+
+/// Not at all.
+pub(crate) struct Try;
+
+impl Patience for Try {
+    fn wait(&self) -> Wait {
+        Wait::Never
+    }
+
+    fn at_an_end(&self) -> c_int {
+        EBUSY
+    }
+}
+
+/// Until a time on a clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Until {
+    clock: clockid_t,
+    time: timespec,
+}
+
+impl Until {
+    /// `EINVAL` for what glibc rejects, whether or not anybody has to wait.
+    pub(crate) fn new(clock: clockid_t, time: timespec) -> Result<Self, c_int> {
+        let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
+        let valid = (0..1_000_000_000).contains(&time.tv_nsec);
+        if known && valid {
+            Ok(Self { clock, time })
+        } else {
+            Err(EINVAL)
+        }
+    }
+}
+
+impl Patience for Until {
+    /// A clock that is set meanwhile is not followed.
+    fn wait(&self) -> Wait {
+        let mut now = timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `now` is live, and the clock is one that exists.
+        unsafe { libc::clock_gettime(self.clock, &raw mut now) };
+        let nanoseconds = |time: timespec| {
+            i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+        };
+        let left = (nanoseconds(self.time) - nanoseconds(now)).max(0);
+        let left = u64::try_from(left).map_or(Duration::MAX, Duration::from_nanos);
+        Instant::now()
+            .checked_add(left)
+            .map_or(Wait::Forever, Wait::Until)
+    }
+
+    fn at_an_end(&self) -> c_int {
+        ETIMEDOUT
+    }
+}
