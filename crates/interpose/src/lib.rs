@@ -6,6 +6,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `abi` | the exported functions: shims |
+//! | `local` | what a thread keeps |
 //! | `lock` | the protocol between the bias and glibc's lock |
 //! | `next` | glibc's functions |
 //! | `setting` | what the environment asks for, the constructor, fork |
@@ -13,6 +14,8 @@
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod abi;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod local;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod lock;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -7,7 +7,8 @@
 //! it: so readers who come meanwhile get in by glibc's lock, and one who reads twice never waits for a writer that
 //! waits for it. Only the kind for which glibc itself lets readers wait for waiting writers takes glibc's lock first.
 
-use crate::{next, setting, stats};
+use crate::setting::{self, Setting};
+use crate::{local, next, stats};
 use libc::{EBUSY, EINVAL, ETIMEDOUT, c_int, clockid_t, timespec};
 use spanlock::range::raw::Wait;
 use spanlock::rw::{BiasState, Entry};
@@ -45,25 +46,30 @@ impl Lock {
     }
 
     /// As a reader; `acquire` is the function of glibc that was asked for.
-    #[inline]
+    #[inline(always)] // So that, without a bias, it ends in a jump to glibc.
     pub(crate) fn read(&self, acquire: impl Fn() -> c_int) -> c_int {
+        if self.bias.is_open() {
+            return self.read_open(acquire);
+        }
+        let setting = setting::get();
+        if setting.is_off() || setting.is_adaptive() && !local::is_considered() {
+            return acquire();
+        }
+        self.read_considering(&acquire)
+    }
+
+    #[inline(never)]
+    fn read_open(&self, acquire: impl Fn() -> c_int) -> c_int {
         if self.read_fast() {
             return 0;
         }
-        if setting::get().is_special() {
-            return self.read_specially(&acquire);
-        }
-        let answer = acquire();
-        if answer == 0 {
-            self.offer_bias();
-        }
-        answer
+        self.read_considering(&acquire)
     }
 
-    #[inline]
+    #[inline(always)] // It is all that the fast path is.
     fn read_fast(&self) -> bool {
         let setting = setting::get();
-        match self.bias.enter_anonymously(setting::seat, &setting) {
+        match self.bias.enter_anonymously(local::seat, &setting) {
             Entry::Entered => {
                 if setting.counts() {
                     stats::of(self).fast_read();
@@ -78,38 +84,36 @@ impl Lock {
         }
     }
 
-    /// By a reader that holds glibc's lock.
-    #[inline]
-    fn offer_bias(&self) {
-        if !self.is_shared() {
-            self.bias.entered_slowly(&setting::get());
-        }
-    }
-
-    #[cold] // For tests and with statistics.
-    fn read_specially(&self, acquire: &dyn Fn() -> c_int) -> c_int {
+    #[cold] // One in many, and all with a setting that is not the usual one.
+    fn read_considering(&self, acquire: &dyn Fn() -> c_int) -> c_int {
         let setting = setting::get();
         if setting.is_eager() && self.bias.is_clear() && next::tryrdlock(self) == 0 {
             // Biased from birth, as far as memory that is all zero can be.
-            self.offer_bias();
+            self.offer_bias(setting);
             next::unlock(self);
             if self.read_fast() {
                 return 0;
             }
         }
-        if !setting.counts() {
-            let answer = acquire();
-            if answer == 0 {
-                self.offer_bias();
+        let (answer, nanoseconds) = if setting.counts() {
+            stats::timed(|| next::tryrdlock(self), acquire)
+        } else {
+            (acquire(), 0)
+        };
+        if answer == 0 {
+            self.offer_bias(setting);
+            if setting.counts() {
+                stats::of(self).slow_read(nanoseconds);
             }
-            return answer;
         }
-        let waited = stats::Waited::unless(|| next::tryrdlock(self), acquire);
-        if waited.answer == 0 {
-            self.offer_bias();
-            stats::of(self).slow_read(waited.nanoseconds);
+        answer
+    }
+
+    /// By a reader that holds glibc's lock.
+    fn offer_bias(&self, setting: Setting) {
+        if !self.is_shared() {
+            self.bias.offer(&setting);
         }
-        waited.answer
     }
 
     /// As a writer; `acquire` is the function of glibc that was asked for.
@@ -171,17 +175,18 @@ impl Lock {
     #[cold] // With statistics.
     fn write_counted(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
         let attempt = || c_int::from(!self.try_write_unbiased());
-        let waited = stats::Waited::unless(attempt, || self.write_contended(patience, acquire));
-        if waited.answer == 0 {
-            stats::of(self).write(waited.nanoseconds);
+        let (answer, nanoseconds) =
+            stats::timed(attempt, || self.write_contended(patience, acquire));
+        if answer == 0 {
+            stats::of(self).write(nanoseconds);
         }
-        waited.answer
+        answer
     }
 
     /// Ends a reader's hold or the writer's.
     #[inline]
     pub(crate) fn unlock(&self) -> c_int {
-        if self.bias.leave_anonymously(setting::seat) {
+        if self.bias.leave_anonymously(local::seat) {
             0
         } else {
             next::unlock(self)

@@ -1,11 +1,10 @@
 //! What the environment asks for; what happens when the library is loaded, and in the child after a fork.
 
-use crate::stats;
-use spanlock::rw::visible::{self, Seat};
+use crate::{local, stats};
+use spanlock::rw::visible;
 use spanlock::rw::{Bias, Policy, Tuning};
-use std::cell::Cell;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Until the constructor has run, no lock gets a bias.
 static SETTING: AtomicU8 = AtomicU8::new(Setting::OFF);
@@ -37,10 +36,14 @@ impl Setting {
         self.0 & Self::EAGER != 0
     }
 
-    /// Whether reads take more than the usual path.
     #[inline]
-    pub(crate) fn is_special(self) -> bool {
-        self.0 & (Self::EAGER | Self::COUNTS) != 0
+    pub(crate) fn is_adaptive(self) -> bool {
+        self.0 == Self::ADAPTIVE
+    }
+
+    #[inline]
+    pub(crate) fn is_off(self) -> bool {
+        self.0 == Self::OFF
     }
 
     /// The lock that is asked for by that name; the default one for no name or one that is not known, as there is
@@ -71,29 +74,6 @@ impl Policy for Setting {
     }
 }
 
-/// The running thread's seat in the table of visible readers.
-#[inline]
-pub(crate) fn seat() -> Seat {
-    thread_local! {
-        // No destructor, no allocation: locks are used in either.
-        static SEAT: Cell<Option<Seat>> = const { Cell::new(None) };
-    }
-    SEAT.with(|seat| {
-        seat.get().unwrap_or_else(|| {
-            let fresh = take_seat();
-            seat.set(Some(fresh));
-            fresh
-        })
-    })
-}
-
-#[cold] // Once for each thread.
-fn take_seat() -> Seat {
-    /// Numbers are not given back: that would need a hook at the thread's end. Two of few threads seldom meet.
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    Seat::numbered(THREADS.fetch_add(1, Ordering::Relaxed))
-}
-
 fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name is a C string. Nobody changes the environment while constructors run.
     let value = unsafe { libc::getenv(name.as_ptr()) };
@@ -106,7 +86,7 @@ fn variable(name: &CStr) -> Option<&'static CStr> {
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
-    seat(); // Sizes the table, which asks the system for the number of processors.
+    local::seat(); // Sizes the table, which asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
     let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));
     if let Some(to) = variable(c"SPANLOCK_STATS").filter(|to| !to.is_empty()) {
@@ -118,6 +98,6 @@ extern "C" fn construct() {
 
 /// The child has one thread: what others published will never be retracted.
 extern "C" fn after_fork() {
-    visible::forget_all_but_at(seat());
+    visible::forget_all_but_at(local::seat());
     stats::reset();
 }

@@ -94,29 +94,15 @@ fn claim(counts: &Counts, address: usize) -> bool {
     }
 }
 
-/// What an acquisition answered, and how long that took if it had to wait.
-pub(crate) struct Waited {
-    pub(crate) answer: c_int,
-    pub(crate) nanoseconds: u64,
-}
-
-impl Waited {
-    /// `acquire`, with the clock looked at unless `attempt` succeeds.
-    pub(crate) fn unless(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) -> Self {
-        if attempt() == 0 {
-            return Self {
-                answer: 0,
-                nanoseconds: 0,
-            };
-        }
-        let start = Instant::now();
-        let answer = acquire();
-        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            answer,
-            nanoseconds,
-        }
+/// What `acquire` answers, and how many nanoseconds that took unless `attempt` succeeded.
+pub(crate) fn timed(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) -> (c_int, u64) {
+    if attempt() == 0 {
+        return (0, 0);
     }
+    let start = Instant::now();
+    let answer = acquire();
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos());
+    (answer, nanoseconds.unwrap_or(u64::MAX))
 }
 
 /// Has statistics written to that file, at the end of it, when the process exits; `-` is the standard error.

@@ -119,7 +119,8 @@ impl BiasState {
 
     /// Whether the fast path is open, at a glance.
     #[inline]
-    fn is_open(&self) -> bool {
+    #[must_use]
+    pub fn is_open(&self) -> bool {
         self.word.load(Ordering::Relaxed) == BIASED
     }
 

@@ -351,6 +351,7 @@ pub fn retract_any(lock: LockAddress) -> bool {
 }
 
 impl Place {
+    #[inline]
     fn clear(&self, lock: LockAddress) -> bool {
         let cleared = self.lock.compare_exchange(
             lock.0.get(),

@@ -6,7 +6,7 @@
 //! release that the other did not make (**bias-owed**).
 
 use super::{BIASED, BiasState, Knock};
-use crate::rw::policy::Policy;
+use crate::rw::policy::{Bias, Policy};
 use crate::rw::visible::{self, Seat};
 use prim::atomic::Ordering;
 
@@ -56,6 +56,19 @@ impl BiasState {
         // Relaxed: whose hold is to be ended has seen the bias on, and it stays on while anybody is inside by it.
         self.word.load(Ordering::Relaxed) & BIASED != 0
             && (seat().retract(self.address()) || visible::retract_any(self.address()))
+    }
+
+    /// A reader got in by the underlying lock, which it holds, and considers to set the bias: not each time, as that
+    /// costs a look at the clock.
+    pub fn offer(&self, policy: &impl Policy) {
+        if !self.is_clear() {
+            return;
+        }
+        match policy.tuning().bias {
+            Bias::Off => {}
+            Bias::Adaptive => self.consider(),
+            Bias::Eager => self.set(),
+        }
     }
 
     /// Forgets readers, writers and the bias: the lock begins or ends its life, and nobody else uses it.
