@@ -47,6 +47,18 @@ static inline void *xpthread_join(pthread_t thread)
 	return result;
 }
 
+static void *exit_later(void *seconds)
+{
+	sleep((unsigned)(uintptr_t)seconds);
+	exit(0);
+}
+
+/* Ends the process well after so long: the test shows that something does not end. */
+static inline void delayed_exit(int seconds)
+{
+	xpthread_create(NULL, exit_later, (void *)(uintptr_t)seconds);
+}
+
 static inline void xpthread_barrier_wait(pthread_barrier_t *barrier)
 {
 	int answer = pthread_barrier_wait(barrier);
