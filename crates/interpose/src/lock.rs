@@ -269,9 +269,8 @@ impl Patience for Until {
         };
         // SAFETY: `now` is live, and the clock is one that exists.
         unsafe { libc::clock_gettime(self.clock, &raw mut now) };
-        let nanoseconds = |time: timespec| {
-            i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
-        };
+        let nanoseconds =
+            |time: timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
         let left = (nanoseconds(self.time) - nanoseconds(now)).max(0);
         let left = u64::try_from(left).map_or(Duration::MAX, Duration::from_nanos);
         Instant::now()

@@ -142,8 +142,9 @@ fn lines() -> String {
     let mut lines = String::new();
     let process = std::process::id();
     for counts in &TABLE {
-        let [fast_reads, slow_reads, writes, waited] =
-            counts.counters().map(|counter| counter.load(Ordering::Relaxed));
+        let [fast_reads, slow_reads, writes, waited] = counts
+            .counters()
+            .map(|counter| counter.load(Ordering::Relaxed));
         if fast_reads + slow_reads + writes == 0 {
             continue;
         }

@@ -21,10 +21,10 @@ fn library() -> PathBuf {
     library
 }
 
-/// Compiles a program; `None`, with a word why, where there is no compiler.
-fn compile(name: &str) -> Option<PathBuf> {
+/// Compiles a program for one test; `None`, with a word why, where there is no compiler.
+fn compile(name: &str, test: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{test}"));
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut command = Command::new(&compiler);
     command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]);
@@ -57,7 +57,9 @@ fn run(command: &mut Command) -> ExitStatus {
 }
 
 fn passes(name: &str) {
-    let Some(program) = compile(name) else { return };
+    let Some(program) = compile(name, "passes") else {
+        return;
+    };
     let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
     assert!(alone.success(), "{name} alone: {alone}");
     for lock in ["glibc", "bravo", "bravo-eager"] {
@@ -103,7 +105,7 @@ programs![
 
 /// What is written at exit, of one program under one lock.
 fn statistics(lock: &str) -> Option<String> {
-    let program = compile("recursion")?;
+    let program = compile("recursion", lock)?;
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("statistics-{lock}"));
     let _ = std::fs::remove_file(&file); // Of a run before this.
     let mut command = Command::new(&program);
@@ -137,10 +139,13 @@ fn without_a_bias_no_reader_does() {
 
 #[test]
 fn nothing_is_said_unasked() {
-    let Some(program) = compile("preference") else {
+    let Some(program) = compile("preference", "says-nothing") else {
         return;
     };
     let mut command = Command::new(program);
     let output = command.env("LD_PRELOAD", library()).output().unwrap();
-    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
 }

@@ -57,7 +57,10 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, Refused> {
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path)
         .map(|folder| folder.join(named))
-        .find(|file| file.metadata().is_ok_and(|it| it.is_file() && is_executable(&it)));
+        .find(|file| {
+            file.metadata()
+                .is_ok_and(|it| it.is_file() && is_executable(&it))
+        });
     let missing = || format!("there is no program {} in PATH", named.display());
     found.ok_or_else(|| Refused::missing(missing()))
 }
@@ -84,7 +87,9 @@ pub(super) fn check(path: &Path) -> Result<(), Refused> {
     let changes_user = metadata.mode() & SETUID != 0 && metadata.uid() != user;
     let changes_group = metadata.mode() & SETGID != 0 && metadata.gid() != group;
     if changes_user || changes_group {
-        return refuse("it is setuid or setgid, and the loader preloads nothing into such programs");
+        return refuse(
+            "it is setuid or setgid, and the loader preloads nothing into such programs",
+        );
     }
     let mut bytes = Vec::new();
     File::open(path)
@@ -113,7 +118,10 @@ pub(super) fn check(path: &Path) -> Result<(), Refused> {
 
 /// The path after `#!`.
 fn interpreter_of_script(bytes: &[u8]) -> Option<&Path> {
-    let line = bytes.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let line = bytes
+        .strip_prefix(b"#!")?
+        .split(|&byte| byte == b'\n')
+        .next()?;
     let path = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
     Some(Path::new(OsStr::from_bytes(path)))
 }

@@ -64,7 +64,15 @@ fn table(locks: &[Lock]) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["process", "lock", "reads", "fast", "writes", "waited", "first acquired in"]);
+    table.set_header([
+        "process",
+        "lock",
+        "reads",
+        "fast",
+        "writes",
+        "waited",
+        "first acquired in",
+    ]);
     for column in table.column_iter_mut().skip(2).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -106,7 +114,10 @@ mod tests {
         let names: Vec<_> = locks.iter().map(|lock| lock.lock.as_str()).collect();
         assert_eq!(names, ["0x20", "0x10"]);
         let table = table(&locks);
-        assert!(table.contains("75.0%") && table.contains("f+0x1 (a)"), "{table}");
+        assert!(
+            table.contains("75.0%") && table.contains("f+0x1 (a)"),
+            "{table}"
+        );
     }
 
     #[test]
