@@ -99,6 +99,18 @@ pub fn cpus() -> usize {
     loom::MAX_THREADS
 }
 
+/// Each thread of a model has a processor.
+#[must_use]
+pub fn cpu() -> usize {
+    with_seat(|seat| seat.index)
+}
+
+/// Each thread of a model has a memory node.
+#[must_use]
+pub fn node() -> usize {
+    cpu()
+}
+
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {

@@ -1,8 +1,8 @@
 //! The agreement between the fast readers of a lock and its writers: BRAVO (P2, ATC 2019, §3), mended.
 //!
-//! One word says whether the lock is *biased*, and how many writers have *arrived*: are waiting to get in and have said
-//! so. The fast path is *open* while it is biased and no writer has arrived. So a writer closes it by arriving, and
-//! opens it again by giving up: there is nothing to roll back.
+//! One word says whether the lock is *biased*, and how many writers have *arrived*: are waiting to get in and have
+//! said so. The fast path is *open* while it is biased and no writer has arrived. So a writer closes it by arriving,
+//! and opens it again by giving up: there is nothing to roll back.
 //!
 //! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
 //! writer arrives, fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
@@ -20,8 +20,8 @@
 //! # Memory ordering
 //!
 //! - **bias-reader** / **bias-writer** (store, fence, look on both sides): publish and look whether the path is open;
-//!   arrive and look who is visible. Of the two fences one is first; who fences second sees the other. Whoever is seen
-//!   and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**).
+//!   arrive and look who is visible. Of the two fences one is first; who fences second sees the other. Whoever is
+//!   seen and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**).
 //! - **bias-closed**: the look is for *open*, not for *biased*.
 //! - **bias-set** / **bias-seen**: Release by the reader who sets the bias, Acquire by the look: what writers did
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are

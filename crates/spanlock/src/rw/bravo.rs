@@ -2,7 +2,7 @@
 
 use super::bias::BiasState;
 use super::policy::{Bias, Policy, Standard};
-use super::raw::granted;
+use super::raw::{granted, within};
 use super::visible::Slot;
 use crate::range::raw::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
@@ -34,11 +34,11 @@ use std::fmt;
 /// assert_eq!(unsafe { lock.raw() }.policy().counts().fast_reads, 1);
 /// ```
 ///
-/// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes for a
-///   thread that reads.
+/// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes
+///   for a thread that reads.
 /// - **Cost**: a biased read is a compare-exchange to acquire, and to release a store, both on a cache line of the
-///   thread's own. Without a bias a read costs two loads more than the underlying lock, a write two loads. A write that revokes scans a
-///   table of two cache lines for each thread that reads.
+///   thread's own. Without a bias a read costs two loads more than the underlying lock, a write two loads. A write
+///   that revokes scans a table of two cache lines for each thread that reads.
 /// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
 ///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
 ///   their critical sections, for when the table is empty it queues as it would have.
@@ -235,11 +235,8 @@ where
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
-        match Wait::at_most(timeout) {
-            Wait::Until(deadline) => self.try_lock_exclusive_until(deadline),
-            // Later than time can tell.
-            Wait::Forever | Wait::Never => Some(self.lock_exclusive()),
-        }
+        let until = |deadline| self.try_lock_exclusive_until(deadline);
+        within(timeout, until, || self.lock_exclusive())
     }
 
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {

@@ -16,9 +16,10 @@
 //!
 //! - **futex-enter** / **futex-leave**: Acquire by whoever gets in, Release by whoever leaves: critical sections.
 //! - **futex-mark** (both sides are read-modify-writes of one word): a writer that goes to sleep marks the word and
-//!   does not sleep if the lock is free; who leaves sees the mark, and changes the second word (**futex-signal**) before
-//!   it wakes.
-//! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a downgrade.
+//!   does not sleep if the lock is free; who leaves sees the mark, and changes the second word (**futex-signal**)
+//!   before it wakes.
+//! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a
+//!   downgrade.
 
 use super::raw::raw_rwlock;
 use crate::range::raw::Wait;
@@ -367,9 +368,9 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
     }
 }
 
-// The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters acquires
-// what those who left released. Forgotten guards leave counts in a word that nobody else owns.
-raw_rwlock!(timed <P: Preference> FutexRwLock<P>, GuardSend, GuardSend);
+// The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters
+// acquires what those who left released. Forgotten guards leave counts in a word that nobody else owns.
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
 
 // SAFETY: `share` is one step, and releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {

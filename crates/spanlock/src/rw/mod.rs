@@ -5,25 +5,39 @@
 //! | [`RwLock`] | the lock to use: [`Bravo`] over [`FutexRwLock`] |
 //! | [`Bravo`] | makes any lock scale with its readers |
 //! | [`FutexRwLock`] | two words; readers or writers first |
+//! | [`PhaseFairTicket`], [`PhaseFairQueue`] | readers and writers take turns |
+//! | [`CohortRwLock`] | for machines of several memory nodes |
+//! | [`PerCpu`] | a lock for each processor |
+//! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
 //! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
 //!
-//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock.
+//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the
+//! protocols.
 
 mod bias;
 mod bravo;
+mod cohort;
 mod futex;
+mod mutex;
 mod pace;
 mod park;
+mod per_cpu;
+mod phases;
 mod policy;
+mod queue;
 mod raw;
 mod ticket;
 pub mod visible;
 
 pub use bias::{Arrival, BiasState, Entry};
 pub use bravo::{Bravo, ReadToken};
+pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
+pub use mutex::{FutexMutex, MutexRwLock};
+pub use per_cpu::{PartToken, PerCpu};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
+pub use queue::PhaseFairQueue;
 pub use ticket::{PhaseFairTicket, Ticket};
 
 /// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.

@@ -17,8 +17,8 @@ const LONGEST: u64 = 1 << 14;
 const MOST_DOUBLINGS: u32 = 7;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
-/// 2^28 before they start over (five hours). And how often inhibitions are to be doubled: once more for each bias that
-/// lived shorter than the inhibition it led to, so that biases that do not pay get rare.
+/// 2^28 before they start over (five hours). And how often inhibitions are to be doubled: once more for each bias
+/// that lived shorter than the inhibition it led to, so that biases that do not pay get rare.
 ///
 /// All zero: no inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,18 +1,33 @@
 //! From one path for every kind of waiting to the traits of `lock_api`, which have a method for each.
 
+use crate::range::raw::Wait;
+use prim::clock::{Duration, Instant};
+
 /// What was waited for forever is granted.
 #[inline]
 pub(crate) fn granted<T>(acquired: Option<T>) -> T {
     acquired.expect("a wait without end ends with a grant")
 }
 
+/// Acquires within a timeout by what acquires until a deadline; forever, if that is later than time can tell.
+pub(crate) fn within<T>(
+    timeout: Duration,
+    until: impl FnOnce(Instant) -> Option<T>,
+    forever: impl FnOnce() -> T,
+) -> Option<T> {
+    match Wait::at_most(timeout).deadline() {
+        Some(deadline) => until(deadline),
+        None => Some(forever()),
+    }
+}
+
 /// Implements `lock_api`'s traits for a lock with the methods `new`, `read`, `write` (which take a
 /// [`Wait`](crate::range::raw::Wait), and grant if it is forever), `leave_shared`, `leave_exclusive`, `is_locked` and
 /// `is_locked_exclusive`; named are the types of what `read` and `write` grant. With `timed`, also the timed traits.
 macro_rules! raw_rwlock {
-    (<$($generic:ident : $bound:path),*> $lock:ty, $shared:ty, $exclusive:ty) => {
+    ([$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
         // SAFETY: argued in the module that says so.
-        unsafe impl<$($generic: $bound),*> ::lock_api::RawRwLock for $lock {
+        unsafe impl<$($generics)*> ::lock_api::RawRwLock for $lock {
             const INIT: Self = ::prim::initial!(Self::new());
 
             type SharedGuard = $shared;
@@ -57,11 +72,11 @@ macro_rules! raw_rwlock {
             }
         }
     };
-    (timed <$($generic:ident : $bound:path),*> $lock:ty, $shared:ty, $exclusive:ty) => {
-        raw_rwlock!(<$($generic: $bound),*> $lock, $shared, $exclusive);
+    (timed [$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
+        raw_rwlock!([$($generics)*] $lock, $shared, $exclusive);
 
         // SAFETY: as above.
-        unsafe impl<$($generic: $bound),*> ::lock_api::RawRwLockTimed for $lock {
+        unsafe impl<$($generics)*> ::lock_api::RawRwLockTimed for $lock {
             type Duration = ::prim::clock::Duration;
             type Instant = ::prim::clock::Instant;
 

@@ -20,20 +20,22 @@
 //!
 //! The table is made of rows of [`COLUMNS`] slots, as large as two cache lines. A thread's [`Seat`] is a row: threads
 //! have small dense numbers, so that no two share a row while there are no more of them than rows, whatever locks
-//! they use (a hash of thread and lock, as in the paper, makes neighbours of strangers). There are twice as many rows as processors, within bounds; beyond that, threads share. A scan covers the rows that ever had a
-//! thread: a process of few threads has a table of few lines, on however large a machine. Memory is reserved for the largest machine and zero, so untouched parts of it cost nothing.
+//! they use (a hash of thread and lock, as in the paper, makes neighbours of strangers). There are twice as many rows
+//! as processors, within bounds; beyond that, threads share. A scan covers the rows that ever had a thread: a process
+//! of few threads has a table of few lines, on however large a machine. Memory is reserved for the largest machine
+//! and zero, so untouched parts of it cost nothing.
 //!
 //! A slot that is taken, because the thread holds another lock there or shares the row, is a *collision*; then every
-//! other slot of the row is probed, which is in the cache already. If the row is full the reader goes elsewhere, that is to the
-//! underlying lock.
+//! other slot of the row is probed, which is in the cache already. If the row is full the reader goes elsewhere, that
+//! is to the underlying lock.
 //!
 //! # Memory ordering
 //!
 //! - **depart**: Release by a retraction, Acquire by the scan: the reader's critical section.
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
-//!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is clear.
-//!   One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers leave
-//!   often and writers sleep seldom.
+//!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
+//!   clear. One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers
+//!   leave often and writers sleep seldom.
 //! - **rouse**: the reader that sees it changes the word that the writer sleeps on, to what it never was
 //!   (**rouse-count**), and wakes it.
 //! - **row-in-use**: a seat's row counts as used before anything is published in it. The count is read after the

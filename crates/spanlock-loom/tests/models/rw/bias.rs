@@ -1,9 +1,6 @@
 //! The bias against writers, and the table: who is seen, who waits, who is woken.
 
-use super::{
-    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
-    two_writers_and_a_reader,
-};
+use super::Guarded;
 use prim::model;
 use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
 use std::sync::Arc;
@@ -26,35 +23,7 @@ fn revoked() -> Arc<Guarded<Biased>> {
     guarded
 }
 
-#[test]
-fn a_reader_and_a_writer() {
-    model(None, || reader_and_writer(biased()));
-}
-
-#[test]
-fn readers_are_inside_together() {
-    model(None, || readers_share(biased()));
-}
-
-#[test]
-fn a_try_does_not_wait() {
-    model(None, || tries(biased()));
-}
-
-#[test]
-fn a_writer_and_a_writer() {
-    model(Some(3), || two_writers(biased()));
-}
-
-#[test]
-fn readers_and_a_writer() {
-    model(Some(2), || two_readers_and_a_writer(biased()));
-}
-
-#[test]
-fn writers_and_a_reader() {
-    model(Some(2), || two_writers_and_a_reader(biased()));
-}
+models!(biased(); two: Some(4), three: Some(2));
 
 /// A reader that came by the underlying lock sets the bias while a writer arrives.
 #[test]
@@ -197,7 +166,7 @@ fn a_full_row_is_a_detour() {
 fn a_lock_that_is_dropped_forgets_leaked_readers() {
     model(None, || {
         let mut place = Box::new(biased());
-        std::mem::forget(lock_api::RawRwLock::lock_shared(&*place));
+        let _leaked = lock_api::RawRwLock::lock_shared(&*place);
         *place = biased();
         let token = lock_api::RawRwLock::lock_exclusive(&*place);
         // SAFETY: its own token.

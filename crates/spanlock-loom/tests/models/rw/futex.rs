@@ -1,9 +1,6 @@
 //! The futex lock: entering and leaving, who is woken, giving up.
 
-use super::{
-    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
-    two_writers_and_a_reader,
-};
+use super::{Guarded, two_readers_and_a_writer};
 use prim::model;
 use spanlock_loom::rw::{FutexRwLock, ReadersFirst, WritersFirst};
 
@@ -15,36 +12,11 @@ fn readers_first() -> FutexRwLock<ReadersFirst> {
     FutexRwLock::new()
 }
 
-#[test]
-fn a_reader_and_a_writer() {
-    model(None, || reader_and_writer(writers_first()));
-    model(None, || reader_and_writer(readers_first()));
-}
+models!(writers_first(); two: None, three: Some(3));
 
 #[test]
-fn a_writer_and_a_writer() {
-    model(None, || two_writers(writers_first()));
-}
-
-#[test]
-fn readers_are_inside_together() {
-    model(None, || readers_share(writers_first()));
-}
-
-#[test]
-fn a_try_does_not_wait() {
-    model(None, || tries(writers_first()));
-}
-
-#[test]
-fn readers_and_a_writer() {
-    model(Some(3), || two_readers_and_a_writer(writers_first()));
+fn readers_first_and_a_writer() {
     model(Some(3), || two_readers_and_a_writer(readers_first()));
-}
-
-#[test]
-fn writers_and_a_reader() {
-    model(Some(3), || two_writers_and_a_reader(writers_first()));
 }
 
 /// All three sleep behind one, or behind each other.

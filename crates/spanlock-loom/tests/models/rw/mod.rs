@@ -1,6 +1,43 @@
 //! Reader-writer locks: the bias and the table of visible readers, and the locks under it.
 
+/// What every lock is to stand, with two threads and with three; bounds on preemptions for each.
+macro_rules! models {
+    ($make:expr; two: $two:expr, three: $three:expr) => {
+        #[test]
+        fn a_reader_and_a_writer() {
+            prim::model($two, || $crate::rw::reader_and_writer($make));
+        }
+
+        #[test]
+        fn a_writer_and_a_writer() {
+            prim::model($two, || $crate::rw::two_writers($make));
+        }
+
+        #[test]
+        fn readers_are_inside_together() {
+            prim::model($two, || $crate::rw::readers_share($make));
+        }
+
+        #[test]
+        fn a_try_does_not_wait() {
+            prim::model($two, || $crate::rw::tries($make));
+        }
+
+        #[test]
+        fn readers_and_a_writer() {
+            prim::model($three, || $crate::rw::two_readers_and_a_writer($make));
+        }
+
+        #[test]
+        fn writers_and_a_reader() {
+            prim::model($three, || $crate::rw::two_writers_and_a_reader($make));
+        }
+    };
+}
+
+mod anonymous;
 mod bias;
+mod cohort;
 mod futex;
 mod phase;
 
