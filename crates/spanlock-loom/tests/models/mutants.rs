@@ -67,6 +67,7 @@ const MUTANTS: &[(&str, &str)] = &[
     ),
     ("depart", "rw::bias::a_reader_and_a_writer"),
     ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
+    ("depart-any", "rw::anonymous::a_reader_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),

@@ -31,7 +31,8 @@
 //!
 //! # Memory ordering
 //!
-//! - **depart**: Release by a retraction, Acquire by the scan: the reader's critical section.
+//! - **depart**, or **depart-any** where it is not known to be the reader's own: Release by a retraction, Acquire by the
+//!   scan: the reader's critical section.
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
 //!   clear. One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers
@@ -358,7 +359,7 @@ impl Place {
         let cleared = self.lock.compare_exchange(
             lock.0.get(),
             0,
-            Ordering::Release, // [depart]
+            prim::order!("depart-any", Ordering::Release),
             Ordering::Acquire, // [depart] of whoever did it before.
         );
         if cleared.is_ok() {

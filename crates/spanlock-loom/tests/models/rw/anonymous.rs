@@ -163,7 +163,7 @@ fn a_try_does_not_wait() {
 
 #[test]
 fn readers_and_a_writer() {
-    both(2, two_readers_and_a_writer);
+    both(1, two_readers_and_a_writer);
 }
 
 #[test]
