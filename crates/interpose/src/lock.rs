@@ -72,7 +72,7 @@ impl Lock {
         match self.bias.enter_anonymously(local::seat, &setting) {
             Entry::Entered => {
                 if setting.counts() {
-                    stats::of(self).fast_read();
+                    self.count_fast_read();
                 }
                 true
             }
@@ -82,6 +82,11 @@ impl Lock {
                 false
             }
         }
+    }
+
+    #[cold] // With statistics.
+    fn count_fast_read(&self) {
+        stats::of(self).fast_read();
     }
 
     #[cold] // One in many, and all with a setting that is not the usual one.

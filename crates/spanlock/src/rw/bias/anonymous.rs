@@ -7,7 +7,7 @@
 
 use super::{BIASED, BiasState, Knock};
 use crate::rw::policy::{Bias, Policy};
-use crate::rw::visible::{self, Seat};
+use crate::rw::visible::{self, Seat, Slot};
 use prim::atomic::Ordering;
 
 /// How a reader without a token tried the fast path.
@@ -24,7 +24,7 @@ pub enum Entry {
 
 impl BiasState {
     /// As [`enter`](Self::enter), without a token. To be released by [`leave_anonymously`](Self::leave_anonymously).
-    #[inline]
+    #[inline(always)] // It is all that the fast path is.
     pub fn enter_anonymously(&self, seat: impl FnOnce() -> Seat, policy: &impl Policy) -> Entry {
         if !self.is_open() {
             return Entry::Refused;
@@ -33,17 +33,20 @@ impl BiasState {
         match self.knock(seat, policy) {
             Knock::Entered(_) => Entry::Entered,
             Knock::Full => Entry::Refused,
-            Knock::TurnedAway(slot) => {
-                // [bias-owed] One's own publication, another of the lock's, or the underlying lock's.
-                if slot.retract_if_untaken(self.address())
-                    || self.leave_anonymously(|| seat)
-                    || !prim::intact!("bias-owed")
-                {
-                    Entry::Refused
-                } else {
-                    Entry::Owing
-                }
-            }
+            Knock::TurnedAway(slot) => self.step_back(slot, seat),
+        }
+    }
+
+    #[cold] // A writer has arrived in between.
+    fn step_back(&self, slot: Slot, seat: Seat) -> Entry {
+        // [bias-owed] One's own publication, another of the lock's, or the underlying lock's.
+        if slot.retract_if_untaken(self.address())
+            || self.leave_anonymously(|| seat)
+            || !prim::intact!("bias-owed")
+        {
+            Entry::Refused
+        } else {
+            Entry::Owing
         }
     }
 
