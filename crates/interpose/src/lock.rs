@@ -3,9 +3,10 @@
 //! The lock is glibc's and stays usable by glibc alone, as by a process without this library that shares it: such
 //! locks are not touched. glibc's initialisers, static and not, and zero-filled memory mean "no bias".
 //!
-//! A writer goes for glibc's lock when it has arrived and the fast readers are gone, as `spanlock::rw::BiasState` has
-//! it: so readers who come meanwhile get in by glibc's lock, and one who reads twice never waits for a writer that
-//! waits for it. Only the kind for which glibc itself lets readers wait for waiting writers takes glibc's lock first.
+//! A writer that meets no bias goes for glibc's lock, and gives it back if it meets one then. One that meets a bias waits
+//! for the fast readers first, as `spanlock::rw::BiasState` has it: so readers who come meanwhile get in by glibc's
+//! lock, and one who reads twice never waits for a writer that waits for it. For the kind for which glibc itself lets
+//! readers wait for waiting writers it is the other way round: glibc's lock first, and never waiting for it unannounced.
 
 use crate::setting::{self, Setting};
 use crate::{local, next, stats};
@@ -127,22 +128,38 @@ impl Lock {
         if setting::get().counts() {
             return self.write_counted(&patience, &acquire);
         }
-        if self.try_write_unbiased() {
-            return 0;
-        }
-        self.write_contended(&patience, &acquire)
+        self.write_plainly(&acquire)
+            .unwrap_or_else(|| self.write_contended(&patience, &acquire))
     }
 
-    #[inline]
-    fn try_write_unbiased(&self) -> bool {
-        if self.bias.is_clear() && next::trywrlock(self) == 0 {
-            // A slow reader may have set the bias, or a writer arrived, since the first look.
-            if self.bias.is_clear() {
-                return true;
-            }
-            next::unlock(self);
+    /// By glibc's lock alone; `None` if that does not do.
+    #[inline(always)]
+    fn write_plainly(&self, acquire: impl Fn() -> c_int) -> Option<c_int> {
+        if !self.bias.is_clear() {
+            return None;
         }
-        false
+        // Where a waiting writer keeps readers out, none may wait that has not arrived.
+        let waits_unseen = !self.gives_way();
+        let answer = if waits_unseen {
+            acquire()
+        } else {
+            next::trywrlock(self)
+        };
+        if answer != 0 {
+            return waits_unseen.then_some(answer);
+        }
+        // A slow reader may have set the bias, or a writer arrived, since the first look.
+        if self.bias.is_clear() {
+            return Some(0);
+        }
+        next::unlock(self);
+        None
+    }
+
+    /// Whether readers wait for waiting writers.
+    #[inline]
+    fn gives_way(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) == NONRECURSIVE
     }
 
     #[cold] // A bias, or somebody inside.
@@ -155,7 +172,7 @@ impl Lock {
             return EBUSY;
         }
         let mut arrival = self.bias.arrive();
-        if self.kind.load(Ordering::Relaxed) == NONRECURSIVE {
+        if self.gives_way() {
             let answer = acquire();
             if answer != 0 {
                 return answer;
@@ -179,9 +196,14 @@ impl Lock {
 
     #[cold] // With statistics.
     fn write_counted(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
-        let attempt = || c_int::from(!self.try_write_unbiased());
-        let (answer, nanoseconds) =
-            stats::timed(attempt, || self.write_contended(patience, acquire));
+        let attempt = || {
+            self.write_plainly(|| next::trywrlock(self))
+                .unwrap_or(EBUSY)
+        };
+        let (answer, nanoseconds) = stats::timed(attempt, || {
+            self.write_plainly(acquire)
+                .unwrap_or_else(|| self.write_contended(patience, acquire))
+        });
         if answer == 0 {
             stats::of(self).write(nanoseconds);
         }

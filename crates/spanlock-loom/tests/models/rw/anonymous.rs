@@ -59,11 +59,17 @@ impl Untold {
     }
 
     fn write(&self, wait: Wait, acquire: impl Fn() -> bool) -> bool {
-        if self.bias.is_clear() && self.under.try_lock_exclusive().is_some() {
-            if self.bias.is_clear() {
-                return true;
+        if self.bias.is_clear() {
+            let acquired = match self.first {
+                First::Drain => acquire(),
+                First::Acquire => self.under.try_lock_exclusive().is_some(),
+            };
+            if acquired {
+                if self.bias.is_clear() {
+                    return true;
+                }
+                self.leave_exclusive();
             }
-            self.leave_exclusive();
         }
         let mut arrival = self.bias.arrive();
         let granted = match self.first {
