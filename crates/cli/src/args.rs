@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Range locks, measured.
@@ -21,6 +22,38 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure locks.
     Bench(Bench),
+    /// Run a program with its pthread_rwlock functions replaced.
+    ///
+    /// The exit status is the program's, and 128 more than the number of a signal that ended it. 126: the program
+    /// cannot be run so; 127: there is none of that name.
+    Run(Run),
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// What its locks become.
+    #[arg(long, value_enum, default_value_t = Underlying::Bravo, value_name = "NAME")]
+    pub(crate) lock: Underlying,
+    /// Count, and print the hottest locks to the standard error when the program ends. Counting slows locks down.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// For people, or one JSON object per line and lock.
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "stats")]
+    pub(crate) format: Format,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// What `pthread_rwlock_t` becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Underlying {
+    /// glibc's lock with a bias towards readers while that pays.
+    Bravo,
+    /// The same, biased from birth and again after each write: for tests.
+    BravoEager,
+    /// glibc's lock as it is, called through the library: the baseline.
+    Glibc,
 }
 
 #[derive(Args)]

@@ -25,6 +25,10 @@ const MUTANTS: &[Mutant] = &[
         "bias-forget",
         "rw::bias::a_lock_that_is_dropped_forgets_leaked_readers",
     ),
+    (
+        "bias-owed",
+        "rw::anonymous::released_by_the_publication_of_one_turned_away",
+    ),
     ("bias-reader", "rw::bias::a_reader_and_a_writer"),
     ("bias-recheck", "rw::bias::a_reader_and_a_writer"),
     ("bias-seen", "rw::bias::readers_and_a_writer"),
@@ -59,6 +63,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("depart", "rw::bias::a_reader_and_a_writer"),
     ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
+    ("depart-any", "rw::anonymous::a_reader_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),

@@ -46,6 +46,19 @@ const BIASED: u32 = 1;
 /// One writer that has arrived.
 const WRITER: u32 = 2;
 
+mod anonymous;
+pub use anonymous::Entry;
+
+/// How a try of the fast path ends.
+enum Knock {
+    /// Inside.
+    Entered(Slot),
+    /// There is no slot free.
+    Full,
+    /// A writer has arrived: published all the same.
+    TurnedAway(Slot),
+}
+
 /// What a biased lock needs beside the underlying lock: 8 bytes, zero when unbiased. It is known to the table by its
 /// address, so it must not move while somebody reads.
 #[derive(Debug)]
@@ -91,15 +104,36 @@ impl BiasState {
     /// Tries the fast path. Whoever gets a slot is inside until it retracts it.
     #[inline]
     pub fn enter(&self, policy: &impl Policy) -> Option<Slot> {
-        if self.word.load(Ordering::Relaxed) != BIASED {
+        if !self.is_open() {
             return None;
         }
-        let seat = Seat::here();
+        match self.knock(Seat::here(), policy) {
+            Knock::Entered(slot) => Some(slot),
+            Knock::Full => None,
+            Knock::TurnedAway(slot) => {
+                Self::turned_away(slot);
+                None
+            }
+        }
+    }
+
+    /// Whether the fast path is open, at a glance.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == BIASED
+    }
+
+    /// Publishes, and looks whether that lets it in.
+    #[inline]
+    fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
         let slot = visible::publish(self.address(), seat);
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
             policy.on(Event::Collision);
         }
-        let slot = slot?;
+        let Some(slot) = slot else {
+            return Knock::Full;
+        };
         // [bias-reader]
         if prim::intact!("bias-reader") {
             fence_after_rmw();
@@ -113,10 +147,9 @@ impl BiasState {
         };
         if open || !prim::intact!("bias-recheck") {
             policy.on(Event::FastRead);
-            return Some(slot);
+            return Knock::Entered(slot);
         }
-        Self::turned_away(slot);
-        None
+        Knock::TurnedAway(slot)
     }
 
     #[cold] // A writer has arrived in between.

@@ -30,7 +30,7 @@ mod raw;
 mod ticket;
 pub mod visible;
 
-pub use bias::{Arrival, BiasState};
+pub use bias::{Arrival, BiasState, Entry};
 pub use bravo::{Bravo, ReadToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};

@@ -31,7 +31,8 @@
 //!
 //! # Memory ordering
 //!
-//! - **depart**: Release by a retraction, Acquire by the scan: the reader's critical section.
+//! - **depart**, or **depart-any** where it is not known to be the reader's own: Release by a retraction, Acquire by the
+//!   scan: the reader's critical section.
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
 //!   clear. One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers
@@ -51,6 +52,9 @@ use prim::thread;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::ptr;
+
+mod anonymous;
+pub use anonymous::forget_all_but_at;
 
 /// Slots in a row.
 pub const COLUMNS: usize = prim::sized(8, 2);
@@ -139,10 +143,14 @@ impl Table {
         rows
     }
 
-    fn places_in_use(&self) -> impl Iterator<Item = &Place> {
+    fn rows_in_use(&self) -> &[Row] {
         // Relaxed: [row-in-use] is ordered by the fences on both sides.
         let used = self.used.load(Ordering::Relaxed);
-        self.rows[..used].iter().flat_map(|row| &row.places)
+        &self.rows[..used]
+    }
+
+    fn places_in_use(&self) -> impl Iterator<Item = &Place> {
+        self.rows_in_use().iter().flat_map(|row| &row.places)
     }
 }
 
@@ -346,12 +354,13 @@ pub fn retract_any(lock: LockAddress) -> bool {
 }
 
 impl Place {
+    #[inline]
     fn clear(&self, lock: LockAddress) -> bool {
         let cleared = self.lock.compare_exchange(
             lock.0.get(),
             0,
-            Ordering::Release, // [depart]
-            Ordering::Relaxed,
+            prim::order!("depart-any", Ordering::Release),
+            Ordering::Acquire, // [depart] of whoever did it before.
         );
         if cleared.is_ok() {
             self.departed();

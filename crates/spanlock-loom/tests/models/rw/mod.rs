@@ -35,6 +35,7 @@ macro_rules! models {
     };
 }
 
+mod anonymous;
 mod bias;
 mod cohort;
 mod futex;
