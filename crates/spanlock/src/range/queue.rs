@@ -24,7 +24,7 @@ use super::inspect::{Claim, Waiter};
 use super::raw::Mode;
 use crate::wait::{Parker, Wakeups};
 
-/// Names a holder: its node's address.
+/// Names a holder: the address of its node, or of the segment's word.
 pub(super) type HolderId = usize;
 
 /// Names a request: each thread has one at a time.

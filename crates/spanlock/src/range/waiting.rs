@@ -23,7 +23,7 @@ pub enum Fairness {
     Unfair,
     /// A request that finds its range taken again after waiting so long is overtaken no more by threads that hold
     /// nothing. Starvation-free.
-    /// Counted in whole microseconds, and in an hour at most.
+    /// Counted in whole microseconds, rounded down, and in an hour at most.
     After(Duration),
 }
 
