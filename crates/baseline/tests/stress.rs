@@ -1,9 +1,9 @@
 //! The baselines exclude, under random work by several threads. What else they promise the library's conformance suite
 //! tests, with its own locks.
 
-use spanlock::range::raw::RawRangeMutex;
+use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Song};
+use spanlock_baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -114,7 +114,18 @@ fn bitmap_excludes_where_ranges_span_words() {
 
 #[test]
 fn kernel_rw_excludes() {
-    let lock = RangeLock::from_raw(KernelRw::new());
+    excludes_and_shares(KernelRw::new());
+}
+
+#[test]
+fn pnova_rw_excludes() {
+    for segment in [1, 3] {
+        excludes_and_shares(Pnova::new(UNITS as u64, segment));
+    }
+}
+
+fn excludes_and_shares<L: RawRangeLock + Sync>(raw: L) {
+    let lock = RangeLock::from_raw(raw);
     let soon = Duration::from_micros(20);
     stress(|oracle, range, rng| match rng.u8(..6) {
         0 => {

@@ -6,6 +6,7 @@ mod bitmap;
 mod mutants;
 #[path = "../../../spanlock-loom/tests/models/mutation.rs"]
 mod mutation;
+mod pnova;
 mod song;
 mod tree;
 #[allow(dead_code, reason = "the library's own models use the rest")]

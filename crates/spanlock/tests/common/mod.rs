@@ -8,7 +8,7 @@ use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, Span};
-use spanlock_baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, Song};
+use spanlock_baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
 use std::cell::Cell;
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -143,6 +143,11 @@ pub fn song() -> Song {
 
 pub fn song_one_level() -> Song {
     Song::new(1)
+}
+
+/// Segments of one position, as many as above.
+pub fn pnova() -> Pnova {
+    Pnova::new(SEGMENTS as u64, 1)
 }
 
 /// Blocks of one position, as many as there are segments above.

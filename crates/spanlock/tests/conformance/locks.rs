@@ -53,6 +53,18 @@ const RETRYING: &[Need] = &[
     ThreadNumbers,
 ];
 
+/// Who waits keeps what it has entered, looks again and again, and is not seen by others.
+const FULL_HANDS: &[Need] = &[
+    Listing,
+    EachHolder,
+    Bypass,
+    Overtaking,
+    GivingWay,
+    Queueing,
+    SelfCheck,
+    ThreadNumbers,
+];
+
 pub fn register(suite: &mut Suite) {
     suite.shared("list-rw", common::standard, LAST, FAIR);
     suite.shared("list-rw-slow-path", common::slow_path, LAST, FAIR);
@@ -117,5 +129,6 @@ pub fn register(suite: &mut Suite) {
     suite.exclusive("lustre-ex", common::lustre_ex, LAST, TREE_EXCLUSIVE);
     suite.exclusive("song", common::song, LAST, RETRYING);
     suite.exclusive("song-one-level", common::song_one_level, LAST, RETRYING);
+    suite.shared("pnova-rw", common::pnova, TAIL, FULL_HANDS);
     suite.exclusive("bitmap", common::bitmap, TAIL, RETRYING);
 }
