@@ -1,5 +1,6 @@
 //! Threads that start together, warm up, are measured, and stop together.
 
+use crate::counters::{Count, Counters, Event, Rate};
 use crate::processor;
 use fastrand::Rng;
 use std::sync::Barrier;
@@ -57,19 +58,24 @@ pub struct Run<W> {
     pub elapsed: Duration,
     /// Processor time of the whole process in the measured phase.
     pub processor: Option<Duration>,
+    /// What was counted in the measured phase.
+    pub counts: Vec<Count>,
 }
 
-/// Runs `work` on so many threads, which are numbered from 0, until the schedule is over.
+/// Runs `work` on so many threads, which are numbered from 0, until the schedule is over, and
+/// counts events.
 ///
 /// # Panics
 /// When `work` does.
 pub fn run<W: Send>(
     threads: usize,
     schedule: Schedule,
+    events: &[Event],
     work: impl Fn(usize, &Signal) -> W + Sync,
 ) -> Run<W> {
     let signal = Signal(AtomicU8::new(Phase::Warmup as u8));
     let start = Barrier::new(threads + 1);
+    let mut counters = Counters::open(events);
     std::thread::scope(|scope| {
         let crew: Vec<_> = (0..threads)
             .map(|number| {
@@ -82,6 +88,7 @@ pub fn run<W: Send>(
             .collect();
         start.wait();
         std::thread::sleep(schedule.warmup);
+        counters.begin();
         let begin = Instant::now();
         let (processor, elapsed) = processor::measure(processor::time_of_process, || {
             signal.set(Phase::Measured);
@@ -89,6 +96,7 @@ pub fn run<W: Send>(
             signal.set(Phase::Stop);
             begin.elapsed()
         });
+        let counts = counters.end();
         let workers = crew
             .into_iter()
             .map(|worker| {
@@ -101,6 +109,7 @@ pub fn run<W: Send>(
             workers,
             elapsed,
             processor,
+            counts,
         }
     })
 }
@@ -125,6 +134,8 @@ pub struct Throughput {
     pub elapsed: Duration,
     /// Processor time of the process in it; `None` where the system does not tell.
     pub processor: Option<Duration>,
+    /// What was counted in it.
+    pub counts: Vec<Count>,
 }
 
 impl Throughput {
@@ -134,13 +145,26 @@ impl Throughput {
             ops: run.workers.iter().map(ops).collect(),
             elapsed: run.elapsed,
             processor: run.processor,
+            counts: run.counts.clone(),
         }
+    }
+
+    /// Operations of all threads.
+    fn total(&self) -> u64 {
+        self.ops.iter().sum()
+    }
+
+    /// What was counted, per operation.
+    #[must_use]
+    pub fn rates(&self) -> Vec<Rate> {
+        let counts = self.counts.iter();
+        counts.map(|count| Rate::of(count, self.total())).collect()
     }
 
     /// Operations per second, of all threads.
     #[must_use]
     pub fn ops_per_second(&self) -> f64 {
-        self.ops.iter().sum::<u64>() as f64 / self.elapsed.as_secs_f64()
+        self.total() as f64 / self.elapsed.as_secs_f64()
     }
 
     /// Operations of the thread that had the fewest.

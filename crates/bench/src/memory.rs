@@ -2,7 +2,8 @@
 //!
 //! One thread, which has locked nothing in its life, makes a lock, holds so many ranges at once and releases them. What
 //! the program has allocated is counted at each step, so what a library keeps for a thread or for the process counts
-//! for its first holder. For that to be the same each time, every measurement needs a process of its own.
+//! for its first holder. Then it holds as many parts of a second lock one after the other, far from each other: what
+//! that allocates is what a lock keeps for parts that were ever touched. For all that to be the same each time, every measurement needs a process of its own.
 //!
 //! The ranges are single positions with gaps between them, in a resource of [`RESOURCE`]'s size: what a lock allocates
 //! for a resource as a whole (`bitmap`) counts as the idle lock's, and so does the vector of bytes that the crate
@@ -37,6 +38,8 @@ pub struct Outcome {
     pub guard: Bytes,
     /// Beyond the idle lock's after all were released: kept for later holders.
     pub kept: Bytes,
+    /// Of as many parts of another lock, each held alone and released: kept for parts that were touched.
+    pub touched: Bytes,
 }
 
 /// Makes a lock and holds so many ranges of it.
@@ -53,11 +56,19 @@ pub fn run<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_
     let held = allocated() - empty;
     guards.clear();
     let kept = allocated() - empty;
+    let other = make();
+    let untouched = allocated();
+    for at in 0..hold as u64 {
+        let start = at * (RESOURCE.units / hold as u64);
+        drop(other.write(start..start + 1));
+    }
+    let touched = allocated() - untouched;
     Outcome {
         idle,
         held,
         guard: size_of::<T::Write<'_>>() as Bytes,
         kept,
+        touched,
     }
 }
 
@@ -76,6 +87,8 @@ pub struct Record {
     pub guard_bytes: Option<Bytes>,
     /// Bytes kept after all were released.
     pub kept_bytes: Option<Bytes>,
+    /// Bytes that another lock keeps after as many parts of it were held, one at a time.
+    pub touched_bytes: Option<Bytes>,
     /// Why nothing was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
@@ -97,6 +110,7 @@ impl Record {
             held_bytes: outcome.map(|outcome| outcome.held),
             guard_bytes: outcome.map(|outcome| outcome.guard),
             kept_bytes: outcome.map(|outcome| outcome.kept),
+            touched_bytes: outcome.map(|outcome| outcome.touched),
             skipped: cannot.map(str::to_owned),
         }
     }
@@ -104,7 +118,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, run};
+    use super::{Outcome, RESOURCE, run};
     use crate::target::{Null, RangeLockCrate};
     use std::cell::Cell;
 
@@ -122,8 +136,9 @@ mod tests {
             held: 10,
             guard: 0,
             kept: 20,
+            touched: 10,
         };
         assert_eq!(outcome, expected);
-        assert!(run(|| RangeLockCrate::new(8), 3, &allocated).guard > 0);
+        assert!(run(|| RangeLockCrate::new(RESOURCE.units), 3, &allocated).guard > 0);
     }
 }

@@ -1,6 +1,7 @@
 //! What a lock is made for, and what users may choose about it.
 
 use crate::arr::SLOTS;
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// What is locked.
@@ -82,6 +83,19 @@ pub struct Knob {
     pub allowed: RangeInclusive<u64>,
 }
 
+/// As `key=least..=most (what it is)`.
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            about,
+            allowed,
+        } = self;
+        let (least, most) = (allowed.start(), allowed.end());
+        write!(f, "{key}={least}..={most} ({about})")
+    }
+}
+
 /// What users chose. Lives as long as the program, as its arguments do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Values(&'static [(&'static str, u64)]);
@@ -97,43 +111,83 @@ impl Values {
         found.map(|&(_, value)| value)
     }
 
-    /// Of `key=value:key=value:…` for a lock with these knobs.
+    /// All combinations of `key=value:key=value:…` for a lock with these knobs; a value may be several, as `a..b` with
+    /// both included or `a,b,…`.
     ///
     /// # Errors
-    /// What was expected instead.
-    pub fn parse(lock: &str, knobs: &'static [Knob], text: &str) -> Result<Self, String> {
-        let allowed = || match knobs {
-            [] => format!("{lock} takes no parameters"),
-            knobs => {
-                let each = knobs.iter().map(|knob| {
-                    let Knob {
-                        key,
-                        about,
-                        allowed,
-                    } = knob;
-                    let (least, most) = (allowed.start(), allowed.end());
-                    format!("{key}={least}..={most} ({about})")
-                });
-                let each: Vec<_> = each.collect();
-                format!("{lock} takes, separated by ':', {}", each.join(", "))
-            }
-        };
-        let mut values = Vec::new();
+    /// What was not understood, and what was expected instead.
+    pub fn parse(lock: &str, knobs: &'static [Knob], text: &str) -> Result<Vec<Self>, String> {
+        let mut all: Vec<Vec<(&'static str, u64)>> = vec![Vec::new()];
         for part in text.split(':') {
-            let wrong = || format!("'{part}' is not understood: {}", allowed());
-            let (key, value) = part.split_once('=').ok_or_else(wrong)?;
+            let wrong = |what| format!("'{part}' {what}: {}", allowed(lock, knobs));
+            let not_understood = || wrong("is not understood");
+            let (key, values) = part.split_once('=').ok_or_else(not_understood)?;
             let knob = knobs.iter().find(|knob| knob.key == key);
-            let knob = knob.ok_or_else(wrong)?;
-            let value = value.parse().ok();
-            let value = value.filter(|value| knob.allowed.contains(value));
-            let value = value.ok_or_else(wrong)?;
-            if values.iter().any(|&(known, _)| known == knob.key) {
-                return Err(format!("'{key}' is given twice: {}", allowed()));
+            let knob = knob.ok_or_else(not_understood)?;
+            if all.iter().flatten().any(|&(known, _)| known == knob.key) {
+                return Err(wrong("has a key that was given before"));
             }
-            values.push((knob.key, value));
+            let values = knob.several(values).ok_or_else(not_understood)?;
+            let with_each = |before: Vec<_>| {
+                let each = values.iter().map(move |&value| {
+                    let mut values = before.clone();
+                    values.push((knob.key, value));
+                    values
+                });
+                each.collect::<Vec<_>>()
+            };
+            if all.len() * values.len() > MAX_SWEEP {
+                return Err(wrong("makes more than a thousand locks"));
+            }
+            all = all.into_iter().flat_map(with_each).collect();
         }
-        Ok(Self(values.leak()))
+        Ok(all.into_iter().map(|values| Self(values.leak())).collect())
     }
+}
+
+/// As it is written: `key=value:key=value:…`.
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (key, value)) in self.0.iter().enumerate() {
+            let colon = if number == 0 { "" } else { ":" };
+            write!(f, "{colon}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The most locks that one text makes.
+const MAX_SWEEP: usize = 1000;
+
+impl Knob {
+    /// Of `n`, `a..b` or `a..=b`, some of them separated by commas.
+    fn several(&self, text: &str) -> Option<Vec<u64>> {
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once("..") {
+                Some((first, last)) => (first, last.strip_prefix('=').unwrap_or(last)),
+                None => (part, part),
+            };
+            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            let allowed = self.allowed.contains(&first) && self.allowed.contains(&last);
+            // One too many is enough to tell.
+            let values = (first..=last).take(MAX_SWEEP + 1);
+            if !allowed || first > last {
+                return None;
+            }
+            all.extend(values);
+        }
+        Some(all)
+    }
+}
+
+/// What users may write.
+fn allowed(lock: &str, knobs: &[Knob]) -> String {
+    if knobs.is_empty() {
+        return format!("{lock} takes no parameters");
+    }
+    let each: Vec<_> = knobs.iter().map(ToString::to_string).collect();
+    format!("{lock} takes, separated by ':', {}", each.join(", "))
 }
 
 #[cfg(test)]
@@ -156,14 +210,47 @@ mod tests {
     #[test]
     fn parameters_are_read_and_wrong_ones_told_what_is_allowed() {
         let parse = |text| Values::parse("song", KNOBS, text);
-        let both = parse("block=18446744073709551615:h=16").unwrap();
+        let written = |text| {
+            let all = parse(text).unwrap().into_iter();
+            all.map(|values| values.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            written("h=3..5,9:block=7"),
+            ["h=3:block=7", "h=4:block=7", "h=5:block=7", "h=9:block=7"]
+        );
+        assert_eq!(
+            written("block=1,2:h=1..=2"),
+            ["block=1:h=1", "block=1:h=2", "block=2:h=1", "block=2:h=2"]
+        );
+        let too_many = parse("block=1..18446744073709551615").unwrap_err();
+        assert!(too_many.contains("a thousand"), "{too_many}");
+        let [both] = parse("block=18446744073709551615:h=16").unwrap()[..] else {
+            panic!("several")
+        };
         assert_eq!(
             (both.get("h"), both.get("block")),
             (Some(16), Some(u64::MAX))
         );
         assert_eq!(both.get("x"), None);
         for wrong in [
-            "", "h", "h=", "h=0", "h=17", "h=-1", "h=1.5", "H=4", "x=1", "h=1:", ":h=1", "h=1:h=2",
+            "",
+            "h",
+            "h=",
+            "h=0",
+            "h=17",
+            "h=-1",
+            "h=1.5",
+            "H=4",
+            "x=1",
+            "h=1:",
+            ":h=1",
+            "h=1:h=2",
+            "h=2..1",
+            "h=1..17",
+            "h=1..",
+            "h=1,",
+            "h=1..2..3",
+            "h=..",
         ] {
             let error = parse(wrong).unwrap_err();
             assert!(error.contains("h=1..=16 (levels)"), "{wrong}: {error}");
@@ -175,7 +262,7 @@ mod tests {
     #[test]
     fn blocks_that_divide_the_grain_keep_ranges_apart() {
         let several = |block| {
-            let values = Values::parse("bitmap", KNOBS, block).unwrap();
+            let values = Values::parse("bitmap", KNOBS, block).unwrap()[0];
             let resource = Resource {
                 units: 8192,
                 grain: 1024,

@@ -7,6 +7,8 @@ pub struct Summary {
     pub median: f64,
     /// Half the distance from the smallest to the largest, as a fraction of the median.
     pub spread: f64,
+    /// How many there were.
+    pub count: usize,
 }
 
 impl Summary {
@@ -27,13 +29,68 @@ impl Summary {
         } else {
             (last - first) / 2.0 / median
         };
-        Some(Self { median, spread })
+        Some(Self {
+            median,
+            spread,
+            count: values.len(),
+        })
     }
+
+    /// The median less the spread, and with it.
+    fn bounds(&self) -> (f64, f64) {
+        let half = self.median * self.spread;
+        (self.median - half, self.median + half)
+    }
+
+    /// Whether it is larger or smaller than another; neither, if the spreads meet.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Order {
+        let ((low, high), (others_low, others_high)) = (self.bounds(), other.bounds());
+        if low > others_high {
+            Order::Above
+        } else if high < others_low {
+            Order::Below
+        } else {
+            Order::Level
+        }
+    }
+
+    /// As if each value had been so many times as large.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            ..self
+        }
+    }
+}
+
+/// How one measurement stands to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Larger, beyond the spreads.
+    Above,
+    /// Within the spreads: a tie.
+    Level,
+    /// Smaller, beyond the spreads.
+    Below,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Summary;
+    use super::{Order, Summary};
+
+    #[test]
+    fn a_difference_within_the_spreads_is_a_tie() {
+        let of = |values: &[f64]| Summary::of(values.iter().copied()).unwrap();
+        let (low, high) = (of(&[9.0, 10.0, 11.0]), of(&[14.0, 15.0, 16.0]));
+        assert_eq!(low.order(&high), Order::Below);
+        assert_eq!(high.order(&low), Order::Above);
+        assert_eq!(low.order(&of(&[11.0, 12.0, 13.0])), Order::Level);
+        assert_eq!(low.order(&low), Order::Level);
+        assert_eq!(low.times(2.0).order(&high), Order::Above);
+        assert_eq!(low.times(1.4).order(&high), Order::Level);
+    }
 
     #[test]
     fn medians_and_spreads() {

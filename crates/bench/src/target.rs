@@ -5,8 +5,9 @@ use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{LockGuard, RangeLock, RangeMutex, ReadGuard, WriteGuard};
 use std::hint::spin_loop;
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, TryLockError, TryLockResult};
+use std::time::Duration;
 
 /// What a lock does with readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,12 +18,26 @@ pub enum Readers {
     Exclude,
 }
 
+/// What a lock does for a request that is not to wait as long as it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivesUp {
+    /// Nothing: all requests wait as long as it takes.
+    Never,
+    /// It can try. It knows no time, and any limit is none at all.
+    AtOnce,
+    /// It can try, and wait for a limited time.
+    InTime,
+}
+
 /// A lock under measurement, by the calls that its users write.
 ///
 /// Workloads are compiled for each, so that there is no call through a pointer between them.
 pub trait Target: Sync {
     /// What it does with readers.
     const READERS: Readers;
+
+    /// Which requests may give up.
+    const GIVES_UP: GivesUp = GivesUp::Never;
 
     /// Holds a range for reading until dropped.
     type Read<'a>
@@ -39,10 +54,30 @@ pub trait Target: Sync {
 
     /// Acquires a range, which is not empty, for writing; waits as long as it takes.
     fn write(&self, range: Range<u64>) -> Self::Write<'_>;
+
+    /// As [`read`](Self::read), but gives up after `limit`, as far as [`GIVES_UP`](Self::GIVES_UP) says. A limit of
+    /// zero is a try.
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<Self::Read<'_>> {
+        let _ = limit;
+        Some(self.read(range))
+    }
+
+    /// As [`write`](Self::write), but gives up after `limit`, as far as [`GIVES_UP`](Self::GIVES_UP) says. A limit of
+    /// zero is a try.
+    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<Self::Write<'_>> {
+        let _ = limit;
+        Some(self.write(range))
+    }
+
+    /// Who holds and who waits, for people; `None` if the lock cannot tell.
+    fn snapshot(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<L: RawRangeLock + Sync> Target for RangeLock<L> {
     const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::InTime;
     type Read<'a>
         = ReadGuard<'a, L>
     where
@@ -61,10 +96,29 @@ impl<L: RawRangeLock + Sync> Target for RangeLock<L> {
     fn write(&self, range: Range<u64>) -> WriteGuard<'_, L> {
         RangeLock::write(self, range)
     }
+
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<ReadGuard<'_, L>> {
+        match limit {
+            Duration::ZERO => self.try_read(range),
+            limit => self.try_read_for(range, limit),
+        }
+    }
+
+    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<WriteGuard<'_, L>> {
+        match limit {
+            Duration::ZERO => self.try_write(range),
+            limit => self.try_write_for(range, limit),
+        }
+    }
+
+    fn snapshot(&self) -> Option<String> {
+        Some(self.raw().snapshot()?.to_string())
+    }
 }
 
 impl<L: RawRangeMutex + Sync> Target for RangeMutex<L> {
     const READERS: Readers = Readers::Exclude;
+    const GIVES_UP: GivesUp = GivesUp::InTime;
     type Read<'a>
         = LockGuard<'a, L>
     where
@@ -83,11 +137,27 @@ impl<L: RawRangeMutex + Sync> Target for RangeMutex<L> {
     fn write(&self, range: Range<u64>) -> LockGuard<'_, L> {
         self.lock(range)
     }
+
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<LockGuard<'_, L>> {
+        self.write_within(range, limit)
+    }
+
+    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<LockGuard<'_, L>> {
+        match limit {
+            Duration::ZERO => self.try_lock(range),
+            limit => self.try_lock_for(range, limit),
+        }
+    }
+
+    fn snapshot(&self) -> Option<String> {
+        Some(self.raw().snapshot()?.to_string())
+    }
 }
 
 /// Locks the whole resource, whatever the range.
 impl Target for std::sync::RwLock<()> {
     const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::AtOnce;
     type Read<'a> = std::sync::RwLockReadGuard<'a, ()>;
     type Write<'a> = std::sync::RwLockWriteGuard<'a, ()>;
 
@@ -100,11 +170,29 @@ impl Target for std::sync::RwLock<()> {
     fn write(&self, _: Range<u64>) -> Self::Write<'_> {
         std::sync::RwLock::write(self).unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn read_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Read<'_>> {
+        granted(self.try_read())
+    }
+
+    fn write_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
+        granted(self.try_write())
+    }
+}
+
+/// A poisoned lock is as good as any.
+fn granted<G>(tried: TryLockResult<G>) -> Option<G> {
+    match tried {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Locks the whole resource, whatever the range.
 impl Target for parking_lot::RwLock<()> {
     const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::InTime;
     type Read<'a> = parking_lot::RwLockReadGuard<'a, ()>;
     type Write<'a> = parking_lot::RwLockWriteGuard<'a, ()>;
 
@@ -116,6 +204,20 @@ impl Target for parking_lot::RwLock<()> {
     #[inline]
     fn write(&self, _: Range<u64>) -> Self::Write<'_> {
         parking_lot::RwLock::write(self)
+    }
+
+    fn read_within(&self, _: Range<u64>, limit: Duration) -> Option<Self::Read<'_>> {
+        match limit {
+            Duration::ZERO => self.try_read(),
+            limit => self.try_read_for(limit),
+        }
+    }
+
+    fn write_within(&self, _: Range<u64>, limit: Duration) -> Option<Self::Write<'_>> {
+        match limit {
+            Duration::ZERO => self.try_write(),
+            limit => self.try_write_for(limit),
+        }
     }
 }
 
@@ -142,6 +244,7 @@ fn index(at: u64) -> usize {
 
 impl Target for RangeLockCrate {
     const READERS: Readers = Readers::Exclude;
+    const GIVES_UP: GivesUp = GivesUp::AtOnce;
     type Read<'a> = VecRangeLockGuard<'a, u8>;
     type Write<'a> = VecRangeLockGuard<'a, u8>;
 
@@ -152,10 +255,9 @@ impl Target for RangeLockCrate {
 
     #[inline]
     fn write(&self, range: Range<u64>) -> Self::Write<'_> {
-        let range = index(range.start)..index(range.end);
         let mut tries = 0;
         loop {
-            if let Ok(guard) = self.0.try_lock(range.clone()) {
+            if let Some(guard) = self.write_within(range.clone(), Duration::ZERO) {
                 return guard;
             }
             if tries < TRIES {
@@ -165,6 +267,14 @@ impl Target for RangeLockCrate {
                 std::thread::yield_now();
             }
         }
+    }
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<Self::Read<'_>> {
+        self.write_within(range, limit)
+    }
+
+    #[inline]
+    fn write_within(&self, range: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
+        self.0.try_lock(index(range.start)..index(range.end)).ok()
     }
 }
 

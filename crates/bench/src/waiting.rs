@@ -46,6 +46,7 @@ pub fn contention(threads: usize, schedule: Schedule, seed: u64) -> Trial {
         threads,
         pauses: Pauses::None,
         schedule,
+        events: &[],
         timing: Timing::On,
         seed,
         repeat: 0,

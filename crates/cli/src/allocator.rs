@@ -36,7 +36,7 @@ pub(crate) fn allocated() -> i64 {
 
 #[inline]
 fn count(more: usize, less: usize) {
-    // Relaxed: the thread that looks is the one that allocates.
+    // Relaxed: the thread that looks is the one that allocates, or has joined those that did.
     if COUNT.is_on.load(Ordering::Relaxed) {
         // Layouts are never larger than `isize::MAX`.
         COUNT

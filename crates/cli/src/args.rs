@@ -1,11 +1,13 @@
 //! The arguments.
 
-use crate::values::{Sweep, lock, lock_or_floor, number_to, seconds, seconds_or_none, sweep};
+use crate::values::{
+    Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
-use spanlock_bench::registry::Lock;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Range locks, measured.
@@ -20,8 +22,40 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure locks.
     Bench(Box<Bench>),
+    /// Run a program with its pthread_rwlock functions replaced.
+    ///
+    /// The exit status is the program's, and 128 more than the number of a signal that ended it. 126: the program
+    /// cannot be run so; 127: there is none of that name.
+    Run(Run),
     /// Run locks on simulated machines.
     Sim(Box<crate::sim::Sim>),
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// What its locks become.
+    #[arg(long, value_enum, default_value_t = Underlying::Bravo, value_name = "NAME")]
+    pub(crate) lock: Underlying,
+    /// Count, and print the hottest locks to the standard error when the program ends. Counting slows locks down.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// For people, or one JSON object per line and lock.
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "stats")]
+    pub(crate) format: Format,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// What `pthread_rwlock_t` becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Underlying {
+    /// glibc's lock with a bias towards readers while that pays.
+    Bravo,
+    /// The same, biased from birth and again after each write: for tests.
+    BravoEager,
+    /// glibc's lock as it is, called through the library: the baseline.
+    Glibc,
 }
 
 #[derive(Args)]
@@ -30,6 +64,8 @@ pub(crate) struct Bench {
     /// List the locks and exit.
     #[arg(long)]
     pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
     #[command(subcommand)]
     pub(crate) workload: Option<Workload>,
 }
@@ -44,6 +80,8 @@ pub(crate) enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(Memory),
+    /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
+    Soak(Soak),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -56,9 +94,10 @@ pub(crate) struct Runs {
     /// List the locks and exit.
     #[arg(long)]
     pub(crate) list: bool,
-    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
-    pub(crate) locks: Vec<&'static Lock>,
+    /// Locks, by name; all of them unless told. Some take parameters (song:h=4), of which several values make several
+    /// locks (song:h=1..8, both included, or song:h=1,2,4).
+    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
+    pub(crate) locks: Vec<Locks>,
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
@@ -74,6 +113,9 @@ pub(crate) struct Runs {
     /// What random numbers follow from.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
+    #[arg(long)]
+    pub(crate) counters: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -117,9 +159,10 @@ pub(crate) struct Batch {
 
 #[derive(Args)]
 pub(crate) struct Latency {
-    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
-    pub(crate) locks: Vec<&'static Lock>,
+    /// Locks, by name; all of them unless told. Some take parameters (song:h=4), of which several values make several
+    /// locks (song:h=1..8, both included, or song:h=1,2,4).
+    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
+    pub(crate) locks: Vec<Locks>,
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
@@ -138,9 +181,10 @@ pub(crate) struct Latency {
 
 #[derive(Args)]
 pub(crate) struct Memory {
-    /// Locks, by name, some with parameters (song:h=4); all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
-    pub(crate) locks: Vec<&'static Lock>,
+    /// Locks, by name; all of them unless told. Some take parameters (song:h=4), of which several values make several
+    /// locks (song:h=1..8, both included, or song:h=1,2,4).
+    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
+    pub(crate) locks: Vec<Locks>,
     /// Ranges that one thread holds at once.
     #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
     pub(crate) hold: Vec<usize>,
@@ -152,10 +196,34 @@ pub(crate) struct Memory {
 }
 
 #[derive(Args)]
+pub(crate) struct Soak {
+    /// Locks, by name; all that promise exclusion unless told.
+    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
+    pub(crate) locks: Vec<Locks>,
+    /// Threads.
+    #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    pub(crate) threads: usize,
+    /// Length of it all, divided among locks and rounds.
+    #[arg(long, value_parser = seconds, default_value = "60", allow_negative_numbers = true)]
+    pub(crate) seconds: Duration,
+    /// Rounds, in which locks take turns; memory is compared with what it was after the first.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) rounds: u32,
+    /// How long a thread may get nowhere.
+    #[arg(long, value_parser = seconds, default_value = "30", value_name = "SECONDS", allow_negative_numbers = true)]
+    pub(crate) stall: Duration,
+    /// What random numbers follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
 pub(crate) struct Uncontended {
     /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', value_parser = lock_or_floor, value_name = "NAME,...")]
-    pub(crate) locks: Vec<&'static Lock>,
+    #[arg(long, num_args = 1.., value_parser = locks_or_floors, value_name = "NAME,...")]
+    pub(crate) locks: Vec<Locks>,
     /// Rounds, in which locks take turns.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 15, value_name = "N", allow_negative_numbers = true)]
     pub(crate) repeat: u32,
@@ -170,10 +238,10 @@ pub(crate) struct Uncontended {
 pub(crate) struct Waiting {
     /// Locks, by name.
     #[arg(
-        long, value_delimiter = ',', value_parser = lock, value_name = "NAME,...",
+        long, num_args = 1.., value_parser = locks, value_name = "NAME,...",
         default_value = "list-rw,list-rw-unfair,list-ex,kernel-rw,parking-lot,std-rwlock"
     )]
-    pub(crate) locks: Vec<&'static Lock>,
+    pub(crate) locks: Vec<Locks>,
     /// Threads that contend.
     #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     pub(crate) threads: usize,

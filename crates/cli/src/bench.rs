@@ -3,18 +3,21 @@
 use crate::Failure;
 use crate::args::{Arr, Batch, Bench, Cli, Format, Latency, Runs, Uncontended, Waiting, Workload};
 use crate::progress::Progress;
-use crate::values::Sweep;
+use crate::values::{Locks, Sweep};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use spanlock_bench::arr::{self, LostUpdates, Pauses, Timing, Trial};
+use spanlock_bench::compare::{Field, Point};
+use spanlock_bench::counters::Event;
 use spanlock_bench::crew::Schedule;
-use spanlock_bench::provenance::Provenance;
+use spanlock_bench::provenance::{Provenance, cores};
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 mod memory;
+mod soak;
 
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
@@ -24,24 +27,35 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Batch(args)) => run_batch(args),
         Some(Workload::Latency(args)) => run_latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
-        None => print(&report::locks()),
+        None => list(command.output.format),
+    }
+}
+
+fn list(format: Format) -> Result {
+    match format {
+        Format::Table => print(&report::locks()),
+        Format::Json => print_lines(report::entries().into_iter().map(Line::Lock)),
     }
 }
 
 /// Runs all trials of all locks: repeats outside and locks inside, so that a drift of the machine hits all locks
-/// alike.
-fn compare<T, R>(
+/// alike. In the end, says who wins where.
+fn compare<T, R: Clone>(
     runs: Runs,
     trials: impl Fn(Repeat) -> Vec<T>,
     describe: impl Fn(&Lock, &T) -> String,
     take: impl Fn(&Lock, &T) -> Result<R, String>,
     line: impl Fn(R) -> Line,
     table: impl Fn(&[R], &Provenance) -> String,
-) -> Result {
+) -> Result
+where
+    for<'a> Point: From<&'a R>,
+{
     if runs.list {
-        return print(&report::locks());
+        return list(runs.output.format);
     }
     let locks = chosen(runs.locks, LOCKS);
     let threads = runs.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
@@ -53,6 +67,7 @@ fn compare<T, R>(
     let repeats = (0..runs.repeat).map(|number| Repeat {
         threads: &threads,
         schedule,
+        events: if runs.counters { Event::HARDWARE } else { &[] },
         seed: runs.seed,
         number,
     });
@@ -60,7 +75,7 @@ fn compare<T, R>(
     let steps = trials
         .iter()
         .flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
-    measure(
+    let records = measured(
         runs.output.format,
         steps,
         |(lock, trial)| describe(lock, trial),
@@ -70,13 +85,18 @@ fn compare<T, R>(
         },
         line,
         table,
-    )
+    )?;
+    match runs.output.format {
+        Format::Json => print_lines(report::conclusion_lines(&Field::of(&records), cores())),
+        Format::Table => Ok(()),
+    }
 }
 
 /// One of several equal repeats.
 struct Repeat<'a> {
     threads: &'a [usize],
     schedule: Schedule,
+    events: &'static [Event],
     seed: u64,
     /// From 0.
     number: u32,
@@ -100,6 +120,7 @@ fn run_arr(args: Arr) -> Result {
                     threads,
                     pauses: Pauses::P1,
                     schedule: repeat.schedule,
+                    events: repeat.events,
                     timing,
                     seed: repeat.seed,
                     repeat: repeat.number,
@@ -133,6 +154,7 @@ fn run_batch(args: Batch) -> Result {
                 ranges: args.ranges,
                 threads,
                 schedule: repeat.schedule,
+                events: repeat.events,
                 seed: repeat.seed,
                 repeat: repeat.number,
             }));
@@ -216,37 +238,49 @@ fn run_waiting(args: Waiting) -> Result {
 }
 
 /// Takes all steps, and reports each as it is done (JSON) or all in the end (table).
-fn measure<S, R>(
+fn measure<S, R: Clone>(
     format: Format,
     steps: impl Iterator<Item = S> + Clone,
     describe: impl Fn(&S) -> String,
-    take: impl Fn(&S) -> Result<R>,
+    take: impl FnMut(&S) -> Result<R>,
     line: impl Fn(R) -> Line,
     table: impl Fn(&[R], &Provenance) -> String,
 ) -> Result {
+    measured(format, steps, describe, take, line, table).map(drop)
+}
+
+/// As [`measure`]; returns what was measured.
+fn measured<S, R: Clone>(
+    format: Format,
+    steps: impl Iterator<Item = S> + Clone,
+    describe: impl Fn(&S) -> String,
+    mut take: impl FnMut(&S) -> Result<R>,
+    line: impl Fn(R) -> Line,
+    table: impl Fn(&[R], &Provenance) -> String,
+) -> Result<Vec<R>> {
     let provenance = Provenance::here(std::env::args_os().skip(1).map(|word| {
         // An argument that is no text was refused before.
         word.to_string_lossy().into_owned()
     }));
     if format == Format::Json {
-        print(&format!("{}\n", Line::Meta(provenance.clone())))?;
+        print_lines([Line::Meta(provenance.clone())])?;
     }
     let progress = Progress::new(steps.clone().count());
     let mut records = Vec::new();
     for step in steps {
         progress.step(describe(&step));
         let record = take(&step)?;
-        match format {
-            Format::Json => progress.aside(|| print(&format!("{}\n", line(record))))?,
-            Format::Table => records.push(record),
+        if format == Format::Json {
+            progress.aside(|| print_lines([line(record.clone())]))?;
         }
+        records.push(record);
         progress.done();
     }
     drop(progress);
-    match format {
-        Format::Json => Ok(()),
-        Format::Table => print(&table(&records, &provenance)),
+    if format == Format::Table {
+        print(&table(&records, &provenance))?;
     }
+    Ok(records)
 }
 
 fn describe(lock: &Lock, trial: &Trial) -> String {
@@ -268,14 +302,13 @@ fn failed(lock: &Lock, trial: &Trial, lost: LostUpdates) -> Failure {
 }
 
 /// The locks named, or else all.
-fn chosen(
-    named: Vec<&'static Lock>,
-    all: impl IntoIterator<Item = &'static Lock>,
-) -> Vec<&'static Lock> {
+fn chosen(named: Vec<Locks>, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
     if named.is_empty() {
         all.into_iter().collect()
     } else {
-        distinct(named, |lock| lock.name)
+        distinct(named.into_iter().flat_map(|Locks(locks)| locks), |lock| {
+            lock.name
+        })
     }
 }
 
@@ -288,6 +321,11 @@ fn distinct<T, K: PartialEq>(values: impl IntoIterator<Item = T>, key: impl Fn(&
         }
     }
     kept
+}
+
+fn print_lines(lines: impl IntoIterator<Item = Line>) -> Result {
+    let lines = lines.into_iter().map(|line| format!("{line}\n"));
+    print(&lines.collect::<String>())
 }
 
 fn print(text: &str) -> Result {

@@ -1,11 +1,13 @@
 //! The command line of Spanlock.
 //!
-//! Exit codes: 0, done; 1, a check failed or the output could not be written; 2, the arguments are wrong.
+//! Exit codes: 0, done; 1, a check failed or the output could not be written; 2, the arguments are wrong. Those of `run`
+//! are the program's.
 
 mod allocator;
 mod args;
 mod bench;
 mod progress;
+mod run;
 mod sim;
 mod values;
 
@@ -24,6 +26,17 @@ enum Failure {
     Probe(String),
     /// The output could not be written.
     Output(io::Error),
+    /// A program cannot be run as asked.
+    Program(run::Refused),
+}
+
+impl Failure {
+    fn code(&self) -> ExitCode {
+        match self {
+            Self::Program(refused) => refused.code(),
+            Self::Check(_) | Self::Probe(_) | Self::Output(_) => ExitCode::FAILURE,
+        }
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -38,17 +51,19 @@ impl fmt::Display for Failure {
             Self::Check(what) => write!(f, "check failed: {what}"),
             Self::Probe(what) => write!(f, "cannot measure in a process of its own: {what}"),
             Self::Output(error) => write!(f, "cannot write: {error}"),
+            Self::Program(refused) => refused.fmt(f),
         }
     }
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Bench(command) => bench::run(*command),
-        Command::Sim(command) => sim::run(*command),
+        Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
+        Command::Run(command) => run::run(command),
+        Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever read has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
@@ -56,7 +71,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // If nobody reads this either, there is nobody to tell.
             let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {failure}\n"));
-            ExitCode::FAILURE
+            failure.code()
         }
     }
 }

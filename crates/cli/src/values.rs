@@ -4,14 +4,18 @@ use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
 use std::time::Duration;
 
-/// A lock that workloads run on.
-pub(crate) fn lock(text: &str) -> Result<&'static Lock, String> {
-    parse(text, &[LOCKS])
+/// Locks of one argument.
+#[derive(Clone)]
+pub(crate) struct Locks(pub(crate) Vec<&'static Lock>);
+
+/// Locks that workloads run on.
+pub(crate) fn locks(text: &str) -> Result<Locks, String> {
+    parse(text, &[LOCKS]).map(Locks)
 }
 
-/// Such a lock, or what stands for the least that a lock costs.
-pub(crate) fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
-    parse(text, &[LOCKS, FLOORS])
+/// Such locks, or what stands for the least that a lock costs.
+pub(crate) fn locks_or_floors(text: &str) -> Result<Locks, String> {
+    parse(text, &[LOCKS, FLOORS]).map(Locks)
 }
 
 /// A number from 1.
@@ -67,7 +71,7 @@ fn time(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sweep, lock, lock_or_floor, seconds, seconds_or_none, sweep};
+    use super::{Sweep, locks, locks_or_floors, seconds, seconds_or_none, sweep};
     use std::time::Duration;
 
     #[test]
@@ -108,12 +112,12 @@ mod tests {
 
     #[test]
     fn unknown_locks_are_told_the_names() {
-        let error = lock("lsit-rw").err().unwrap();
+        let error = locks("lsit-rw").err().unwrap();
         assert!(
             error.contains("list-rw") && error.contains("null"),
             "{error}"
         );
-        assert!(lock("floor").is_err());
-        assert!(lock_or_floor("floor").is_ok());
+        assert!(locks("floor").is_err());
+        assert!(locks_or_floors("floor").is_ok());
     }
 }

@@ -86,6 +86,15 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench memory --hold 0", ["'0'", "from 1 to 1024"]),
         ("bench memory --hold 1,1025", ["1025", "from 1 to 1024"]),
         ("bench memory --locks song:h=0", ["song:h=0", "h=1..=16"]),
+        (
+            "bench batch --locks null,song:h=2..17",
+            ["h=2..17", "h=1..=16"],
+        ),
+        ("bench batch --locks song:h=3..2", ["h=3..2", "h=1..=16"]),
+        ("bench soak --locks null", ["null", "promises nothing"]),
+        ("bench soak --rounds 1", ["'1'", "2.."]),
+        ("bench soak --stall 0", ["'0'", "more than 0"]),
+        ("bench soak --threads 0", ["'0'", "from 1 to 256"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -119,6 +128,93 @@ fn locks_are_listed_one_per_line() {
     }
 }
 
+/// The lines of a workload.
+fn of<'a>(lines: &'a [Value], workload: &str) -> Vec<&'a Value> {
+    lines
+        .iter()
+        .filter(|line| line["workload"] == workload)
+        .collect()
+}
+
+#[test]
+fn locks_are_listed_with_when_to_use_them() {
+    let (list, lines) = (
+        written("bench --list"),
+        json_lines("bench --list --format json"),
+    );
+    for what in ["use when", "avoid when", "cost", "memory", "source"] {
+        let told = list
+            .lines()
+            .filter(|line| line.trim_start().starts_with(what));
+        assert_eq!(told.count(), lines.len(), "{what}");
+    }
+    assert_eq!(lines, json_lines("bench arr --list --format json"));
+    for line in lines {
+        assert_eq!(line["workload"], "lock");
+        for field in [
+            "lock",
+            "family",
+            "about",
+            "use_when",
+            "avoid_when",
+            "cost",
+            "memory",
+            "source",
+        ] {
+            assert!(
+                line[field].as_str().is_some_and(|text| !text.is_empty()),
+                "{field}: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn counters_are_there_or_said_to_be_absent() {
+    let arguments =
+        "bench batch --locks list-ex --hold 1 --threads 2 --seconds 0.005 --repeat 1 --counters";
+    let lines = json_lines(&format!("{arguments} --format json"));
+    let counters = of(&lines, "batch")[0]["counters"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert_eq!(counters.len(), 3);
+    let table = written(arguments);
+    for (counter, name) in counters
+        .iter()
+        .zip(["cycles", "instructions", "L1d misses"])
+    {
+        assert_eq!(
+            counter["per_op"].is_null(),
+            counter["absent"].is_string(),
+            "{counter}"
+        );
+        assert_eq!(
+            table.contains(&format!("no {name}: ")),
+            counter["per_op"].is_null(),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn soak_checks_all_locks_that_promise_exclusion() {
+    let lines = json_lines("bench soak --seconds 0.5 --threads 4 --rounds 2 --format json");
+    let locks = json_lines("bench --list --format json").len();
+    assert_eq!(of(&lines, "soak").len(), 2 * (locks - 1), "all but null");
+    let table = written("bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2");
+    for part in [
+        "song:h=2",
+        "longest wait",
+        "grown",
+        "locks the whole",
+        "at once",
+        "machine: ",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
 #[test]
 fn arr_writes_a_line_for_each_run() {
     let lines = json_lines(
@@ -131,14 +227,29 @@ fn arr_writes_a_line_for_each_run() {
         command.starts_with("spanlock bench arr --locks"),
         "{command}"
     );
-    let runs = &lines[1..];
+    let runs = of(&lines, "arr");
     assert_eq!(
         runs.len(),
         2 * 2 * 2 * 2 * 2,
         "locks, variants, reads, threads, repeats"
     );
-    for run in runs {
-        assert_eq!(run["workload"], "arr");
+    assert_eq!(
+        of(&lines, "standing").len(),
+        2 * 2 * 2,
+        "variants, reads, threads"
+    );
+    for claim in of(&lines, "claim") {
+        let verdict = claim["verdict"].as_str().unwrap();
+        assert!(
+            ["holds", "fails", "cannot tell"].contains(&verdict),
+            "{claim}"
+        );
+        assert!(
+            claim["source"].is_string() && claim["because"].is_string(),
+            "{claim}"
+        );
+    }
+    for run in &runs {
         assert_eq!(run["seed"], 9);
         assert!(run["ops_per_sec"].as_f64().is_some(), "{run}");
         assert!(run["acquire_ns"]["p999"].as_u64().is_some(), "{run}");
@@ -166,7 +277,7 @@ fn arr_writes_a_table_and_compares() {
     ] {
         assert!(table.contains(part), "{part} not in {table}");
     }
-    let verdicts = ["where list-rw is below", "list-rw is at or above"];
+    let verdicts = ["where list-rw is below", "list-rw is nowhere below"];
     assert!(
         verdicts.iter().any(|verdict| table.contains(verdict)),
         "{table}"
@@ -180,10 +291,14 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
         "bench batch --locks list-rw,std-rwlock --hold 1,16 --threads 1:2 --seconds 0.002 --warmup 0 \
          --repeat 2 --seed 9 --format json",
     );
-    let runs = &lines[1..];
+    let runs = of(&lines, "batch");
     assert_eq!(runs.len(), 2 * 2 * 2 * 2, "locks, holds, threads, repeats");
-    for run in runs {
-        assert_eq!(run["workload"], "batch");
+    let sources = of(&lines, "claim")
+        .into_iter()
+        .map(|claim| claim["source"].as_str().unwrap());
+    assert!(sources.clone().any(|source| source.starts_with("P4")));
+    assert!(!sources.clone().any(|source| source.starts_with("P1")));
+    for run in &runs {
         assert_eq!(run["seed"], 9);
         assert_eq!(run["torn_ranges"], 0);
         let cannot = run["lock"] == "std-rwlock" && run["hold"] == 16;
@@ -201,9 +316,10 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
 #[test]
 fn locks_take_parameters_and_are_reported_by_them() {
     let lines = json_lines(
-        "bench batch --locks song:h=1,song:h=12,song bitmap:block=2048 --hold 1,2 --threads 2 --seconds 0.002 \
+        "bench batch --locks song:h=1,12,song bitmap:block=2048 --hold 1,2 --threads 2 --seconds 0.002 \
          --repeat 1 --format json",
     );
+    let lines = of(&lines, "batch");
     let named = |name: &'static str| lines.iter().filter(move |line| line["lock"] == name);
     for name in ["song:h=1", "song:h=12", "song", "bitmap:block=2048"] {
         assert_eq!(named(name).count(), 2, "{name}");
@@ -257,8 +373,7 @@ fn latency_reports_first_and_later_acquisitions_apart() {
 
 #[test]
 fn memory_is_counted_and_the_same_each_time() {
-    let arguments =
-        "bench memory --locks list-rw,song,bitmap,bitmap:block=64,std-rwlock,null --format json";
+    let arguments = "bench memory --locks list-rw,song,bitmap,bitmap:block=64,std-rwlock,null,srl-tree --format json";
     let count = || {
         let mut lines = json_lines(arguments);
         lines.remove(0); // the time is in it
@@ -266,7 +381,7 @@ fn memory_is_counted_and_the_same_each_time() {
     };
     let lines = count();
     assert_eq!(lines, count());
-    assert_eq!(lines.len(), 6 * 3);
+    assert_eq!(lines.len(), 7 * 3);
     let bytes = |lock: &str, hold: usize, field: &str| {
         let found = lines
             .iter()
@@ -275,7 +390,13 @@ fn memory_is_counted_and_the_same_each_time() {
     };
     for line in &lines {
         assert_eq!(line["workload"], "memory");
-        for field in ["idle_bytes", "held_bytes", "guard_bytes", "kept_bytes"] {
+        for field in [
+            "idle_bytes",
+            "held_bytes",
+            "guard_bytes",
+            "kept_bytes",
+            "touched_bytes",
+        ] {
             assert_eq!(
                 line[field].is_null(),
                 line.get("skipped").is_some(),
@@ -296,6 +417,8 @@ fn memory_is_counted_and_the_same_each_time() {
         None,
         "ranges share blocks"
     );
+    assert_eq!(bytes("list-rw", 256, "touched_bytes"), Some(0));
+    assert!(bytes("srl-tree", 256, "touched_bytes") > bytes("srl-tree", 1, "touched_bytes"));
     // A node for each range, at least: two positions and a link.
     for lock in ["list-rw", "song"] {
         assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");

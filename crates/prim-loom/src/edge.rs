@@ -10,6 +10,12 @@ pub fn is_intact(edge: &str) -> bool {
     MUTANT.as_deref() != Some(edge)
 }
 
+/// Whether an edge is weakened.
+#[must_use]
+pub fn is_mutant() -> bool {
+    MUTANT.is_some()
+}
+
 /// The memory ordering of a named edge; in that edge's mutant the weaker one named third, or `Relaxed`.
 #[macro_export]
 macro_rules! order {

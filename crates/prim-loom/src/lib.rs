@@ -14,6 +14,7 @@
 use std::cell::RefCell;
 
 pub mod atomic;
+pub mod barrier;
 pub mod clock;
 pub mod cost;
 pub mod edge;
@@ -65,6 +66,12 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     });
 }
 
+/// So many preemptions for a model that takes long; one more in a mutant, which is not searched to the end.
+#[must_use]
+pub fn one_more_in_mutants(preemptions: usize) -> Option<usize> {
+    Some(preemptions + usize::from(edge::is_mutant()))
+}
+
 /// Chooses between the size for real use and the small one that lets loom reach the rare paths.
 #[must_use]
 pub const fn sized(_real: usize, model: usize) -> usize {
@@ -76,6 +83,22 @@ pub const fn sized(_real: usize, model: usize) -> usize {
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
         $(#[$meta])* $vis fn $($rest)*
+    };
+}
+
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        ::core::array::from_fn::<_, { $count }, _>(|_| $new)
+    };
+}
+
+/// The initial value that a trait demands as a constant: there is none here, and nobody may ask for it.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        panic!("atomics of a model are not made in constants")
     };
 }
 

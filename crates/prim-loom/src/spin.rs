@@ -8,7 +8,7 @@ pub const ON_HOLDER: u32 = 0;
 /// Spins while another request, already published, decides whether it stays.
 pub const ON_DECISION: u32 = 1;
 
-/// Spins of one execution that loom explores; past them it follows one fair schedule to the execution's end.
+/// Spins and yields of one execution that loom explores; past them it follows one fair schedule to the execution's end.
 const EXPLORED: usize = 6;
 
 /// A bounded spin.
@@ -32,14 +32,18 @@ impl Spin {
             return false;
         }
         self.round += 1;
-        let spins = with_execution(|execution| {
-            execution.spins += 1;
-            execution.spins
-        });
-        if spins == EXPLORED {
-            loom::skip_branch();
-        }
-        loom::thread::yield_now();
+        crate::thread::yield_now();
         true
+    }
+}
+
+/// Counts one spin; past those explored, loom no longer branches.
+pub(crate) fn count() {
+    let spins = with_execution(|execution| {
+        execution.spins += 1;
+        execution.spins
+    });
+    if spins == EXPLORED {
+        loom::skip_branch();
     }
 }

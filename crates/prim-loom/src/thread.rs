@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use loom::thread::{JoinHandle, yield_now};
+pub use loom::thread::JoinHandle;
 pub use table::Table;
 
 use crate::atomic::{AtomicUsize, Ordering};
@@ -54,6 +54,13 @@ fn take_index() -> usize {
     index
 }
 
+/// Lets another thread run. It counts as a spin: who yields in a loop waits for something.
+#[track_caller]
+pub fn yield_now() {
+    crate::spin::count();
+    loom::thread::yield_now();
+}
+
 /// Runs `f` in a thread of its own.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
@@ -91,6 +98,24 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
 #[must_use]
 pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
+}
+
+/// All threads of a model can run at a time.
+#[must_use]
+pub fn cpus() -> usize {
+    loom::MAX_THREADS
+}
+
+/// Each thread of a model has a processor.
+#[must_use]
+pub fn cpu() -> usize {
+    with_seat(|seat| seat.index)
+}
+
+/// Each thread of a model has a memory node.
+#[must_use]
+pub fn node() -> usize {
+    cpu()
 }
 
 /// The running thread's id: never zero.

@@ -126,6 +126,7 @@ macro_rules! integer {
         integer!(@ $name, $value, fetch_sub, "sub", |old: $value, by| old.wrapping_sub(by));
         integer!(@ $name, $value, fetch_or, "or", |old, by| old | by);
         integer!(@ $name, $value, fetch_and, "and", |old, by| old & by);
+        integer!(@ $name, $value, fetch_xor, "xor", |old, by| old ^ by);
         integer!(@ $name, $value, fetch_max, "max", |old: $value, by| old.max(by));
 
         impl $name {

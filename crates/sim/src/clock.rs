@@ -4,6 +4,12 @@ pub use core::time::Duration;
 
 use core::ops::Add;
 
+/// Nanoseconds since the run began.
+#[must_use]
+pub fn nanoseconds() -> u64 {
+    u64::try_from(Instant::now().since_start().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A point in a run's time. Outside a run there is only its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);

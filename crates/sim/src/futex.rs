@@ -25,8 +25,14 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
     world::sleep(std::ptr::from_ref(word).addr(), deadline)
 }
 
-/// Wakes everybody who sleeps on `word`. The word's owner may be gone: only its address matters.
+/// Wakes the one who has slept longest on `word`. The word's owner may be gone: only its address matters.
+#[track_caller]
+pub fn wake_one(word: &AtomicU32) {
+    world::wake(std::ptr::from_ref(word).addr(), 1);
+}
+
+/// Wakes everybody who sleeps on `word`, in the same way.
 #[track_caller]
 pub fn wake_all(word: &AtomicU32) {
-    world::wake(std::ptr::from_ref(word).addr());
+    world::wake(std::ptr::from_ref(word).addr(), usize::MAX);
 }

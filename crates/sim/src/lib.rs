@@ -16,6 +16,7 @@
 //! `docs/simulator.md` tells the model and what it cannot show.
 
 pub mod atomic;
+pub mod barrier;
 pub mod cell;
 pub mod clock;
 pub mod cost;
@@ -49,6 +50,22 @@ pub const fn sized(real: usize, _model: usize) -> usize {
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
         $(#[$meta])* $vis const fn $($rest)*
+    };
+}
+
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        [const { $new }; $count]
+    };
+}
+
+/// The initial value that a trait demands as a constant.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        $new
     };
 }
 

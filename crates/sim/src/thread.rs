@@ -102,6 +102,24 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
+/// How many threads the machine runs at a time; one outside a run.
+#[must_use]
+pub fn cpus() -> usize {
+    world::peek(|world| world.setup.machine.contexts()).unwrap_or(1)
+}
+
+/// The core that runs the thread.
+#[must_use]
+pub fn cpu() -> usize {
+    world::peek(|world| world.current().core()).unwrap_or(0)
+}
+
+/// The socket of that core.
+#[must_use]
+pub fn node() -> usize {
+    world::peek(|world| world.current().core() / world.setup.machine.cores).unwrap_or(0)
+}
+
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {

@@ -75,6 +75,12 @@ pub(crate) struct Virtual {
     buffer: Buffer,
 }
 
+impl Virtual {
+    pub(crate) fn core(&self) -> usize {
+        usize::from(self.core)
+    }
+}
+
 /// A hasher for addresses: the same in every run, and nothing is ever listed in its order.
 #[derive(Default)]
 pub(crate) struct Addresses(u64);
@@ -288,9 +294,9 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
     })
 }
 
-/// Wakes all in the queue of an address.
+/// Wakes the first in the queue of an address, at most so many.
 #[track_caller]
-pub(crate) fn wake(address: usize) {
+pub(crate) fn wake(address: usize, at_most: usize) {
     if !is_running() {
         return;
     }
@@ -302,7 +308,12 @@ pub(crate) fn wake(address: usize) {
         world.note("wakes", Some(address), None, Some(at));
         let time = world.current().time;
         let wake = world.setup.machine.cycles.wake;
-        for sleeper in world.sleepers.remove(&address).unwrap_or_default() {
+        let mut woken = world.sleepers.remove(&address).unwrap_or_default();
+        let left = woken.split_off(at_most.min(woken.len()));
+        if !left.is_empty() {
+            world.sleepers.insert(address, left);
+        }
+        for sleeper in woken {
             world.threads[sleeper].woken = Woken::LookAgain;
             world.resume_at(sleeper, time + wake);
         }

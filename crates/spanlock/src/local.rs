@@ -3,7 +3,7 @@
 //! A record belongs to a thread index (`prim::thread`): it is made on a thread's first acquisition, handed to a
 //! later thread when this one exits, and never moves. Only `epoch` and `parker` are looked at by other threads.
 
-use crate::range::list::Node;
+use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
 use crate::reclaim::{Epoch, Pool};
 use crate::wait::Parker;
@@ -15,6 +15,9 @@ use std::ptr::{self, NonNull};
 #[repr(align(128))] // Two cache lines, as processors fetch them: a neighbour's epoch must not move ours.
 pub(crate) struct Local {
     nodes: Pool<Node>,
+    tall_nodes: Pool<TallNode>,
+    /// The state of a generator of random numbers.
+    random: Cell<u64>,
     /// Ranges held, in all locks, less the one that the spare node is lent to.
     holds: Cell<usize>,
     /// The segments among them, and the lock of each. Kept in debug builds, to find a thread that waits for itself.
@@ -32,6 +35,8 @@ impl Default for Local {
     fn default() -> Self {
         Self {
             nodes: Pool::new(),
+            tall_nodes: Pool::new(),
+            random: Cell::new(0),
             holds: Cell::new(0),
             segments: RefCell::new(Vec::new()),
             thread: Cell::new(0),
@@ -107,6 +112,7 @@ fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
     thread::with_index(on_exit, |index, tenure| {
         let local = TABLE.get(index);
         local.thread.set(thread::id());
+        local.random.set(index as u64);
         if tenure == Tenure::Thread {
             HERE.with(|here| here.set(local));
             SPARE.with(|spare| spare.set(local.take_node().as_ptr()));
@@ -125,6 +131,7 @@ fn on_exit(index: usize) {
     }
     SPARE.with(|spare| spare.set(EXITED));
     local.nodes.flush(epochs);
+    local.tall_nodes.flush(epochs);
     local.holds.set(0);
     local.segments.take();
 }
@@ -165,9 +172,35 @@ impl Local {
         node
     }
 
+    /// The same, of a node that may be linked in so many levels of an index.
+    pub(crate) fn take_tall_node(&self, levels: u32) -> NonNull<Node> {
+        let tall = self.tall_nodes.take(epochs);
+        // SAFETY: so says `take`.
+        let fresh = unsafe { tall.as_ref() };
+        // SAFETY: as above.
+        unsafe { fresh.draw(levels) };
+        let node = tall.cast();
+        // SAFETY: as above; a tall node begins with its base.
+        unsafe { Node::assign(node, self.thread()) };
+        node
+    }
+
     /// Returns a node that no other thread has known since it was taken.
     pub(crate) fn put_back(&self, node: NonNull<Node>) {
-        self.nodes.put_back(node);
+        // SAFETY: the caller's, so it is alive.
+        match unsafe { TallNode::of(node) } {
+            Some(tall) => self.tall_nodes.put_back(tall),
+            None => self.nodes.put_back(node),
+        }
+    }
+
+    /// A random number, good enough to draw lots with (SplitMix64).
+    pub(crate) fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
     }
 
     /// Whether the thread holds a range of any lock. In a thread that is exiting that is not known any more.
@@ -229,10 +262,18 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    /// Gives up a node that this thread has unlinked.
+    /// Gives up a node that this thread has unlinked; if it is linked elsewhere, when that link is removed too.
     #[inline]
-    pub(crate) fn retire(&self, node: NonNull<Node>) {
-        self.local.nodes.retire(node);
+    pub(crate) fn unlinked(&self, node: NonNull<Node>) {
+        // SAFETY: reached in this walk.
+        match unsafe { TallNode::of(node) } {
+            None => self.local.nodes.retire(node),
+            // SAFETY: as above.
+            Some(tall) if unsafe { tall.as_ref() }.lost_link() => {
+                self.local.tall_nodes.retire(tall)
+            }
+            Some(_) => {}
+        }
     }
 }
 
@@ -242,6 +283,9 @@ impl Drop for Pin {
         self.local.epoch.unpin();
         if self.local.nodes.is_bloated() {
             self.local.nodes.collect(epochs);
+        }
+        if self.local.tall_nodes.is_bloated() {
+            self.local.tall_nodes.collect(epochs);
         }
     }
 }

@@ -7,7 +7,8 @@ mod common;
 
 use spanlock::range::list::ListRw;
 use spanlock::range::raw::RawRangeLock;
-use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
+use spanlock::range::skip::SkipRw;
+use spanlock::range::{RangeLock, WriteGuard};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -70,6 +71,10 @@ fn growth(times: u64, mut f: impl FnMut()) -> i64 {
     LIVE_BYTES.load(Relaxed) - before
 }
 
+/// A lock that threads can share, and one can leave to another.
+trait Lock: common::Shared + Send + 'static {}
+impl<L: common::Shared + Send + 'static> Lock for L {}
+
 /// A few pools' worth of nodes. What leaks with each call is far more.
 const FLAT: i64 = 64 << 10;
 
@@ -91,8 +96,8 @@ fn uncontended_use_allocates_nothing<L: RawRangeLock>(lock: &RangeLock<L>) {
     assert_eq!(allocations_when_warm(many), 0);
 }
 
-fn threads_that_come_and_go_leave_nothing() {
-    let lock = RangeLock::new();
+fn threads_that_come_and_go_leave_nothing<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
     let grown = growth(2_000, || {
         common::elsewhere(|| {
             for at in 0..5 {
@@ -103,9 +108,9 @@ fn threads_that_come_and_go_leave_nothing() {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
-fn locks_that_come_and_go_leave_nothing() {
+fn locks_that_come_and_go_leave_nothing<L: Lock>(make: fn() -> L) {
     let grown = growth(20_000, || {
-        let lock = RangeLock::new();
+        let lock = RangeLock::from_raw(make());
         drop((lock.write(0..10), lock.read(20..30)));
         mem::forget((lock.write(0..10), lock.read(20..30)));
     });
@@ -113,18 +118,18 @@ fn locks_that_come_and_go_leave_nothing() {
 }
 
 /// The thread that drops the locks is not the one that filled them.
-fn locks_dropped_elsewhere_leave_nothing() {
+fn locks_dropped_elsewhere_leave_nothing<L: Lock>(make: fn() -> L) {
     let grown = growth(2_000, || {
-        let lock = RangeMutex::new();
-        mem::forget([lock.lock(0..10), lock.lock(20..30)]);
+        let lock = RangeLock::from_raw(make());
+        mem::forget([lock.write(0..10), lock.write(20..30)]);
         common::elsewhere(move || drop(lock));
     });
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
 /// One thread's refused requests, and another's hold that never moves.
-fn refused_requests_leave_nothing() {
-    let lock = RangeLock::new();
+fn refused_requests_leave_nothing<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
     let _held = (lock.write(10..20), lock.read(50..60));
     let grown = common::elsewhere(|| {
         growth(100_000, || {
@@ -136,8 +141,8 @@ fn refused_requests_leave_nothing() {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
-fn timed_out_requests_leave_nothing() {
-    let lock = RangeLock::new();
+fn timed_out_requests_leave_nothing<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
     let _held = (lock.write(10..20), lock.read(50..60));
     let timeout = Duration::from_micros(1);
     let grown = common::elsewhere(|| {
@@ -153,8 +158,8 @@ fn timed_out_requests_leave_nothing() {
 ///
 /// A thread that loses the processor in the midst of a walk holds back what others retire until it goes on, so what
 /// is live goes up and down; were each operation's node lost it would be a hundred megabytes.
-fn threads_that_work_together_keep_little() {
-    let lock = RangeLock::new();
+fn threads_that_work_together_keep_little<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
     let work = |thread: u64| {
         for at in 0..20_000 {
             let start = (at * 7 + thread * 13) % 50;
@@ -174,8 +179,8 @@ fn threads_that_work_together_keep_little() {
 }
 
 /// A thread that only ever unlinks what others released does not keep it all.
-fn a_thread_that_unlinks_for_others_keeps_little() {
-    let lock = RangeLock::new();
+fn a_thread_that_unlinks_for_others_keeps_little<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
     let _held = lock.read(0..1);
     let grown = growth(300, || {
         common::elsewhere(|| {
@@ -224,7 +229,7 @@ fn segment_locks_use_what_they_say() {
 }
 
 /// Readers who hand over to one another, so that the whole is never free: what they leave behind must not pile up.
-fn readers_that_hand_over_leave_nothing(lock: &RangeLock) {
+fn readers_that_hand_over_leave_nothing<L: Lock>(lock: &RangeLock<L>) {
     let mut held = lock.read(..);
     let grown = growth(20_000, || held = lock.read(..));
     drop(held);
@@ -254,19 +259,26 @@ fn memory() {
     common::watched(slow.raw(), || {
         uncontended_use_allocates_nothing(&RangeLock::new());
         uncontended_use_allocates_nothing(&slow);
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::skip()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
         segment_locks_use_what_they_say();
         trees_that_come_and_go_leave_nothing();
-        threads_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
-        readers_that_hand_over_leave_nothing(&RangeLock::new());
-        readers_that_hand_over_leave_nothing(&slow);
-        locks_that_come_and_go_leave_nothing();
-        locks_dropped_elsewhere_leave_nothing();
-        refused_requests_leave_nothing();
-        timed_out_requests_leave_nothing();
-        threads_that_work_together_keep_little();
-        a_thread_that_unlinks_for_others_keeps_little();
+        everything_that_lists_do(ListRw::new);
+        everything_that_lists_do(common::slow_path);
+        everything_that_lists_do(SkipRw::new);
+        everything_that_lists_do(common::skip);
     });
+}
+
+fn everything_that_lists_do<L: Lock>(make: fn() -> L) {
+    threads_that_come_and_go_leave_nothing(make);
+    readers_that_hand_over_leave_nothing(&RangeLock::from_raw(make()));
+    locks_that_come_and_go_leave_nothing(make);
+    locks_dropped_elsewhere_leave_nothing(make);
+    refused_requests_leave_nothing(make);
+    timed_out_requests_leave_nothing(make);
+    threads_that_work_together_keep_little(make);
+    a_thread_that_unlinks_for_others_keeps_little(make);
 }

@@ -26,7 +26,7 @@ enum Step {
 /// A guard and what the model knows of it.
 struct Owner<'a, L: Shared> {
     mode: Mode,
-    intervals: Vec<Interval>,
+    segments: Vec<Interval>,
     guard: Guard<'a, L>,
 }
 
@@ -47,6 +47,28 @@ impl<L: Shared> Guard<'_, L> {
     }
 }
 
+/// What a lock grants for a range: whole segments, of which the last has all positions from its first on.
+#[derive(Debug, Clone, Copy)]
+struct Granularity {
+    /// Positions of a segment.
+    segment: u64,
+    /// The number of the last segment.
+    last: u64,
+}
+
+const EXACT: Granularity = Granularity {
+    segment: 1,
+    last: u64::MAX,
+};
+
+impl Granularity {
+    /// The numbers of the segments that a range touches.
+    fn segments(self, positions: &Interval) -> Interval {
+        let number = |position: &u64| (position / self.segment).min(self.last);
+        number(positions.start())..=number(positions.end())
+    }
+}
+
 fn overlap(a: &Interval, b: &Interval) -> bool {
     a.start() <= b.end() && b.start() <= a.end()
 }
@@ -55,7 +77,7 @@ fn overlap(a: &Interval, b: &Interval) -> bool {
 fn is_granted<L: Shared>(owners: &[Owner<'_, L>], mode: Mode, wanted: &[Interval]) -> bool {
     let conflicts = |owner: &Owner<'_, L>| {
         let overlaps = |held| wanted.iter().any(|wanted| overlap(wanted, held));
-        mode.conflicts(owner.mode) && owner.intervals.iter().any(overlaps)
+        mode.conflicts(owner.mode) && owner.segments.iter().any(overlaps)
     };
     !owners.iter().any(conflicts)
 }
@@ -74,7 +96,7 @@ fn take<'a, L: Shared>(lock: &'a RangeLock<L>, step: &Step) -> Option<Guard<'a, 
     }
 }
 
-fn play<L: Shared>(lock: &RangeLock<L>, steps: &[Step]) {
+fn play<L: Shared>(lock: &RangeLock<L>, granularity: Granularity, steps: &[Step]) {
     let mut owners: Vec<Owner<'_, L>> = Vec::new();
     for step in steps {
         let (mode, intervals) = match step {
@@ -98,7 +120,11 @@ fn play<L: Shared>(lock: &RangeLock<L>, steps: &[Step]) {
                 continue;
             }
         };
-        let expected = is_granted(&owners, mode, &intervals);
+        let segments: Vec<_> = intervals
+            .iter()
+            .map(|positions| granularity.segments(positions))
+            .collect();
+        let expected = is_granted(&owners, mode, &segments);
         let guard = take(lock, step);
         assert_eq!(
             guard.is_some(),
@@ -108,7 +134,7 @@ fn play<L: Shared>(lock: &RangeLock<L>, steps: &[Step]) {
         );
         owners.extend(guard.map(|guard| Owner {
             mode,
-            intervals,
+            segments,
             guard,
         }));
     }
@@ -154,17 +180,64 @@ fn config() -> Config {
 }
 
 /// Every try succeeds if, and only if, the model has no conflict; when all is dropped, nothing is held.
-fn a_try_succeeds_iff_nothing_conflicts<L: Shared>(lock: &RangeLock<L>) {
+fn agrees_with_the_model<L: Shared>(lock: &RangeLock<L>, granularity: Granularity) {
     let steps = prop::collection::vec(step(), 1..80);
     let result = TestRunner::new(config()).run(&steps, |steps| {
-        play(lock, &steps);
+        play(lock, granularity, &steps);
         assert_nothing_held(lock.raw());
         Ok(())
     });
     result.unwrap();
 }
 
+fn a_try_succeeds_iff_nothing_conflicts<L: Shared>(lock: &RangeLock<L>) {
+    agrees_with_the_model(lock, EXACT);
+}
+
 in_every_exact_shared_configuration!(crate::common::shared: a_try_succeeds_iff_nothing_conflicts);
+
+/// The segment locks, each with its granularity.
+mod in_segments {
+    use super::common::{self, SEGMENTS, Shared, shared};
+    use super::{Granularity, agrees_with_the_model};
+
+    fn agrees<L: Shared>(make: fn() -> L, segment: u64, segments: usize) {
+        let last = segments as u64 - 1;
+        shared(make, |lock| {
+            agrees_with_the_model(lock, Granularity { segment, last });
+        });
+    }
+
+    #[test]
+    fn array() {
+        agrees(common::srl_array, 1, SEGMENTS);
+    }
+
+    #[test]
+    fn array_unfair() {
+        agrees(common::srl_array_unfair, 1, SEGMENTS);
+    }
+
+    #[test]
+    fn array_fair_at_once() {
+        agrees(common::srl_array_fair_at_once, 1, SEGMENTS);
+    }
+
+    #[test]
+    fn array_of_eights() {
+        agrees(common::srl_array_of_eights, 8, 3);
+    }
+
+    #[test]
+    fn tree() {
+        agrees(common::srl_tree, 1, SEGMENTS);
+    }
+
+    #[test]
+    fn tree_of_eights() {
+        agrees(common::srl_tree_of_eights, 8, 4);
+    }
+}
 
 fn bound() -> impl Strategy<Value = Bound<usize>> {
     let index = prop_oneof![9 => 0..10_usize, 1 => Just(usize::MAX)];

@@ -11,7 +11,6 @@ mod common;
 
 use common::{HANG, Random, Shared, abort, assert_nothing_held, setting, snapshot};
 use spanlock::range::inspect::Snapshot;
-use spanlock::range::list::ListEx;
 use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::{RangeLock, Span};
 use std::cell::UnsafeCell;
@@ -309,11 +308,11 @@ fn run<L: Shared>(name: &str, raw: L) {
 }
 
 /// An exclusive lock, to be used like the others: its readers exclude each other.
-struct NoSharing(ListEx);
+struct NoSharing<L>(L);
 
 // SAFETY: the inner lock's promise.
-unsafe impl RawRangeMutex for NoSharing {
-    type Token = <ListEx as RawRangeMutex>::Token;
+unsafe impl<L: RawRangeMutex> RawRangeMutex for NoSharing<L> {
+    type Token = L::Token;
 
     fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token> {
         self.0.lock_exclusive(span, wait)
@@ -330,7 +329,7 @@ unsafe impl RawRangeMutex for NoSharing {
 }
 
 // SAFETY: exclusive is more than shared.
-unsafe impl RawRangeLock for NoSharing {
+unsafe impl<L: RawRangeMutex> RawRangeLock for NoSharing<L> {
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Self::Token> {
         self.0.lock_exclusive(span, wait)
     }
@@ -363,6 +362,10 @@ stress! {
     srl_array_unfair: common::srl_array_unfair(),
     srl_array_fair_at_once: common::srl_array_fair_at_once(),
     srl_tree: common::srl_tree(),
+    skip: common::skip(),
+    skip_standard: common::skip_standard(),
+    skip_unfair: common::skip_unfair(),
     exclusive: NoSharing(common::exclusive()),
     exclusive_slow_path: NoSharing(common::exclusive_slow_path()),
+    skip_exclusive: NoSharing(common::skip_exclusive()),
 }

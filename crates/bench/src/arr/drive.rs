@@ -23,9 +23,12 @@ pub fn run<T: Target>(lock: &T, trial: &Trial) -> Outcome {
 
 fn run_with<T: Target, C: Clock>(lock: &T, trial: &Trial) -> Outcome {
     let array = Array::default();
-    let run = crew::run(trial.threads, trial.schedule, |thread, signal| {
-        work::<T, C>(lock, &array, trial, thread, signal)
-    });
+    let run = crew::run(
+        trial.threads,
+        trial.schedule,
+        trial.events,
+        |thread, signal| work::<T, C>(lock, &array, trial, thread, signal),
+    );
     let added = run.workers.iter().map(|tally| tally.added).sum();
     let work = Throughput::of(&run, |tally| tally.ops);
     let times = run

@@ -13,9 +13,11 @@ pub use array::{Array, SLOTS};
 pub use drive::run;
 pub use record::Record;
 
+use crate::counters::Event;
 use crate::crew::{Schedule, Throughput};
 use crate::registry::Exclusion;
 use crate::times::Times;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,7 +25,8 @@ use std::str::FromStr;
 pub const MAX_THREADS: usize = SLOTS;
 
 /// Which ranges are locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// The whole array.
     Full,
@@ -131,6 +134,8 @@ pub struct Trial {
     pub pauses: Pauses,
     /// How long it lasts.
     pub schedule: Schedule,
+    /// What is counted meanwhile.
+    pub events: &'static [Event],
     /// Whether acquisitions are timed.
     pub timing: Timing,
     /// Random numbers follow from this, from `repeat` and from the thread's number.

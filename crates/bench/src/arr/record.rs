@@ -1,6 +1,7 @@
 //! One run as it is reported.
 
-use super::{LostUpdates, Outcome, Trial};
+use super::{LostUpdates, Outcome, Trial, Variant};
+use crate::counters::Rate;
 use crate::registry::Lock;
 use crate::times::AcquireTimes;
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// One run of ArrBench on one lock: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// `full`, `disjoint` or `random`.
-    pub variant: String,
+    /// Which ranges were locked.
+    pub variant: Variant,
     /// Of a hundred operations, those that read.
     pub reads: u8,
     /// Threads.
@@ -30,6 +31,9 @@ pub struct Record {
     pub max_ops_per_thread: u64,
     /// Processor time of the process in the measured time; `None` where the system does not tell.
     pub cpu_seconds: Option<f64>,
+    /// What was counted in the measured time, if anything was to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<Rate>,
     /// Updates that were made and are not in the array: zero if the lock excludes.
     pub lost_updates: u64,
     /// How long acquisitions took, if they were timed.
@@ -50,7 +54,7 @@ impl Record {
 
     fn of(lock: &Lock, trial: &Trial, outcome: &Outcome) -> Self {
         Self {
-            variant: trial.variant.to_string(),
+            variant: trial.variant,
             reads: trial.reads.get(),
             threads: trial.threads,
             lock: lock.name.to_owned(),
@@ -61,6 +65,7 @@ impl Record {
             min_ops_per_thread: outcome.work.min(),
             max_ops_per_thread: outcome.work.max(),
             cpu_seconds: outcome.work.cpu_seconds(),
+            counters: outcome.work.rates(),
             lost_updates: outcome.added.abs_diff(outcome.found),
             acquire_ns: outcome.acquire.as_ref().map(AcquireTimes::from),
         }

@@ -20,6 +20,7 @@ mod record;
 pub use area::{Area, RANGE_BYTES};
 pub use record::Record;
 
+use crate::counters::Event;
 use crate::crew::{self, Phase, Schedule, Signal, Throughput};
 use crate::registry::Exclusion;
 use crate::setting::Resource;
@@ -47,6 +48,8 @@ pub struct Trial {
     pub threads: usize,
     /// How long it lasts.
     pub schedule: Schedule,
+    /// What is counted meanwhile.
+    pub events: &'static [Event],
     /// Random numbers follow from this, from `repeat` and from the thread's number.
     pub seed: u64,
     /// Which of several equal runs it is, from 0.
@@ -111,9 +114,12 @@ pub fn run<T: Target>(lock: &T, trial: &Trial) -> Outcome {
     assert!((1..=MAX_RANGES).contains(&trial.ranges));
     assert!((1..=MAX_HOLD.min(trial.ranges)).contains(&trial.hold));
     let area = Area::new(trial.ranges);
-    let run = crew::run(trial.threads, trial.schedule, |thread, signal| {
-        work(lock, &area, trial, thread, signal)
-    });
+    let run = crew::run(
+        trial.threads,
+        trial.schedule,
+        trial.events,
+        |thread, signal| work(lock, &area, trial, thread, signal),
+    );
     let torn_while_held: u64 = run.workers.iter().map(|tally| tally.torn).sum();
     Outcome {
         work: Throughput::of(&run, |tally| tally.ops),
@@ -188,6 +194,7 @@ mod tests {
                     warmup: Duration::ZERO,
                     measured: Duration::ZERO,
                 },
+                events: &[],
                 seed: 1,
                 repeat: 0,
             };

@@ -1,6 +1,7 @@
 //! One run as it is reported.
 
 use super::{Torn, Trial};
+use crate::counters::Rate;
 use crate::registry::Lock;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub struct Record {
     pub max_ops_per_thread: u64,
     /// Processor time of the process in the measured time; `None` where the system does not tell.
     pub cpu_seconds: Option<f64>,
+    /// What was counted in the measured time, if anything was to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<Rate>,
     /// Ranges that somebody else wrote while they were held: zero if the lock excludes.
     pub torn_ranges: u64,
     /// Why nothing was run.
@@ -54,6 +58,7 @@ impl Record {
             min_ops_per_thread: 0,
             max_ops_per_thread: 0,
             cpu_seconds: None,
+            counters: Vec::new(),
             torn_ranges: 0,
             skipped: None,
         };
@@ -70,6 +75,7 @@ impl Record {
         record.min_ops_per_thread = outcome.work.min();
         record.max_ops_per_thread = outcome.work.max();
         record.cpu_seconds = outcome.work.cpu_seconds();
+        record.counters = outcome.work.rates();
         record.torn_ranges = outcome.torn;
         Ok(record)
     }

@@ -1,41 +1,26 @@
 //! W1 and W2.
 
-use super::panel::{LEGEND, Point, panel};
-use super::{distinct, source};
+use super::compared::{conclusions, panels};
+use super::source;
 use crate::batch::{RANGE_BYTES, Record};
+use crate::compare::{Field, Panel, distinct};
 use crate::provenance::Provenance;
 use std::fmt::Write;
 
-/// Tables: one per size of batch, a row for each lock, a column for each number of threads.
+/// Tables: one per size of batch, a row for each lock, a column for each number of threads; and what follows.
 #[must_use]
 pub fn batch(records: &[Record], provenance: &Provenance) -> String {
-    let mut text = String::new();
-    let kind = |record: &Record| (record.hold, record.ranges);
-    for (hold, ranges) in distinct(records.iter().map(kind)) {
-        let workload = match hold {
-            1 => "W1, ranges held one at a time".to_owned(),
-            _ => format!("W2, {hold} ranges held together"),
+    let title = |panel: Panel| {
+        let of = match panel {
+            Panel::Batch { ranges, .. } => {
+                format!("{RANGE_BYTES} bytes of each written, of {ranges}")
+            }
+            Panel::Arr { .. } => "ArrBench".to_owned(),
         };
-        let _ = writeln!(
-            text,
-            "{workload}: {RANGE_BYTES} bytes of each written, of {ranges}; million ranges per second by threads"
-        );
-        let here = records
-            .iter()
-            .filter(|record| kind(record) == (hold, ranges));
-        let points: Vec<_> = here
-            .map(|record| Point {
-                lock: &record.lock,
-                threads: record.threads,
-                ops_per_sec: record
-                    .ops_per_sec
-                    .ok_or(record.skipped.as_deref().unwrap_or("not run")),
-            })
-            .collect();
-        text += &panel(&points);
-        text.push('\n');
-    }
-    text += LEGEND;
+        format!("{panel}: {of}; million ranges per second by threads")
+    };
+    let field = Field::of(records);
+    let mut text = panels(&field, title);
     let skipped = records.iter().filter(|record| record.skipped.is_some());
     for lock in distinct(skipped.map(|record| &record.lock)) {
         let _ = writeln!(
@@ -43,6 +28,5 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
             "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
         );
     }
-    text.push('\n');
-    text + &source(provenance)
+    text + &conclusions(&field, provenance.cores) + &source(provenance)
 }

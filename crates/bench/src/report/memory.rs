@@ -1,6 +1,7 @@
 //! What locks and holders take of memory.
 
-use super::{distinct, lines, source, table};
+use super::{lines, source, table};
+use crate::compare::distinct;
 use crate::memory::{Bytes, Record};
 use crate::provenance::Provenance;
 
@@ -15,6 +16,7 @@ pub fn memory(records: &[Record], provenance: &Provenance) -> String {
         "per holder",
         "its guard",
         "kept after",
+        "per part touched",
     ]);
     for hold in distinct(records.iter().map(|record| record.hold)) {
         for record in records.iter().filter(|record| record.hold == hold) {
@@ -22,24 +24,28 @@ pub fn memory(records: &[Record], provenance: &Provenance) -> String {
             let cell = |bytes: Option<Bytes>| {
                 bytes.map_or_else(|| why.to_owned(), |bytes| bytes.to_string())
             };
-            let each = record.held_bytes.map_or_else(
-                || why.to_owned(),
-                |bytes| format!("{:.1}", bytes as f64 / hold as f64),
-            );
+            let each = |bytes: Option<Bytes>| {
+                bytes.map_or_else(
+                    || why.to_owned(),
+                    |bytes| format!("{:.1}", bytes as f64 / hold as f64),
+                )
+            };
             table.add_row([
                 record.lock.clone(),
                 hold.to_string(),
                 cell(record.idle_bytes),
                 cell(record.held_bytes),
-                each,
+                each(record.held_bytes),
                 cell(record.guard_bytes),
                 cell(record.kept_bytes),
+                each(record.touched_bytes),
             ]);
         }
     }
     format!(
         "bytes asked of the allocator; one thread, new to locks, in a process of its own for each row\n\
-         holders: heap beyond the idle lock's, with what is kept for the thread; guards are apart\n{}\n{}",
+         holders: heap beyond the idle lock's, with what is kept for the thread; guards are apart\n\
+         part touched: what a lock keeps of parts that were held one at a time, by a thread that is warm\n{}\n{}",
         lines(&table),
         source(provenance)
     )

@@ -2,16 +2,21 @@
 
 mod arr;
 mod batch;
+mod compared;
 mod latency;
+mod locks;
 mod memory;
-mod panel;
+mod soak;
 mod uncontended;
 mod waiting;
 
-pub use arr::{Comparison, arr};
+pub use arr::arr;
 pub use batch::batch;
+pub use compared::conclusion_lines;
 pub use latency::latency;
+pub use locks::{Entry, entries, locks};
 pub use memory::memory;
+pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -33,6 +38,14 @@ pub enum Line {
     Arr(crate::arr::Record),
     /// A run of W1 or W2.
     Batch(crate::batch::Record),
+    /// The best of each family of locks, in one panel at one number of threads.
+    Standing(crate::compare::Standing),
+    /// What a paper says, and whether it holds here.
+    Claim(crate::compare::Judgement),
+    /// A lock that there is.
+    Lock(Entry),
+    /// A round of a soak of one lock.
+    Soak(crate::soak::Record),
     /// Acquisition times of one lock.
     Latency(crate::latency::Record),
     /// What one lock and its holders take of memory.
@@ -57,25 +70,6 @@ impl FromStr for Line {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         serde_json::from_str(text)
     }
-}
-
-/// The list of all locks, for people.
-#[must_use]
-pub fn locks() -> String {
-    let mut table = table(["lock", "what it is"]);
-    for lock in crate::registry::LOCKS {
-        table.add_row([lock.name, lock.about]);
-        for knob in lock.knobs {
-            let (least, most) = (knob.allowed.start(), knob.allowed.end());
-            let name = format!("  {}:{}=", lock.name, knob.key);
-            table.add_row([name, format!("{}: {least}..={most}", knob.about)]);
-        }
-    }
-    table.load_style(comfy_table::presets::NOTHING);
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Left);
-    }
-    lines(&table)
 }
 
 /// What stands below every table.
@@ -110,19 +104,8 @@ fn lines(table: &Table) -> String {
 
 /// Median and spread, in a unit of so much.
 fn measured(summary: Summary, unit: f64, decimals: usize) -> String {
-    let Summary { median, spread } = summary;
+    let Summary { median, spread, .. } = summary;
     format!("{:.decimals$} ±{:.0}%", median / unit, spread * 100.0)
-}
-
-/// Distinct values, in order of their first appearance.
-fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for value in values {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-    }
-    seen
 }
 
 /// What there is, or a dash.

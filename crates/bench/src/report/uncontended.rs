@@ -1,6 +1,7 @@
 //! What one thread pays.
 
-use super::{distinct, lines, measured, or_dash, source, table};
+use super::{lines, measured, or_dash, source, table};
+use crate::compare::distinct;
 use crate::provenance::Provenance;
 use crate::stats::Summary;
 use crate::uncontended::Record;

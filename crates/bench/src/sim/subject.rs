@@ -6,6 +6,7 @@ use spanlock_sim::range::Span;
 use spanlock_sim::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::segment::{SrlArray, SrlTree};
+use spanlock_sim::range::skip::{SkipEx, SkipRw};
 use std::time::Duration;
 
 /// A range lock, with readers or without.
@@ -112,6 +113,9 @@ locks! {
     "list-ex-nofast": WritersOnly(ListEx::builder().fast_path(FastPath::Off).build()),
     "list-ex-unfair": WritersOnly(ListEx::builder().fairness(Fairness::Unfair).build()),
     "list-ex-at-once": WritersOnly(ListEx::builder().fairness(AT_ONCE).build()),
+    "skip-rw": ReadersAndWriters(SkipRw::new()),
+    "skip-rw-at-once": ReadersAndWriters(SkipRw::builder().fairness(AT_ONCE).build()),
+    "skip-ex": WritersOnly(SkipEx::new()),
     "srl-array": ReadersAndWriters(SrlArray::builder().segments(SEGMENTS).build()),
     "srl-array-at-once": ReadersAndWriters(SrlArray::builder().segments(SEGMENTS).fairness(AT_ONCE).build()),
     "srl-tree": ReadersAndWriters(SrlTree::builder().fan_out(16).depth(2).build()),

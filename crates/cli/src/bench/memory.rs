@@ -1,6 +1,6 @@
 //! `spanlock bench memory`: each measurement runs in a process of its own, which is this program again.
 
-use super::{Result, chosen, distinct, measure, print};
+use super::{Result, chosen, distinct, measure, print_lines};
 use crate::args::Memory;
 use crate::{Failure, allocator};
 use spanlock_bench::memory::Record;
@@ -31,7 +31,7 @@ pub(super) fn run(args: Memory) -> Result {
 fn here(lock: &Lock, hold: usize) -> Result {
     allocator::begin();
     let record = Record::measure(lock, hold, &allocator::allocated);
-    print(&format!("{}\n", Line::Memory(record)))
+    print_lines([Line::Memory(record)])
 }
 
 /// Measures in a fresh process.

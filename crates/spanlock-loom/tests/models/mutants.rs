@@ -2,36 +2,102 @@
 //!
 //! `cargo test -p spanlock-loom --test models mutants -- --nocapture` prints the table.
 
-use std::collections::BTreeSet;
-use std::io::Read;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use crate::mutation::{self, Mutant};
 
 /// An edge, and the model that fails without it.
-const MUTANTS: &[(&str, &str)] = &[
+const MUTANTS: &[Mutant] = &[
     ("admit-reader", "segment::a_reader_and_a_writer"),
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
+    ("age", "segment::a_writer_that_gave_way_ages"),
+    ("await", "rw::bias::a_reader_and_a_writer"),
+    (
+        "bias-arrived",
+        "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
+    ),
+    (
+        "bias-checked",
+        "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
+    ),
+    ("bias-closed", "rw::bias::a_reader_and_a_writer"),
+    ("bias-drain", "rw::bias::a_bias_brings_what_writers_did"),
+    (
+        "bias-forget",
+        "rw::bias::a_lock_that_is_dropped_forgets_leaked_readers",
+    ),
+    (
+        "bias-owed",
+        "rw::anonymous::released_by_the_publication_of_one_turned_away",
+    ),
+    ("bias-reader", "rw::bias::a_reader_and_a_writer"),
+    ("bias-recheck", "rw::bias::a_reader_and_a_writer"),
+    ("bias-seen", "rw::bias::readers_and_a_writer"),
+    ("bias-set", "rw::bias::a_bias_brings_what_writers_did"),
+    (
+        "bias-withdraw",
+        "rw::bias::a_writer_gives_up_while_it_revokes",
+    ),
+    ("bias-writer", "rw::bias::a_reader_and_a_writer"),
+    ("cohort-depart", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-drained", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-gone", "rw::cohort::a_reader_and_a_writer"),
+    (
+        "cohort-handed",
+        "rw::cohort::a_node_that_gave_up_the_lock_waits_for_readers",
+    ),
+    ("cohort-look", "rw::cohort::a_reader_and_a_writer"),
+    (
+        "cohort-queue",
+        "rw::cohort::of_one_node::writers_and_a_reader",
+    ),
+    ("cohort-reader", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-turn-back", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-wake-readers", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-wake-writer", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-writer", "rw::cohort::a_reader_and_a_writer"),
     ("cut-off", "list::neighbours_are_unlinked_together"),
     ("demote", "list::fast_path_against_regular_path"),
     (
         "demote-acquire",
         "list::fast_nodes_come_and_go_under_a_walk",
     ),
+    ("depart", "rw::bias::a_reader_and_a_writer"),
+    ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
+    ("depart-any", "rw::anonymous::a_reader_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
     ("fast-publish", "list::fast_path_against_regular_path"),
     ("fast-release", "list::fast_path_against_regular_path"),
     ("fresh-node", "list::a_writer_starts_over_with_a_fresh_node"),
+    ("futex-conservative", "rw::futex::three_writers"),
+    (
+        "futex-downgrade",
+        "rw::futex::downgrade_lets_waiting_readers_in",
+    ),
+    ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
+    ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
+    ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
+    ("futex-leave-shared", "rw::futex::a_reader_and_a_writer"),
+    ("futex-mark", "rw::futex::a_reader_and_a_writer"),
+    (
+        "futex-pass-on",
+        "rw::futex::a_reader_goes_on_when_the_writer_gives_up",
+    ),
+    (
+        "futex-share",
+        "rw::futex::downgrade_lets_waiting_readers_in",
+    ),
+    (
+        "futex-signal",
+        "rw::futex::a_writer_gives_up_beside_another",
+    ),
     (
         "gate",
         "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
     ),
     (
-        "gate-bypass",
+        "holder-bypass",
         "segment::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
@@ -42,14 +108,36 @@ const MUTANTS: &[(&str, &str)] = &[
     ),
     ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
+    ("leave", "rw::bias::a_reader_and_a_writer"),
     ("leave-reader", "segment::a_reader_and_a_writer"),
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
+    (
+        "last-link",
+        "skip::the_last_link_is_removed_by_another_thread",
+    ),
     (
         "mark-inherited",
         "segment::sleepers_are_woken_one_after_another",
     ),
     ("mark-sleeper", "segment::two_writers_overlapping"),
+    ("mutex-conservative", "rw::cohort::mutexes::three_holders"),
+    (
+        "mutex-enter",
+        "rw::cohort::mutexes::holders_exclude_each_other",
+    ),
+    (
+        "mutex-enter-contended",
+        "rw::cohort::mutexes::holders_exclude_each_other",
+    ),
+    (
+        "mutex-leave",
+        "rw::cohort::mutexes::holders_exclude_each_other",
+    ),
+    (
+        "mutex-wake",
+        "rw::cohort::mutexes::holders_exclude_each_other",
+    ),
     (
         "newcomers",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
@@ -61,9 +149,35 @@ const MUTANTS: &[(&str, &str)] = &[
     ("node-acquire", "segment::writers_race_to_grow_the_tree"),
     ("node-publish", "segment::writers_race_to_grow_the_tree"),
     ("node-winner", "segment::writers_race_to_grow_the_tree"),
+    ("phase", "rw::phase::ticket::a_reader_and_a_writer"),
+    ("phase-acquire", "rw::phase::ticket::a_reader_and_a_writer"),
+    (
+        "phase-alternate",
+        "rw::phase::ticket::a_reader_waits_for_one_writer_only",
+    ),
+    ("phase-out", "rw::phase::ticket::a_reader_and_a_writer"),
+    (
+        "phase-out-acquire",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
+    ("phase-try", "rw::phase::ticket::a_try_does_not_wait"),
+    ("phase-wake", "rw::phase::ticket::a_reader_and_a_writer"),
     ("pin", "reclaim::nodes_return_only_after_a_grace_period"),
     ("publish", "list::figure_one_with_a_detour"),
     ("publish-acquire", "list::figure_one"),
+    ("queue-closed", "rw::phase::queue::a_reader_and_a_writer"),
+    (
+        "queue-enter",
+        "rw::phase::queue::a_reader_waits_for_one_writer_only",
+    ),
+    (
+        "queue-free",
+        "rw::phase::queue::a_reader_waits_for_one_writer_only",
+    ),
+    ("queue-late", "rw::phase::queue::a_reader_and_a_writer"),
+    ("queue-open", "rw::phase::queue::a_reader_and_a_writer"),
+    ("queue-push", "rw::phase::queue::a_reader_and_a_writer"),
+    ("queue-take", "rw::phase::queue::a_reader_and_a_writer"),
     (
         "reader-handshake",
         "list::figure_one_with_a_lasting_separator",
@@ -72,9 +186,19 @@ const MUTANTS: &[(&str, &str)] = &[
         "reader-validation",
         "list::figure_one_with_a_lasting_separator",
     ),
+    ("reach", "skip::figure_one_with_a_waypoint_as_separator"),
     ("release", "list::two_writers_overlapping"),
     ("release-acquire", "list::two_writers_overlapping"),
     ("roll-back", "segment::a_sleeper_has_empty_hands"),
+    ("rung-cut-off", "skip::searching_past_neighbours_that_leave"),
+    ("rung-prepare", "skip::entering_behind_one_that_leaves"),
+    ("rung-publish", "skip::entering_behind_one_that_leaves"),
+    ("rouse", "rw::bias::a_reader_and_a_writer"),
+    (
+        "rouse-count",
+        "rw::bias::a_writer_does_not_wait_for_the_next_in_the_slot",
+    ),
+    ("row-in-use", "rw::bias::a_bias_brings_what_writers_did"),
     (
         "seal",
         "reclaim::nodes_return_only_after_a_grace_period_in_the_exclusive_lock",
@@ -86,6 +210,23 @@ const MUTANTS: &[(&str, &str)] = &[
         "queue::going_back_to_sleep_passes_the_turn_on",
     ),
     ("sleeper", "list::two_writers_overlapping"),
+    (
+        "ticket-parity",
+        "rw::phase::ticket::a_reader_waits_for_one_writer_only",
+    ),
+    ("ticket-turn", "rw::phase::ticket::writers_and_a_reader"),
+    (
+        "ticket-turn-acquire",
+        "rw::phase::ticket::writers_and_a_reader",
+    ),
+    (
+        "ticket-wake-readers",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
+    (
+        "ticket-wake-turn",
+        "rw::phase::ticket::writers_and_a_reader",
+    ),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),
     ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),
@@ -102,109 +243,18 @@ const MUTANTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What loom and the library say of a broken execution.
-const VERDICTS: &[(&str, &str)] = &[
-    ("Causality violation", "race"),
-    ("deadlock; threads", "deadlock"),
-    ("exceeded maximum number of branches", "livelock"),
-    (
-        "waits for a range that the same thread holds",
-        "waits for itself",
-    ),
-    ("was released twice", "released twice"),
-    ("Leaked", "leak"),
-];
-
-/// A model that runs for so long does not end: a broken list may have no end.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Runs one model in a process of its own, in which `edge` is weakened; its verdict if it fails.
-fn run(model: &str, edge: &str) -> Option<&'static str> {
-    let models = env::current_exe().unwrap();
-    let mut child = Command::new(models)
-        .args(["--exact", model, "--nocapture"])
-        .env("SPANLOCK_MUTANT", edge)
-        .env("RUST_BACKTRACE", "0")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        err.read_to_string(&mut text).unwrap();
-        text
-    });
-    let started = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break Some(status);
-        }
-        if started.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            break None;
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    let mut text = reader.join().unwrap();
-    out.read_to_string(&mut text).unwrap();
-    assert!(text.contains("running 1 test"), "no model is named {model}");
-    match status {
-        None => Some("does not end"),
-        Some(status) if status.success() => None,
-        Some(_) => {
-            let verdict = VERDICTS.iter().find(|(sign, _)| text.contains(sign));
-            Some(verdict.map_or("broken otherwise", |(_, verdict)| verdict))
-        }
-    }
-}
-
 #[test]
 fn every_mutant_is_killed() {
-    if env::var_os("SPANLOCK_MUTANT").is_some() {
-        return;
-    }
-    let mut survivors = Vec::new();
-    for (edge, model) in MUTANTS {
-        let killed = run(model, edge);
-        println!("{edge:18} {:16} {model}", killed.unwrap_or("SURVIVES"));
-        if killed.is_none() {
-            survivors.push(edge);
-        }
-    }
-    assert!(survivors.is_empty(), "not killed: {survivors:?}");
+    mutation::kill_all(MUTANTS);
 }
 
 /// The models fail because of the mutants: a name that weakens nothing changes nothing.
 #[test]
 fn a_mutant_of_nothing_survives() {
-    assert_eq!(run("list::two_writers_overlapping", "no such edge"), None);
+    mutation::survives_a_mutant_of_nothing("list::two_writers_overlapping");
 }
 
 #[test]
 fn every_named_edge_has_a_mutant() {
-    let mut named = BTreeSet::new();
-    collect_edges(Path::new("../spanlock/src"), &mut named);
-    let tested = MUTANTS.iter().map(|(edge, _)| edge.to_string()).collect();
-    assert!(!named.is_empty());
-    assert_eq!(named, tested);
-}
-
-/// Finds `intact!("…")` and `order!("…"` in source files.
-fn collect_edges(folder: &Path, edges: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect_edges(&path, edges);
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        for opening in ["intact!(", "order!("] {
-            edges.extend(text.split(opening).skip(1).filter_map(|rest| {
-                let name = rest.trim_start().strip_prefix('"')?;
-                Some(name.split('"').next()?.to_owned())
-            }));
-        }
-    }
+    mutation::covers("../spanlock/src", MUTANTS);
 }

@@ -230,6 +230,34 @@ fn a_sleeping_writer_ages() {
     });
 }
 
+/// A writer that gave way to a reader sleeps behind the segment when the reader has it: there, too, it ages, though it
+/// has not waited for the segment before.
+#[test]
+fn a_writer_that_gave_way_ages() {
+    model(Some(2), || {
+        let world = World::new(array().fairness(AT_ONCE).build());
+        let mine = world.write(0..1);
+        let again = Arc::clone(&world);
+        let first = world.spawn(move |world| {
+            let hold = world.read(0..1);
+            // Until the writer has its claim there is always a reader inside.
+            let reader = again.spawn(|world| {
+                while world.read_within(0..1, Wait::Never).is_some() {
+                    prim::thread::yield_now();
+                }
+            });
+            reader.join().unwrap();
+            hold.done();
+        });
+        world.until_asleep(1);
+        let writer = world.spawn(|world| world.write(0..1).done());
+        world.until_asleep(2);
+        drop(mine);
+        first.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
 /// A holder wants a second segment while a request with a claim to it sleeps behind the first.
 #[test]
 fn a_holder_does_not_give_way_to_who_waits_for_it() {

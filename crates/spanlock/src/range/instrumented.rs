@@ -119,6 +119,10 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
         unsafe { self.raw.unlock(token) };
     }
 
+    fn granule(&self, span: Span) -> Span {
+        self.raw.granule(span)
+    }
+
     fn snapshot(&self) -> Option<Snapshot> {
         self.raw.snapshot()
     }

@@ -187,8 +187,9 @@ impl<L: RawRangeLock> RangeLock<L> {
 
     /// Locks several ranges with other readers: all or none. Ranges that overlap or touch count as one.
     ///
-    /// Does not deadlock with other calls that lock many, whatever their order. A thread that holds other ranges
-    /// while it calls this answers for the order itself, as with any lock.
+    /// Does not deadlock with other calls that lock many, whatever their order, as long as the raw lock lets a thread
+    /// that holds something pass requests that wait, as all of this library do. A thread that holds other ranges while
+    /// it calls this answers for the order itself, as with any lock.
     ///
     /// # Panics
     /// When a range is reversed; in debug builds, when this thread holds some of them exclusively.
@@ -210,8 +211,9 @@ impl<L: RawRangeLock> RangeLock<L> {
     /// # drop(transfer);
     /// ```
     ///
-    /// Does not deadlock with other calls that lock many, whatever their order. A thread that holds other ranges
-    /// while it calls this answers for the order itself, as with any lock.
+    /// Does not deadlock with other calls that lock many, whatever their order, as long as the raw lock lets a thread
+    /// that holds something pass requests that wait, as all of this library do. A thread that holds other ranges while
+    /// it calls this answers for the order itself, as with any lock.
     ///
     /// # Panics
     /// When a range is reversed; in debug builds, when this thread holds some of them.
@@ -313,7 +315,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<ReadGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_shared(span, wait)
         })?;
@@ -326,7 +328,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<WriteGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_exclusive(span, wait)
         })?;

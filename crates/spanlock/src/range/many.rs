@@ -18,15 +18,19 @@ const POLITE_ROUNDS: usize = 3;
 
 pub(super) type Spans = SmallVec<[Span; 8]>;
 
-/// In ascending order, with those joined that overlap or touch: a request must not conflict with itself.
+/// In whole granules of the lock and ascending order, with those joined that overlap or touch: a request must not
+/// conflict with itself.
 ///
 /// # Panics
 /// When a range is reversed.
 #[track_caller]
-pub(super) fn arrange<R: RangeBounds<u64>>(ranges: impl IntoIterator<Item = R>) -> Spans {
+pub(super) fn arrange<R: RangeBounds<u64>>(
+    raw: &impl RawRangeMutex,
+    ranges: impl IntoIterator<Item = R>,
+) -> Spans {
     let mut all = Spans::new();
     for range in ranges {
-        all.extend(Span::of(range));
+        all.extend(Span::of(range).map(|span| raw.granule(span)));
     }
     all.sort_unstable_by_key(|span| span.start());
     let mut arranged = Spans::new();
@@ -79,14 +83,34 @@ pub(super) fn acquire<'a, L: RawRangeMutex>(
 #[cfg(test)]
 mod tests {
     use super::arrange;
+    use crate::range::list::ListEx;
+    use crate::range::raw::RawRangeMutex;
+    use crate::range::segment::SrlArray;
+    use std::ops::Range;
+
+    fn arranged<const N: usize>(
+        raw: &impl RawRangeMutex,
+        ranges: [Range<u64>; N],
+    ) -> Vec<(u64, u64)> {
+        arrange(raw, ranges)
+            .into_iter()
+            .map(|span| (span.start(), span.last()))
+            .collect()
+    }
 
     #[test]
     fn spans_are_sorted_and_joined() {
         let ranges = [7..9, 0..3, 2..5, 40..40, 5..6, 20..21, 20..30];
-        let arranged: Vec<_> = arrange(ranges)
-            .into_iter()
-            .map(|span| (span.start(), span.last()))
-            .collect();
-        assert_eq!(arranged, [(0, 5), (7, 8), (20, 29)]);
+        assert_eq!(arranged(&ListEx::new(), ranges), [(0, 5), (7, 8), (20, 29)]);
+    }
+
+    #[test]
+    fn spans_are_joined_by_granules() {
+        let lock = SrlArray::builder().segment(8).segments(8).build();
+        let ranges = [44..45, 0..1, 6..7, 20..25, 28..29, 70..71, 60..61];
+        assert_eq!(
+            arranged(&lock, ranges),
+            [(0, 7), (16, 31), (40, 47), (56, u64::MAX)]
+        );
     }
 }

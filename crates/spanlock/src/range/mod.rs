@@ -7,6 +7,7 @@
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
 //! | [`raw`] | the traits behind them, for builders of locks and of other typed faces |
 //! | [`list`] | the locks of P1: what the two above are made of today |
+//! | [`skip`] | the same with an index: skip lists (P4), for many ranges held at a time |
 //! | [`segment`] | the locks of P3: a word for each segment of a resource; fast where ranges are narrow, and coarse |
 //! | [`Instrumented`] | wraps a raw lock and counts |
 //! | [`inspect`] | who holds and who waits |
@@ -21,8 +22,10 @@ mod mutex;
 mod queue;
 pub mod raw;
 pub mod segment;
+pub mod skip;
 mod slice;
 mod span;
+mod waiting;
 
 pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
 pub use instrumented::{Instrumented, LockStats, ModeStats};

@@ -115,8 +115,9 @@ impl<L: RawRangeMutex> RangeMutex<L> {
 
     /// Locks several ranges: all or none. Ranges that overlap or touch count as one.
     ///
-    /// Does not deadlock with other calls that lock many, whatever their order. A thread that holds other ranges
-    /// while it calls this answers for the order itself, as with any lock.
+    /// Does not deadlock with other calls that lock many, whatever their order, as long as the raw lock lets a thread
+    /// that holds something pass requests that wait, as all of this library do. A thread that holds other ranges while
+    /// it calls this answers for the order itself, as with any lock.
     ///
     /// # Panics
     /// When a range is reversed; in debug builds, when this thread holds some of them.
@@ -175,7 +176,7 @@ impl<L: RawRangeMutex> RangeMutex<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<LockGuard<'_, L>>> {
-        let spans = many::arrange(ranges);
+        let spans = many::arrange(&self.raw, ranges);
         let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
             self.raw.lock_exclusive(span, wait)
         })?;

@@ -24,7 +24,7 @@ use super::inspect::{Claim, Waiter};
 use super::raw::Mode;
 use crate::wait::{Parker, Wakeups};
 
-/// Names a holder: its node's address.
+/// Names a holder: the address of its node, or of the segment's word.
 pub(super) type HolderId = usize;
 
 /// Names a request: each thread has one at a time.
@@ -106,6 +106,12 @@ impl Queue {
         self.enter(request);
     }
 
+    /// Has newcomers give way to a request that is entered, asleep or awake.
+    pub(super) fn age(&mut self, id: RequestId) {
+        let at = self.position(id).expect("a request that sleeps is entered");
+        self.grant_claim(at);
+    }
+
     /// Enters a request at the end, or renews it in its place. A claim once granted stays.
     fn enter(&mut self, request: Request) {
         let at = self.position(request.id).unwrap_or_else(|| {
@@ -132,13 +138,9 @@ impl Queue {
         }
     }
 
-    /// Removes a request that got its range. Whether others, asleep behind it, now are behind that holder.
-    pub(super) fn arrived(&mut self, id: RequestId, holder: HolderId) -> bool {
-        self.arrived_as(id, |_| holder)
-    }
-
-    /// The same for one who is several holders: `holder_of` chooses, for each asleep behind it, which to wait for.
-    pub(super) fn arrived_as(
+    /// Removes a request that got its range. Whether others were asleep behind it: they now are behind the holder that
+    /// `holder_of` chooses for each.
+    pub(super) fn arrived(
         &mut self,
         id: RequestId,
         mut holder_of: impl FnMut(&Claim) -> HolderId,
@@ -306,7 +308,7 @@ mod tests {
             }
             assert_eq!(queue.requests[0].id, wide);
             holders[at] += 1;
-            queue.arrived(next - 1, holders[at]);
+            queue.arrived(next - 1, |_| holders[at]);
             at = other;
         }
         panic!("the wide request was never woken");
@@ -330,7 +332,7 @@ mod tests {
         queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
         queue.claim(claimed);
         assert_eq!(queue.claims(), 1);
-        assert!(!queue.arrived(1, 9));
+        assert!(!queue.arrived(1, |_| 9));
         assert_eq!(queue.claims(), 0);
     }
 }

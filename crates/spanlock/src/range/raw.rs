@@ -72,6 +72,12 @@ pub unsafe trait RawRangeMutex {
     /// `token` came from this lock, on this thread: what a thread holds decides for whom it has to wait.
     unsafe fn unlock(&self, token: Self::Token);
 
+    /// The positions that conflict as one with those of `span`, itself among them: what a lock of coarse granularity
+    /// grants for it. A thread that asks for two ranges with a granule in common asks for it twice.
+    fn granule(&self, span: Span) -> Span {
+        span
+    }
+
     /// Who holds and who waits, for people who look for a hang. `None` if the lock cannot tell.
     fn snapshot(&self) -> Option<Snapshot> {
         None

@@ -6,11 +6,11 @@ use super::{Epoch, Grace};
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
-/// How many nodes a thread keeps ready (P1 §4.4's N).
-const TARGET: usize = prim::sized(128, 2);
-
 /// A node that pools can hold.
 pub(crate) trait Recycled {
+    /// How many of them a thread keeps ready (P1 §4.4's N).
+    const READY: usize;
+
     /// A node for the pool to own.
     fn allocate() -> Box<Self>;
 
@@ -64,14 +64,14 @@ impl<T: Recycled> Pool<T> {
     /// Whether so many nodes are retired that a look at them is due, though none is needed.
     #[inline]
     pub(crate) fn is_bloated(&self) -> bool {
-        self.retired.len() > 2 * TARGET
+        self.retired.len() > 2 * T::READY
     }
 
-    #[cold] // Once in `TARGET` acquisitions, and on a thread's first.
+    #[cold] // Once in `READY` acquisitions, and on a thread's first.
     fn refill<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) -> NonNull<T> {
         self.collect(epochs);
-        if self.active.len() < TARGET / 2 {
-            while self.active.len() < TARGET {
+        if self.active.len() < (T::READY / 2).max(1) {
+            while self.active.len() < T::READY {
                 self.active.push(NonNull::from(Box::leak(T::allocate())));
             }
         }
@@ -92,8 +92,8 @@ impl<T: Recycled> Pool<T> {
                 self.active.append(&self.sealed);
             }
         }
-        if self.active.len() > 2 * TARGET {
-            while self.active.len() > TARGET {
+        if self.active.len() > 2 * T::READY {
+            while self.active.len() > T::READY {
                 self.active.free_one();
             }
         }

@@ -1,6 +1,7 @@
 //! Requests that are given up while others wait behind them.
 
-use crate::common::{Shared, await_sleepers, fair_at_once, shared, writers_first};
+use crate::common::{Shared, await_sleepers};
+use crate::suite::Scenario;
 use spanlock::range::RangeLock;
 use std::thread;
 use std::time::Duration;
@@ -68,13 +69,6 @@ fn giving_up_races_with_being_granted<L: Shared>(lock: &RangeLock<L>) {
     });
 }
 
-in_every_shared_configuration!(crate::common::shared:
-    a_reader_that_gives_up_strands_no_later_reader,
-    a_writer_that_gives_up_strands_no_reader,
-    the_patient_get_in_after_the_impatient_left,
-    giving_up_races_with_being_granted,
-);
-
 /// Where a writer that sleeps is given way to, newcomers sleep behind it; when it gives up they are let in although
 /// the reader that it slept behind is still there.
 fn newcomers_behind_a_claim_are_let_in<L: Shared>(lock: &RangeLock<L>) {
@@ -92,20 +86,13 @@ fn newcomers_behind_a_claim_are_let_in<L: Shared>(lock: &RangeLock<L>) {
     });
 }
 
-#[test]
-fn newcomers_behind_a_claim_are_let_in_when_fair_at_once() {
-    shared(fair_at_once, newcomers_behind_a_claim_are_let_in);
-}
-
-#[test]
-fn newcomers_behind_a_claim_are_let_in_with_writers_first() {
-    shared(writers_first, newcomers_behind_a_claim_are_let_in);
-}
-
-#[test]
-fn newcomers_behind_a_claim_to_segments_are_let_in() {
-    shared(
-        crate::common::srl_array_fair_at_once,
-        newcomers_behind_a_claim_are_let_in,
-    );
+/// The scenarios of this file.
+pub fn scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
+    scenarios![
+        a_reader_that_gives_up_strands_no_later_reader,
+        a_writer_that_gives_up_strands_no_reader,
+        the_patient_get_in_after_the_impatient_left,
+        giving_up_races_with_being_granted,
+        newcomers_behind_a_claim_are_let_in needs GivingWay,
+    ]
 }

@@ -1,6 +1,7 @@
 //! Waiting, for a time or forever, and for oneself.
 
 use crate::common::{Exclusive, await_sleepers, elsewhere};
+use crate::suite::Scenario;
 use spanlock::range::RangeMutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,16 +105,14 @@ fn listing_tells_who_waits_behind_whom<L: Exclusive>(lock: &RangeMutex<L>) {
     });
 }
 
-#[cfg(target_os = "linux")]
 fn listing_names_threads_as_tools_do<L: Exclusive>(lock: &RangeMutex<L>) {
     let _held = lock.lock(10..20);
-    // SAFETY: gettid has no preconditions.
-    let me = unsafe { libc::gettid() };
-    assert_eq!(i64::from(lock.snapshot().holders[0].thread), i64::from(me));
+    let me = std::fs::read_link("/proc/thread-self").unwrap();
+    let listed = lock.snapshot().holders[0].thread.to_string();
+    assert_eq!(me.file_name().unwrap(), listed.as_str());
 }
 
 /// Debug builds would rather panic than hang; whatever was held still is, and the lock works on.
-#[cfg(debug_assertions)]
 fn waiting_for_oneself_panics<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(10..20);
     for _ in 0..3 {
@@ -127,31 +126,32 @@ fn waiting_for_oneself_panics<L: Exclusive>(lock: &RangeMutex<L>) {
     assert!(elsewhere(|| lock.try_lock(10..30).is_some()));
 }
 
-in_every_configuration!(crate::common::mutex:
-    waiter_gets_in_after_the_release,
-    waiter_waits_for_each_in_turn,
-    all_waiters_get_in,
-    timeouts_on_a_free_range,
-    timeouts_on_a_held_range,
-    timeout_on_a_range_of_ones_own,
-    a_timed_waiter_is_granted_in_time,
-);
-
-#[cfg(target_os = "linux")]
-mod on_linux {
-    use super::listing_names_threads_as_tools_do;
-    in_every_exact_configuration!(crate::common::mutex: listing_names_threads_as_tools_do);
+/// The one that gave up is in nobody's way, though those behind it may have counted it.
+fn one_who_gives_up_lets_those_behind_through<L: Exclusive>(lock: &RangeMutex<L>) {
+    let held = lock.lock(1..3);
+    thread::scope(|scope| {
+        let impatient = scope.spawn(|| lock.try_lock_for(2..7, 10 * SHORT).is_some());
+        let behind = scope.spawn(|| drop(lock.lock(4..5)));
+        assert!(!impatient.join().unwrap());
+        behind.join().unwrap();
+    });
+    assert!(elsewhere(|| lock.try_lock(3..).is_some()));
+    drop(held);
 }
 
-#[cfg(debug_assertions)]
-mod in_debug_builds {
-    use super::waiting_for_oneself_panics;
-    in_every_configuration!(crate::common::mutex: waiting_for_oneself_panics);
-}
-
-mod listing {
-    use super::listing_tells_who_waits_behind_whom;
-    in_every_exact_configuration!(crate::common::mutex:
-        listing_tells_who_waits_behind_whom,
-    );
+/// The scenarios of this file.
+pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
+    scenarios![
+        waiter_gets_in_after_the_release,
+        waiter_waits_for_each_in_turn,
+        all_waiters_get_in,
+        timeouts_on_a_free_range,
+        timeouts_on_a_held_range,
+        timeout_on_a_range_of_ones_own,
+        a_timed_waiter_is_granted_in_time,
+        one_who_gives_up_lets_those_behind_through,
+        listing_tells_who_waits_behind_whom needs EachHolder,
+        listing_names_threads_as_tools_do needs EachHolder ThreadNumbers,
+        waiting_for_oneself_panics needs SelfCheck,
+    ]
 }

@@ -1,14 +1,17 @@
 //! The protocol: insert, validate, release. The edges and invariants cited are the parent module's.
 
-use super::contend::{Contender, Refused, await_decision};
+use super::contend::await_decision;
+use super::index::Index;
 use super::node::{Link, Node};
 use super::policy::FastPath;
+use super::tower::TallNode;
 use super::walk::Walk;
 use super::{Protocol, RawList, Token};
 use crate::local::{self, Local, Pin};
 use crate::range::inspect::Claim;
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
+use crate::range::waiting::{Ageing, Contender, Refused};
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::ptr::NonNull;
 
@@ -17,7 +20,8 @@ const TRIES: u32 = 16;
 
 /// What became of one attempt to get a node in.
 enum Attempt {
-    Granted(Token),
+    /// In the list, after a walk of so many steps.
+    Granted(Token, usize),
     /// A conflicting request is in the way. The node was never in the list.
     Blocked(NonNull<Node>),
     /// The same, but the node was in the list, and may still be linked (invariant 3).
@@ -26,9 +30,12 @@ enum Attempt {
     Overtaken,
 }
 
-impl<P: Protocol> RawList<P> {
+impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+        if mode == Mode::Shared {
+            self.index.announce_shared(span);
+        }
         match self.acquire_fast(span, mode) {
             Some(token) => Some(token),
             None => self.acquire_slowly(span, mode, wait),
@@ -40,7 +47,7 @@ impl<P: Protocol> RawList<P> {
     fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
         // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
         // compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || self.claims.load(Ordering::Relaxed) != 0 {
+        if self.is_crowded.load(Ordering::Relaxed) || self.room.has_claims() {
             return None;
         }
         let node = local::take_spare()?;
@@ -70,20 +77,26 @@ impl<P: Protocol> RawList<P> {
 
     fn contend(&self, local: &'static Local, claim: Claim, wait: Wait) -> Option<Token> {
         let take_node = || {
-            let node = local.take_node();
+            let node = self.index.take_node(local);
             // SAFETY: `take_node` makes it ours alone.
             unsafe { Node::prepare(node, claim.span, claim.mode) };
             node
         };
         let mut node = take_node();
-        let mut contender = Contender::new(local, claim, wait);
+        let mut contender = {
+            let patience = self.policy.patience(self.room.patience(), claim.mode);
+            Contender::new(local, claim, wait, patience, Ageing::Awake)
+        };
         let outcome = loop {
-            if let Err(refused) = self.gate(&mut contender) {
+            if let Err(refused) = self.room.gate(&mut contender) {
                 break Err(refused);
             }
             let pin = local.pin();
             let blocker = match self.attempt(&pin, node, &claim) {
-                Attempt::Granted(token) => break Ok(token),
+                Attempt::Granted(token, steps) => {
+                    self.index.enter(&pin, node, steps);
+                    break Ok(token);
+                }
                 Attempt::Blocked(blocker) => Some(blocker),
                 Attempt::Withdrew(blocker) => {
                     if prim::intact!("fresh-node") {
@@ -97,7 +110,7 @@ impl<P: Protocol> RawList<P> {
                 Some(blocker) => self.await_release(&mut contender, pin, blocker),
                 None => {
                     drop(pin);
-                    self.hurry(&mut contender)
+                    self.room.hurry(&mut contender)
                 }
             };
             if let Err(refused) = wait {
@@ -111,7 +124,7 @@ impl<P: Protocol> RawList<P> {
             }
             Err(refused) => {
                 local.put_back(node);
-                self.give_up(&contender);
+                self.room.give_up(&contender);
                 assert!(
                     refused != Refused::WaitsForItself,
                     "deadlock: {claim} waits for a range that the same thread holds"
@@ -127,13 +140,13 @@ impl<P: Protocol> RawList<P> {
         let mine = unsafe { node.as_ref() };
         mine.set_tentative(P::NEEDS_VALIDATION);
         let attempt = self.insert(pin, node, claim);
-        if let Attempt::Granted(token) = &attempt
+        if let Attempt::Granted(token, _) = &attempt
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: no rival, nothing to look for.
             && !token.link().is_fast()
             && let Err(rival) = self.validate(pin, mine, claim)
         {
-            self.leave(mine);
+            self.leave(node);
             // Gone first, for rivals who wait for the decision. The node is not re-used before the pin is dropped.
             mine.set_tentative(false);
             return Attempt::Withdrew(rival);
@@ -143,15 +156,20 @@ impl<P: Protocol> RawList<P> {
     }
 
     fn insert(&self, pin: &Pin, node: NonNull<Node>, claim: &Claim) -> Attempt {
-        let mut walk = Walk::from_head(pin, &self.head);
+        // SAFETY: ours, and alive.
+        let mine = unsafe { node.as_ref() };
+        let mut walk = self.walk_to(pin, claim);
         let mut tries = 0;
+        let mut steps = 0;
         while tries < TRIES {
-            if walk.is_cut_off() {
-                walk = Walk::from_head(pin, &self.head);
+            // More than once, if the walk begins at a waypoint that leaves just then.
+            while walk.is_cut_off() {
+                walk = self.walk_to(pin, claim);
             }
             if let Some((other, link)) = walk.next() {
                 match place(claim, &other.claim(link)) {
                     Place::Behind => {
+                        steps += 1;
                         tries += u32::from(walk.step(other, link).is_err());
                         continue;
                     }
@@ -159,25 +177,32 @@ impl<P: Protocol> RawList<P> {
                     Place::Before => {}
                 }
             }
-            let alone = self.policy.fast_path == FastPath::On && walk.is_empty();
-            let mine = if alone {
+            let is_quiet = self.policy.fast_path == FastPath::On && walk.is_empty();
+            let is_fast = is_quiet && !mine.is_tall();
+            let link = if is_fast {
                 Link::to(node).fast()
             } else {
                 walk.link_to(node)
             };
-            // SAFETY: ours, and alive.
-            unsafe { node.as_ref() }
-                .link
-                .prepare(walk.following(), claim.mode);
-            if walk.insert(mine).is_ok() {
-                if self.is_crowded.load(Ordering::Relaxed) == alone {
-                    self.is_crowded.store(!alone, Ordering::Relaxed);
+            mine.link.prepare(walk.following(), claim.mode);
+            if walk.insert(link).is_ok() {
+                if self.is_crowded.load(Ordering::Relaxed) == is_quiet {
+                    self.is_crowded.store(!is_quiet, Ordering::Relaxed);
                 }
-                return Attempt::Granted(Token::new(if alone { mine } else { Link::to(node) }));
+                let token = Token::new(if is_fast { link } else { Link::to(node) });
+                return Attempt::Granted(token, steps);
             }
             tries += 1;
         }
         Attempt::Overtaken
+    }
+
+    /// A walk to where a request belongs, which will meet all that conflict with it.
+    fn walk_to<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Walk<'a> {
+        match self.index.waypoint(pin, claim) {
+            Some(waypoint) => Walk::behind(pin, &self.head, waypoint),
+            None => Walk::from_head(pin, &self.head),
+        }
     }
 
     /// Looks for a rival that was inserted elsewhere at about the same time, and stays.
@@ -190,7 +215,7 @@ impl<P: Protocol> RawList<P> {
         }
         let mut walk = match claim.mode {
             Mode::Shared => Walk::behind(pin, &self.head, mine),
-            Mode::Exclusive => Walk::from_head(pin, &self.head),
+            Mode::Exclusive => self.walk_to(pin, claim),
         };
         while let Some((other, link)) = walk.next() {
             let theirs = other.claim(link);
@@ -246,27 +271,35 @@ impl<P: Protocol> RawList<P> {
                 return;
             }
         }
-        // SAFETY: the token is proof that we hold the node, which stays in the list until it is marked.
-        self.release_slowly(unsafe { node.as_ref() });
+        self.release_slowly(node);
     }
 
     #[cold] // Somebody else has walked the list meanwhile.
-    fn release_slowly(&self, node: &Node) {
+    fn release_slowly(&self, node: NonNull<Node>) {
         self.leave(node);
         local::with(Local::released);
     }
 
-    /// Marks a node as gone, and wakes those asleep behind it.
-    fn leave(&self, node: &Node) {
-        let holder = std::ptr::from_ref(node).addr();
+    /// Marks a node of ours as gone, and wakes those asleep behind it.
+    fn leave(&self, node: NonNull<Node>) {
+        let holder = node.as_ptr().addr();
+        // SAFETY: ours, so it stays in the list until it is marked.
+        if let Some(tall) = unsafe { TallNode::of(node) } {
+            // SAFETY: as above.
+            let tall = unsafe { tall.as_ref() };
+            // SAFETY: as above.
+            unsafe { tall.leave_levels() };
+        }
         // [release] Release: pairs with the Acquire in `Walk::next`. After it the node may be re-used any time.
-        let link = node
+        // SAFETY: as above.
+        let link = unsafe { node.as_ref() }
             .link
             .set_gone(prim::order!("release", Ordering::Release));
         debug_assert!(!link.is_gone(), "a range was released twice");
         // [sleeper] Read and marked at once.
         if link.has_sleeper() && prim::intact!("wake") {
-            self.with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
         }
     }
 
@@ -275,13 +308,16 @@ impl<P: Protocol> RawList<P> {
     pub(super) unsafe fn make_shared(&self, token: &Token) {
         let node = token.node();
         // SAFETY: the token is proof that we hold the node.
-        let link = unsafe { node.as_ref() }
+        let mine = unsafe { node.as_ref() };
+        self.index.announce_shared(mine.span());
+        let link = mine
             .link
             // [downgrade] Release: pairs with the Acquire in `Walk::next`.
             .set_shared(prim::order!("downgrade", Ordering::Release));
         if link.has_sleeper() && prim::intact!("downgrade-wake") {
             let holder = node.as_ptr().addr();
-            self.with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
+            self.room
+                .with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
         }
     }
 }

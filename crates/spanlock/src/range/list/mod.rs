@@ -9,8 +9,10 @@
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list and unlinking; the only place that inserts or unlinks |
 //! | `acquire.rs` | insertion, validation, release: the protocol |
-//! | `contend.rs` | giving way, sleeping, going on |
+//! | `contend.rs` | looking at a blocker, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
 //! | `policy.rs` | fairness, preference, fast path |
+//! | `index.rs` | where walks begin: at the head, or |
+//! | `levels.rs`, `tower.rs` | at a node found in the index of a [skip list](super::skip) |
 //!
 //! `docs/list-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
 //!
@@ -39,28 +41,42 @@
 //! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
 //! - **sleeper** (both sides are read-modify-writes of one word): a request that goes to sleep marks the holder's
 //!   link, and does not sleep if that was marked gone; a release marks it gone, and wakes if it was marked so.
+//! - **rung-publish**: Release by whoever changes what a rung leads to, Acquire by following it: the content of the node
+//!   found, and its insertion below.
+//! - **rung-cut-off**: nothing is followed from a rung whose node is gone: the search starts over.
+//! - **rung-prepare**: a node that could not enter a level asks anew what is to follow it.
+//! - **last-link**: Release and Acquire by counting off a removed link to a tall node: who removes the last one, and
+//!   retires the node, comes after the removal of the others.
+//! - **reach**: a request to share a range makes known how long it is before it is inserted, or downgraded. A writer
+//!   looks at that after its handshake's fence, and begins its walk before all that can reach it.
 //! - **cut-off**: nothing is written through the link of a node that is gone, or through the head while its mark
 //!   stands: the walk starts over.
 
 mod acquire;
 mod contend;
+mod index;
+mod levels;
 mod node;
 mod policy;
+mod tower;
 mod walk;
 
-pub use policy::{Fairness, FastPath, Preference};
+pub use super::waiting::Fairness;
+pub use index::{Index, NoIndex};
+pub use levels::Levels;
+pub use policy::{FastPath, Preference};
 
 pub(crate) use node::Node;
+pub(crate) use tower::TallNode;
 
 use super::inspect::Snapshot;
-use super::queue::Queue;
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
+use super::waiting::{Patience, WaitingRoom};
 use crate::local;
 use node::AtomicLink;
 use policy::Policy;
-use prim::atomic::{AtomicBool, AtomicU32};
-use prim::sync::Mutex;
+use prim::atomic::AtomicBool;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -101,52 +117,66 @@ pub type ListEx = RawList<ExclusiveOnly>;
 /// The reader-writer list lock, `list-rw` (P1 Listings 2 and 3, mended).
 pub type ListRw = RawList<SharedExclusive>;
 
-/// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed one.
+/// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed one. With an index above the
+/// list it is a skip list: see [`skip`](super::skip).
 #[repr(align(64))] // It fills a cache line, and should not lie across two.
-pub struct RawList<P> {
+pub struct RawList<P, I: Index = NoIndex> {
     head: AtomicLink,
     /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
     is_crowded: AtomicBool,
-    /// How many sleeping requests have a claim. A hint: the queue knows.
-    claims: AtomicU32,
     policy: Policy,
-    queue: Mutex<Queue>,
+    room: WaitingRoom,
     protocol: PhantomData<fn() -> P>,
+    index: I,
 }
 
 /// Proof of an acquisition: what the head's link became by it (fast path), or would look like (otherwise).
 #[derive(Debug)]
 pub struct Token(NonNull<Node>);
 
+impl<P: Protocol, I: Index> RawList<P, I> {
+    prim::const_fn! {
+        const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
+            Self {
+                head: AtomicLink::new(),
+                is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
+                policy,
+                room: WaitingRoom::new(patience),
+                protocol: PhantomData,
+                index,
+            }
+        }
+    }
+}
+
 impl<P: Protocol> RawList<P> {
     prim::const_fn! {
         /// A fair lock with a fast path, that prefers readers.
         #[must_use]
         pub const fn new() -> Self {
-            Self::with_policy(Policy::DEFAULT)
-        }
-    }
-
-    prim::const_fn! {
-        const fn with_policy(policy: Policy) -> Self {
-            Self {
-                head: AtomicLink::new(),
-                is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
-                claims: AtomicU32::new(0),
-                policy,
-                queue: Mutex::new(Queue::new(policy.claims())),
-                protocol: PhantomData,
-            }
+            Self::builder().build()
         }
     }
 
     /// Begins a lock with another policy.
     pub const fn builder() -> Builder<P> {
-        Builder {
-            policy: Policy::DEFAULT,
-            protocol: PhantomData,
+        Builder::DEFAULT
+    }
+}
+
+impl<P: Protocol> RawList<P, Levels> {
+    prim::const_fn! {
+        /// A fair lock with a fast path, that prefers readers, of [`Builder::HEIGHT`].
+        #[must_use]
+        pub const fn new() -> Self {
+            Self::builder().build()
         }
+    }
+
+    /// Begins a lock with another policy, or of another height.
+    pub const fn builder() -> Builder<P, Levels> {
+        Builder::DEFAULT
     }
 }
 
@@ -156,18 +186,34 @@ impl<P: Protocol> Default for RawList<P> {
     }
 }
 
+impl<P: Protocol> Default for RawList<P, Levels> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// A list lock's policy, before the lock.
 #[derive(Debug)]
 #[must_use]
-pub struct Builder<P> {
+pub struct Builder<P, I = NoIndex> {
     policy: Policy,
-    protocol: PhantomData<fn() -> P>,
+    patience: Patience,
+    /// Levels above the list, if there is an index.
+    levels: u32,
+    kind: PhantomData<fn() -> (P, I)>,
 }
 
-impl<P: Protocol> Builder<P> {
+impl<P: Protocol, I> Builder<P, I> {
+    const DEFAULT: Self = Self {
+        policy: Policy::DEFAULT,
+        patience: Patience::of(Fairness::DEFAULT),
+        levels: Levels::DEFAULT,
+        kind: PhantomData,
+    };
+
     /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
-        self.policy = self.policy.with_fairness(fairness);
+        self.patience = Patience::of(fairness);
         self
     }
 
@@ -182,18 +228,50 @@ impl<P: Protocol> Builder<P> {
         self.policy.fast_path = fast_path;
         self
     }
+}
 
+impl<P: Protocol> Builder<P> {
     prim::const_fn! {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P> {
-            RawList::with_policy(self.policy)
+            RawList::assemble(self.policy, self.patience, NoIndex)
+        }
+    }
+}
+
+impl<P: Protocol> Builder<P, Levels> {
+    /// The height unless told.
+    pub const HEIGHT: u32 = Levels::DEFAULT + 1;
+
+    /// The largest height.
+    pub const MAX_HEIGHT: u32 = Levels::MAX + 1;
+
+    /// How many lists there are, the one of all ranges included: one is a list lock; each more makes it fit for four
+    /// times as many ranges held at a time. [`HEIGHT`](Self::HEIGHT) unless told.
+    ///
+    /// # Panics
+    /// When that is zero, or more than [`MAX_HEIGHT`](Self::MAX_HEIGHT).
+    pub const fn height(mut self, lists: u32) -> Self {
+        assert!(
+            lists >= 1 && lists <= Self::MAX_HEIGHT,
+            "the height of a skip list is out of bounds: expected 1 to 15"
+        );
+        self.levels = lists - 1;
+        self
+    }
+
+    prim::const_fn! {
+        /// The lock.
+        #[must_use]
+        pub const fn build(self) -> RawList<P, Levels> {
+            RawList::assemble(self.policy, self.patience, Levels::new(self.levels))
         }
     }
 }
 
 // SAFETY: the protocol above; `docs/list-locks.md` carries the argument and the models in `spanlock-loom` check it.
-unsafe impl<P: Protocol> RawRangeMutex for RawList<P> {
+unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     type Token = Token;
 
     #[inline]
@@ -220,12 +298,12 @@ unsafe impl<P: Protocol> RawRangeMutex for RawList<P> {
             }
             holders
         });
-        Some(Snapshot::new(holders, self.queue.lock().waiters()))
+        Some(Snapshot::new(holders, self.room.queue().waiters()))
     }
 }
 
 // SAFETY: as above.
-unsafe impl RawRangeLock for ListRw {
+unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
     #[inline]
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
         self.acquire(span, Mode::Shared, wait)
@@ -240,11 +318,11 @@ unsafe impl RawRangeLock for ListRw {
 
 // SAFETY: links are changed atomically, nodes are published and reclaimed by the protocol, and the queue is in a
 // mutex.
-unsafe impl<P> Send for RawList<P> {}
+unsafe impl<P, I: Index> Send for RawList<P, I> {}
 // SAFETY: as above.
-unsafe impl<P> Sync for RawList<P> {}
+unsafe impl<P, I: Index> Sync for RawList<P, I> {}
 
-impl<P> Drop for RawList<P> {
+impl<P, I: Index> Drop for RawList<P, I> {
     fn drop(&mut self) {
         // What is left are nodes that nobody walked past after their release, and those of leaked guards.
         let mut next = self.head.load(prim::atomic::Ordering::Relaxed).node();
@@ -256,17 +334,19 @@ impl<P> Drop for RawList<P> {
                     .link
                     .load(prim::atomic::Ordering::Relaxed)
                     .node();
-                pin.retire(node);
+                pin.unlinked(node);
             }
+            self.index.clear(&pin);
         });
     }
 }
 
-impl<P: Protocol> fmt::Debug for RawList<P> {
+impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let snapshot = self.snapshot().unwrap_or_default();
         f.debug_struct("RawList")
             .field("policy", &self.policy)
+            .field("patience", &self.room.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()

@@ -16,6 +16,8 @@ pub(crate) struct Node {
     pub(super) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
+    /// Whether it is the base of a [`TallNode`](super::tower::TallNode). Never changes.
+    is_tall: bool,
     place: UnsafeCell<Place>,
     pooled: Cell<*mut Node>,
     _track: Track,
@@ -29,17 +31,10 @@ struct Place {
 }
 
 impl Recycled for Node {
+    const READY: usize = prim::sized(128, 2);
+
     fn allocate() -> Box<Self> {
-        Box::new(Self {
-            link: AtomicLink::new(),
-            tentative: AtomicBool::new(false),
-            place: UnsafeCell::new(Place {
-                span: Span::ALL,
-                thread: 0,
-            }),
-            pooled: Cell::new(ptr::null_mut()),
-            _track: Track::new(),
-        })
+        Box::new(Self::new(Stature::Plain))
     }
 
     #[inline]
@@ -48,7 +43,48 @@ impl Recycled for Node {
     }
 }
 
+/// Whether a node stands alone or is the base of a tower.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stature {
+    Plain,
+    Tall,
+}
+
 impl Node {
+    pub(super) fn new(stature: Stature) -> Self {
+        Self {
+            link: AtomicLink::new(),
+            tentative: AtomicBool::new(false),
+            is_tall: stature == Stature::Tall,
+            place: UnsafeCell::new(Place {
+                span: Span::ALL,
+                thread: 0,
+            }),
+            pooled: Cell::new(ptr::null_mut()),
+            _track: Track::new(),
+        }
+    }
+
+    /// Whether it is the base of a tower.
+    #[inline]
+    pub(super) fn is_tall(&self) -> bool {
+        self.is_tall
+    }
+
+    /// The link now. Acquire: what it leads to is there, and what it led to before was left.
+    #[inline]
+    pub(super) fn look(&self) -> Link {
+        // [publish] and [unlink] Acquire.
+        self.link
+            .load(prim::order!("publish-acquire", Ordering::Acquire))
+    }
+
+    /// The range asked for.
+    #[inline]
+    pub(super) fn span(&self) -> Span {
+        self.claim(Link::NULL).span
+    }
+
     /// Says whose requests the node will carry.
     ///
     /// # Safety

@@ -31,13 +31,10 @@ impl<'a> Walk<'a> {
         Self::standing_on(pin, head, head, demoted(head, seen))
     }
 
-    /// Stands behind a node of the list.
+    /// Stands behind a node that was in the list after the pin was taken. If it has left, the walk is cut off.
     #[inline]
     pub(super) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
-        let seen = node
-            .link
-            .load(prim::order!("publish-acquire", Ordering::Acquire));
-        Self::standing_on(pin, head, &node.link, seen)
+        Self::standing_on(pin, head, &node.link, node.look())
     }
 
     #[inline]
@@ -145,7 +142,7 @@ impl<'a> Walk<'a> {
             let Some(node) = skipped else { break };
             // SAFETY: as in `next`. Relaxed: it was seen to be gone, so its pointer is frozen.
             skipped = unsafe { node.as_ref() }.link.load(Ordering::Relaxed).node();
-            self.pin.retire(node);
+            self.pin.unlinked(node);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The protocol: enter the words in ascending order, or none of them; leave them. The edges are the parent module's.
 
-use super::contend::Contender;
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
@@ -8,8 +7,8 @@ use crate::local;
 use crate::range::inspect::Claim;
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
+use crate::range::waiting::{Ageing, Contender, Refused};
 use crate::wait::Wakeups;
-use prim::atomic::Ordering;
 use smallvec::SmallVec;
 
 /// Segments, by number, and how they are asked for or held.
@@ -64,7 +63,7 @@ impl<S: Store> RawSegments<S> {
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
         let segments = self.segments(span, mode);
         // A hint: whether newcomers may have to give way.
-        let blocked = if self.claims.load(Ordering::Relaxed) == 0 {
+        let blocked = if !self.room.has_claims() {
             match self.attempt(segments) {
                 Ok(()) => return Some(self.granted(segments)),
                 Err(blocked) => Some(blocked),
@@ -95,16 +94,17 @@ impl<S: Store> RawSegments<S> {
     ) -> Option<Token> {
         local::with(|local| {
             let claim = Claim::new(self.span(segments), segments.mode, local.thread());
-            let mut contender = Contender::new(local, claim, segments, wait);
-            match self.contend(&mut contender, blocked) {
+            let mut contender =
+                Contender::new(local, claim, wait, self.room.patience(), Ageing::Asleep);
+            match self.contend(&mut contender, segments, blocked) {
                 Ok(()) => {
-                    self.arrive(&contender);
+                    self.arrive(&contender, segments);
                     Some(self.granted(segments))
                 }
                 Err(refused) => {
-                    self.give_up(&contender);
+                    self.room.give_up(&contender);
                     assert!(
-                        !refused.waits_for_itself(),
+                        refused != Refused::WaitsForItself,
                         "deadlock: {claim} waits for a range that the same thread holds, or one in the same segment"
                     );
                     None
@@ -166,7 +166,7 @@ impl<S: Store> RawSegments<S> {
         });
         // [wake-sleeper] Each word was changed and looked at at once.
         if !left.is_empty() && prim::intact!("wake-sleeper") {
-            self.with_queue(|queue, wakeups: &mut Wakeups| {
+            self.room.with_queue(|queue, wakeups: &mut Wakeups| {
                 for word in left {
                     word.unmark_sleeper();
                     queue.holder_left(word.id(), wakeups);
@@ -184,7 +184,7 @@ impl<S: Store> RawSegments<S> {
         });
         // [share-wake] Writers sleep on, so the words stay marked.
         if !left.is_empty() && prim::intact!("share-wake") {
-            self.with_queue(|queue, wakeups: &mut Wakeups| {
+            self.room.with_queue(|queue, wakeups: &mut Wakeups| {
                 for word in left {
                     queue.holder_downgraded(word.id(), wakeups);
                 }

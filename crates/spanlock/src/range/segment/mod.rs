@@ -10,7 +10,7 @@
 //! | `word.rs` | a segment's word |
 //! | `store.rs`, `array.rs`, `tree.rs` | where the words are |
 //! | `acquire.rs` | entering and leaving: the protocol |
-//! | `contend.rs` | giving way, sleeping, going on |
+//! | `contend.rs` | looking at a word, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
 //!
 //! `docs/segment-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
 //!
@@ -19,13 +19,8 @@
 //! Ranges that touch the same segment conflict, if one of them is exclusive, *even if they are disjoint*. So a thread
 //! that holds a range and asks for another in the same segment waits for itself: a try returns `None`, a timed request
 //! times out, and one without a limit panics in debug builds and hangs in release builds. Positions beyond the last
-//! segment belong to it.
-//!
-//! # Known faults
-//!
-//! - Several ranges asked for in one call (`write_many` and its kin) must not share a segment: the call would wait for
-//!   itself.
-//! - A request that gave way to one that had waited too long may afterwards be overtaken without end.
+//! segment belong to it. Several ranges asked for in one call (`write_many` and its kin) may share segments: they are
+//! rounded and joined first.
 //!
 //! # Invariants
 //!
@@ -46,9 +41,7 @@
 //!   goes to sleep marks the word, and does not sleep if the word would admit it by then; who leaves a word, or
 //!   shares it, looks whether it was marked, and dispatches those behind it.
 //! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
-//! - **gate**, **gate-bypass**: a newcomer sleeps behind a conflicting request that has waited too long, unless its
-//!   thread holds anything, in any lock.
-//! - **age**: a sleeper rises when it has waited too long, and sleeps on as one that is given way to.
+//! - **gate**, **holder-bypass**, **age**: `../waiting.rs` has them.
 //! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
 //!   by finding that another thread was faster: the node's content.
 //! - **lost-race**: who finds that goes on with the other thread's node.
@@ -60,7 +53,7 @@ mod store;
 mod tree;
 mod word;
 
-pub use super::list::Fairness;
+pub use super::waiting::Fairness;
 pub use array::Array;
 pub use store::Store;
 pub use tree::Tree;
@@ -68,13 +61,11 @@ pub use tree::Tree;
 pub(crate) use acquire::Segments;
 
 use super::inspect::{Claim, Snapshot};
-use super::queue::{Claims, Queue};
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
+use super::waiting::{Patience, WaitingRoom};
 use crate::local;
-use prim::atomic::{AtomicU32, AtomicU64, Ordering};
-use prim::clock::Duration;
-use prim::sync::Mutex;
+use prim::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
 /// The segment lock with all words made in advance, `srl-array`: for a resource of known length.
@@ -104,7 +95,7 @@ use std::fmt;
 ///
 /// # Fairness
 /// [`Fairness::DEFAULT`]: a request that has waited a millisecond is overtaken no more, except by threads that hold
-/// something already; but see the known faults of [this module](self). A try may fail because of another request that is about to be refused itself.
+/// something already. A try may fail because of another request that is about to be refused itself.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
@@ -136,13 +127,9 @@ pub struct RawSegments<S: Store> {
     store: S,
     /// A segment is `2^shift` positions.
     shift: u32,
-    /// How many requests have a claim. A hint: the queue knows.
-    claims: AtomicU32,
-    /// After how long a request has a claim; `None`: never.
-    patience: Option<Duration>,
     /// Tells this lock from others in a thread's notes. Debug builds only.
     id: u64,
-    queue: Mutex<Queue>,
+    room: WaitingRoom,
 }
 
 /// Proof of an acquisition: the segments, and the mode.
@@ -155,22 +142,15 @@ prim::global! {
 
 impl<S: Store> RawSegments<S> {
     fn new(store: S, shift: u32, fairness: Fairness) -> Self {
-        let patience = match fairness {
-            Fairness::After(patience) => Some(patience),
-            _ => None,
-        };
-        let claims = patience.map_or(Claims::Unknown, |_| Claims::Granted);
         Self {
             store,
             shift,
-            claims: AtomicU32::new(0),
-            patience,
             id: if cfg!(debug_assertions) {
                 LOCKS.fetch_add(1, Ordering::Relaxed)
             } else {
                 0
             },
-            queue: Mutex::new(Queue::new(claims)),
+            room: WaitingRoom::new(Patience::of(fairness)),
         }
     }
 
@@ -353,6 +333,11 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
         self.release(&token);
     }
 
+    fn granule(&self, span: Span) -> Span {
+        // The mode is of no consequence.
+        self.span(self.segments(span, Mode::Shared))
+    }
+
     /// In whole segments. Neighbouring segments held alike are listed as one, and who holds them is not known:
     /// thread 0. Requests that are entering are listed too.
     fn snapshot(&self) -> Option<Snapshot> {
@@ -376,7 +361,7 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
             .into_iter()
             .map(|run| Claim::new(self.span(run), run.mode, 0))
             .collect();
-        Some(Snapshot::new(holders, self.queue.lock().waiters()))
+        Some(Snapshot::new(holders, self.room.queue().waiters()))
     }
 }
 
@@ -406,7 +391,7 @@ impl<S: Store> fmt::Debug for RawSegments<S> {
         f.debug_struct("RawSegments")
             .field("segment", &(1_u64 << self.shift))
             .field("last_segment", &self.store.last())
-            .field("patience", &self.patience)
+            .field("patience", &self.room.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()

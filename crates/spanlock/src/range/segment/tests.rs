@@ -1,6 +1,7 @@
 use super::{Fairness, Mode, RawSegments, SrlArray, SrlTree, Store};
 use crate::range::raw::{RawRangeLock, RawRangeMutex, Wait};
-use crate::range::{RangeLock, Span};
+use crate::range::waiting::Patience;
+use crate::range::{Instrumented, RangeLock, RangeMutex, Span};
 use prim::clock::Duration;
 use std::thread;
 
@@ -115,6 +116,54 @@ fn disjoint_ranges_in_one_segment_conflict() {
     assert!(lock.try_write(..).is_some());
 }
 
+/// A call for several ranges rounds and joins them, so that it does not wait for itself.
+#[test]
+fn many_ranges_may_share_a_segment() {
+    let lock = RangeLock::from_raw(SrlArray::builder().segment(8).segments(4).build());
+    let ranges = [4..6, 0..2, 30..31, 100..101];
+    let taken = |at| lock.try_write(at..=at).is_none();
+    let assert_held = || {
+        assert_eq!([7, 8, 23, 24].map(taken), [true, false, false, true]);
+    };
+    for wait in [Wait::Never, Wait::at_most(SHORT), Wait::Forever] {
+        let held = match wait {
+            Wait::Never => lock.try_write_many(ranges.clone()),
+            Wait::Until(_) => lock.try_write_many_for(ranges.clone(), SHORT),
+            Wait::Forever => Some(lock.write_many(ranges.clone())),
+        };
+        assert_held();
+        drop(held);
+        let held = match wait {
+            Wait::Never => lock.try_read_many(ranges.clone()),
+            Wait::Until(_) => lock.try_read_many_for(ranges.clone(), SHORT),
+            Wait::Forever => Some(lock.read_many(ranges.clone())),
+        };
+        assert_held();
+        drop(held);
+    }
+    assert!(lock.try_write(..).is_some());
+    let instrumented = Instrumented::new(SrlArray::builder().segment(8).segments(4).build());
+    let instrumented = RangeMutex::from_raw(instrumented);
+    assert!(instrumented.try_lock_many(ranges).is_some());
+}
+
+/// A tree with one segment for each position there is.
+#[test]
+fn a_listing_reaches_the_last_position() {
+    let lock = SrlTree::builder().fan_out(256).depth(8).build();
+    let end = span(u64::MAX - 1..=u64::MAX);
+    let token = lock.lock_exclusive(end, Wait::Never).unwrap();
+    let holders = lock.snapshot().unwrap().holders;
+    assert_eq!(
+        holders.iter().map(|held| held.span).collect::<Vec<_>>(),
+        [end]
+    );
+    assert!(format!("{lock:?}").contains("last_segment: 18446744073709551615"));
+    // SAFETY: just acquired.
+    unsafe { lock.unlock(token) };
+    assert!(lock.snapshot().unwrap().holders.is_empty());
+}
+
 /// A thread that would wait for itself, though the ranges are disjoint, is told so.
 #[test]
 #[cfg(debug_assertions)]
@@ -152,5 +201,5 @@ fn an_array_without_segments() {
 #[test]
 fn unfair_locks_grant_no_claims() {
     let lock = SrlArray::builder().fairness(Fairness::Unfair).build();
-    assert_eq!(lock.patience, None);
+    assert_eq!(lock.room.patience(), Patience::ENDLESS);
 }

@@ -31,7 +31,7 @@ pub(super) fn gives_up(wait: Wait) -> bool {
 /// Guards a value; its sections are short.
 ///
 /// # Memory ordering
-/// - **spin**: Release by the store that frees the lock, Acquire by the swap that takes it.
+/// - **spin**: Release by the store that frees the lock, Acquire by the compare-exchange that takes it.
 pub(super) struct SpinLock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
@@ -50,6 +50,14 @@ impl<T> SpinLock<T> {
         }
     }
 
+    fn try_take(&self) -> bool {
+        // [spin] Acquire. Where it fails it writes nothing, so that the release is the next write.
+        let acquire = prim::order!("spin-lock-acquire", Ordering::Acquire);
+        self.taken
+            .compare_exchange(false, true, acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
     /// Calls `f` with the value, alone.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         struct Taken<'a>(&'a AtomicBool);
@@ -57,13 +65,12 @@ impl<T> SpinLock<T> {
             fn drop(&mut self) {
                 // [spin] Release.
                 self.0
-                    .store(false, prim::order!("tree-spin-release", Ordering::Release));
+                    .store(false, prim::order!("spin-lock-release", Ordering::Release));
             }
         }
 
-        // Relaxed: a look only. [spin] Acquire.
-        let acquire = prim::order!("tree-spin-acquire", Ordering::Acquire);
-        spin_until(|| !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, acquire));
+        // Relaxed: a look only.
+        spin_until(|| !self.taken.load(Ordering::Relaxed) && self.try_take());
         let _taken = Taken(&self.taken);
         self.value.with_mut(|value| {
             // SAFETY: the lock is held until `_taken` is dropped, and this is the only way to the value.

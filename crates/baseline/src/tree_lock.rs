@@ -6,7 +6,8 @@
 //! with, though its range be free: with A = [1, 3) held, B = [2, 7) waits for A, and C = [4, 5) waits for B.
 //!
 //! That order is the point of the comparison and is kept. It also means that a thread which holds a range and asks
-//! for another can wait for somebody who waits for it, where `spanlock`'s own locks let it pass.
+//! for another can wait for somebody who waits for it, where `spanlock`'s own locks let it pass. Even calls that lock
+//! many ranges can: one that holds the first of its ranges waits for the second behind a request for both.
 //!
 //! Waiting is as in P1 by spinning, on the request's own count; but bounded, and then with the processor given away
 //! between looks, because there may be more threads than processors.

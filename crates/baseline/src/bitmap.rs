@@ -15,6 +15,9 @@
 //! # Memory ordering
 //! - **bits**: Release by the read-modify-write that clears bits, Acquire by the compare-exchange that sets them. Each
 //!   block two holders share is in one word, whose later changes continue the release sequence.
+//!
+//! # Steps
+//! - **roll-back**: who fails at one word clears what it set in those before, so that it waits with empty hands.
 
 use super::spin_lock::{gives_up, spin_until};
 use prim::atomic::{AtomicU64, Ordering};
@@ -88,7 +91,8 @@ impl Bitmap {
             .take_while(|(word, mask)| set(word, *mask));
         let taken = taken.count();
         let all = taken == self.parts(blocks).count();
-        if !all {
+        // [roll-back] Nobody else would clear them.
+        if !all && prim::intact!("bitmap-roll-back") {
             self.clear(blocks, taken);
         }
         all
@@ -136,6 +140,16 @@ unsafe impl RawRangeMutex for Bitmap {
 
     unsafe fn unlock(&self, token: BitmapToken) {
         self.clear(&token, usize::MAX);
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        let BitmapToken { first, last } = self.blocks(span);
+        let last = if last == self.last_block {
+            u64::MAX
+        } else {
+            last * self.block + (self.block - 1)
+        };
+        Span::of(first * self.block..=last).expect("a block has positions")
     }
 }
 

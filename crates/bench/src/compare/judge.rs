@@ -1,0 +1,389 @@
+//! Whether a claim holds here.
+
+use super::claims::{Claim, Quorum, Relation};
+use super::standing::plural;
+use super::{Field, Panel};
+use crate::stats::{Order, Summary};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What measurements say of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// It holds.
+    #[serde(rename = "holds")]
+    Holds,
+    /// It does not.
+    #[serde(rename = "fails")]
+    Fails,
+    /// These measurements, or this machine, do not decide.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+}
+
+/// A claim, and what was measured: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Which paper and section.
+    pub source: String,
+    /// What it says, in our words.
+    pub says: String,
+    /// Whether it holds.
+    pub verdict: Verdict,
+    /// The figures, or why there are none.
+    pub because: String,
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            source,
+            says,
+            verdict,
+            because,
+        } = self;
+        let verdict = match verdict {
+            Verdict::Holds => "holds",
+            Verdict::Fails => "fails",
+            Verdict::CannotTell => "cannot tell",
+        };
+        write!(f, "{verdict}: {says} ({source})\n    {because}")
+    }
+}
+
+/// Two throughputs: the claim is that the first is more than so many times the second.
+struct Comparison {
+    /// The places and locks, for people.
+    name: String,
+    larger: Summary,
+    smaller: Summary,
+    times: f64,
+}
+
+impl Comparison {
+    fn order(&self) -> Order {
+        self.larger.order(&self.smaller.times(self.times))
+    }
+
+    fn ratio(&self) -> f64 {
+        self.larger.median / self.smaller.median
+    }
+}
+
+/// Judges a claim by runs on a machine of so many processors. Runs with more threads than that do not count.
+#[must_use]
+pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
+    let (least, most) = claim.threads;
+    let (verdict, because) = if least > cores {
+        let because =
+            format!("it speaks of {least} threads and more, each on a processor; here are {cores}");
+        (Verdict::CannotTell, because)
+    } else {
+        let panels = field.panels().into_iter();
+        let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
+        let places = panels.iter().flat_map(|&panel| {
+            let threads = field.threads(panel).into_iter();
+            let threads = threads.filter(move |n| (least..=most.min(cores)).contains(n));
+            threads.map(move |threads| (panel, threads))
+        });
+        let comparisons: Vec<_> = places
+            .flat_map(|(panel, threads)| at(&claim.relation, field, panel, threads))
+            .collect();
+        decide(claim, &comparisons)
+    };
+    Judgement {
+        source: claim.source.to_owned(),
+        says: claim.says.to_owned(),
+        verdict,
+        because,
+    }
+}
+
+/// What a relation compares in one place.
+fn at(relation: &Relation, field: &Field, panel: Panel, threads: usize) -> Vec<Comparison> {
+    let compare = |larger: (&str, usize), smaller: (&str, usize), times: f64| {
+        let side = |(lock, threads)| field.throughput(panel, lock, threads);
+        let name = |(lock, threads): (&str, usize)| format!("{lock} with {}", plural(threads));
+        let name = if larger.1 == smaller.1 {
+            format!(
+                "{panel}, {}: {} to {}",
+                plural(threads),
+                larger.0,
+                smaller.0
+            )
+        } else {
+            format!("{panel}: {} to {}", name(larger), name(smaller))
+        };
+        Some(Comparison {
+            name,
+            larger: side(larger)?,
+            smaller: side(smaller)?,
+            times,
+        })
+    };
+    let pairs = |some: &'static [&'static str], others: &'static [&'static str]| {
+        let one = move |&lock: &&'static str| others.iter().map(move |&other| (lock, other));
+        some.iter().flat_map(one)
+    };
+    match *relation {
+        Relation::Above(some, others, times) => pairs(some, others)
+            .filter_map(|(lock, other)| compare((lock, threads), (other, threads), times))
+            .collect(),
+        Relation::Alike(some, others, factor) => pairs(some, others)
+            .flat_map(|(lock, other)| [(lock, other), (other, lock)])
+            .filter_map(|(lock, other)| compare((lock, threads), (other, threads), 1.0 / factor))
+            .collect(),
+        Relation::Rises(locks) => {
+            let fewer = field.threads(panel).into_iter().filter(|n| *n < threads);
+            let fewer = fewer.max().unwrap_or(threads);
+            let rise = |&lock: &&str| compare((lock, threads), (lock, fewer), 1.0);
+            locks
+                .iter()
+                .filter(|_| fewer < threads)
+                .filter_map(rise)
+                .collect()
+        }
+        Relation::Linear(locks, share) => locks
+            .iter()
+            .filter_map(|&lock| compare((lock, threads), (lock, 1), share * threads as f64))
+            .collect(),
+        Relation::Flat(locks, times) => locks
+            .iter()
+            .filter_map(|&lock| compare((lock, 1), (lock, threads), 1.0 / times))
+            .collect(),
+        Relation::Falls(locks, from) => locks
+            .iter()
+            .filter_map(|&lock| compare((lock, from), (lock, threads), 1.0))
+            .collect(),
+    }
+}
+
+fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
+    let by_ratio = |a: &&Comparison, b: &&Comparison| a.ratio().total_cmp(&b.ratio());
+    let (Some(worst), Some(best)) = (
+        comparisons.iter().min_by(by_ratio),
+        comparisons.iter().max_by(by_ratio),
+    ) else {
+        let (some, others) = claim.relation.locks();
+        let locks = [some, others].concat().join(", ");
+        let because = format!("not all it compares was measured: {locks}");
+        return (Verdict::CannotTell, because);
+    };
+    let lone = |one: &&Comparison| one.larger.count.min(one.smaller.count) < 2;
+    if let Some(one) = comparisons.iter().find(lone) {
+        let because = format!("a single run has no spread ({}): repeat it", one.name);
+        return (Verdict::CannotTell, because);
+    }
+    let count = |order| {
+        comparisons
+            .iter()
+            .filter(|one| one.order() == order)
+            .count()
+    };
+    let (all, yes, no) = (comparisons.len(), count(Order::Above), count(Order::Below));
+    let verdict = match claim.quorum {
+        Quorum::All if no > 0 => Verdict::Fails,
+        Quorum::All if yes == all => Verdict::Holds,
+        Quorum::Most if 2 * yes > all => Verdict::Holds,
+        Quorum::Most if 2 * no >= all => Verdict::Fails,
+        Quorum::Some if yes > 0 => Verdict::Holds,
+        Quorum::Some if no == all => Verdict::Fails,
+        Quorum::All | Quorum::Most | Quorum::Some => Verdict::CannotTell,
+    };
+    let side = |one: &Comparison| {
+        format!(
+            "{} {:.2} (more than {:.2} wanted)",
+            one.name,
+            one.ratio(),
+            one.times
+        )
+    };
+    let mut because = format!(
+        "{yes} of {all} so, {no} not so, {} within the spreads; ",
+        all - yes - no
+    );
+    because += &match all {
+        1 => side(worst),
+        _ => format!("from {} up to {}", side(worst), side(best)),
+    };
+    (verdict, because)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Verdict, judge};
+    use crate::arr::Variant;
+    use crate::compare::claims::{CLAIMS, Claim, Place, Quorum, Relation};
+    use crate::compare::tests::{arr, field};
+    use crate::compare::{Field, Panel, Point};
+    use crate::registry::find;
+
+    const CLAIM: Claim = Claim {
+        source: "P0 §0",
+        says: "a is above b",
+        place: Place::Arr(Variant::Full, (60, 100)),
+        threads: (1, 4),
+        relation: Relation::Above(&["a"], &["b"], 1.0),
+        quorum: Quorum::All,
+    };
+
+    const FULL: Panel = arr(Variant::Full, 80);
+
+    /// Locks `a` and `b` by one, two and four threads.
+    fn runs(a: [f64; 3], b: [f64; 3]) -> Field {
+        let of = |lock, ops: [f64; 3]| {
+            [1, 2, 4]
+                .into_iter()
+                .zip(ops)
+                .map(move |(threads, ops)| (FULL, lock, threads, ops))
+        };
+        field(of("a", a).chain(of("b", b)))
+    }
+
+    #[track_caller]
+    fn verdict(claim: &Claim, field: &Field, cores: usize, because: &str) -> Verdict {
+        let judgement = judge(claim, field, cores);
+        assert!(judgement.because.contains(because), "{judgement}");
+        judgement.verdict
+    }
+
+    #[test]
+    fn all_most_or_some_places_decide_and_ties_do_not() {
+        let with = |quorum| Claim { quorum, ..CLAIM };
+        let wins = runs([3.0; 3], [1.0, 2.0, 2.9]);
+        let mixed = runs([3.0; 3], [1.0, 2.0, 4.0]);
+        let ties = runs([3.0; 3], [1.0, 2.99, 3.0]);
+        let loses = runs([1.0; 3], [2.0; 3]);
+        for (quorum, expected) in [
+            (
+                Quorum::All,
+                [
+                    Verdict::Holds,
+                    Verdict::Fails,
+                    Verdict::CannotTell,
+                    Verdict::Fails,
+                ],
+            ),
+            (
+                Quorum::Most,
+                [
+                    Verdict::Holds,
+                    Verdict::Holds,
+                    Verdict::CannotTell,
+                    Verdict::Fails,
+                ],
+            ),
+            (
+                Quorum::Some,
+                [
+                    Verdict::Holds,
+                    Verdict::Holds,
+                    Verdict::Holds,
+                    Verdict::Fails,
+                ],
+            ),
+        ] {
+            let found = [&wins, &mixed, &ties, &loses]
+                .map(|field| verdict(&with(quorum), field, 4, "wanted"));
+            assert_eq!(found, expected, "{quorum:?}");
+        }
+    }
+
+    #[test]
+    fn only_threads_with_a_processor_each_count() {
+        let mixed = runs([3.0; 3], [1.0, 2.0, 4.0]);
+        assert_eq!(verdict(&CLAIM, &mixed, 2, "2 of 2 so"), Verdict::Holds);
+        let beyond = Claim {
+            threads: (9, 40),
+            ..CLAIM
+        };
+        assert_eq!(
+            verdict(&beyond, &mixed, 8, "9 threads and more"),
+            Verdict::CannotTell
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_or_only_once_decides_nothing() {
+        let elsewhere = field([(arr(Variant::Random, 80), "a", 1, 1.0)]);
+        assert_eq!(
+            verdict(
+                &CLAIM,
+                &elsewhere,
+                4,
+                "not all it compares was measured: a, b"
+            ),
+            Verdict::CannotTell
+        );
+        let once = ["a", "b"].map(|lock| Point {
+            panel: FULL,
+            lock: lock.to_owned(),
+            threads: 1,
+            ops_per_sec: Ok(1.0),
+            counters: Vec::new(),
+        });
+        assert_eq!(
+            verdict(&CLAIM, &Field(once.to_vec()), 4, "single run"),
+            Verdict::CannotTell
+        );
+    }
+
+    #[test]
+    fn growth_is_judged_for_what_it_is() {
+        let of = |relation| Claim {
+            relation,
+            threads: (2, 4),
+            ..CLAIM
+        };
+        for (relation, ops, expected) in [
+            (Relation::Rises(&["a"]), [1.0, 1.5, 1.8], Verdict::Holds),
+            (Relation::Rises(&["a"]), [1.0, 1.5, 1.2], Verdict::Fails),
+            (
+                Relation::Linear(&["a"], 0.8),
+                [1.0, 1.8, 3.5],
+                Verdict::Holds,
+            ),
+            (
+                Relation::Linear(&["a"], 0.8),
+                [1.0, 1.8, 2.5],
+                Verdict::Fails,
+            ),
+            (Relation::Flat(&["a"], 1.2), [1.0, 1.1, 0.3], Verdict::Holds),
+            (Relation::Flat(&["a"], 1.2), [1.0, 1.1, 1.4], Verdict::Fails),
+            (Relation::Falls(&["a"], 1), [1.0, 0.9, 0.8], Verdict::Holds),
+            (Relation::Falls(&["a"], 1), [1.0, 0.9, 1.3], Verdict::Fails),
+            (
+                Relation::Alike(&["a"], &["b"], 1.1),
+                [4.9, 5.0, 5.1],
+                Verdict::Holds,
+            ),
+            (
+                Relation::Alike(&["a"], &["b"], 1.1),
+                [5.0, 5.0, 6.0],
+                Verdict::Fails,
+            ),
+            (
+                Relation::Alike(&["a"], &["b"], 1.1),
+                [5.0, 5.0, 4.0],
+                Verdict::Fails,
+            ),
+        ] {
+            let field = runs(ops, [5.0; 3]);
+            assert_eq!(
+                verdict(&of(relation), &field, 4, "of"),
+                expected,
+                "{relation:?} {ops:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn claims_speak_of_locks_that_there_are() {
+        for claim in CLAIMS {
+            let (some, others) = claim.relation.locks();
+            for lock in some.iter().chain(others) {
+                assert!(find(lock).is_some(), "{lock}");
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What reports of throughput have in common: panels, counters, who wins where, and what the papers say.
+
+use super::{lines, measured, or_dash, table};
+use crate::compare::{
+    CLAIMS, Field, Judgement, Panel, Place, competes, distinct, judge, standings,
+};
+use crate::counters::{Event, Rate};
+use crate::registry::{OURS, RIVALS};
+use crate::report::Line;
+use crate::stats::{Order, Summary};
+use std::fmt::Write;
+
+/// What stands below such tables.
+const LEGEND: &str = "median ±half the distance between extremes; * best, null aside\n";
+
+/// A table for each panel, under a title; below them, what was counted.
+pub(super) fn panels(field: &Field, title: impl Fn(Panel) -> String) -> String {
+    let mut text = String::new();
+    for at in field.panels() {
+        let _ = writeln!(text, "{}\n{}", title(at), panel(field, at));
+    }
+    text + LEGEND + &counters(field)
+}
+
+/// A row for each lock, a column for each number of threads, in million operations per second over all repeats.
+fn panel(field: &Field, at: Panel) -> String {
+    let threads = field.threads(at);
+    let locks = field.locks(at);
+    let best = |&threads: &usize| {
+        let medians = locks
+            .iter()
+            .filter(|lock| competes(lock))
+            .filter_map(|lock| field.throughput(at, lock, threads));
+        medians.fold(0.0, |best, summary| summary.median.max(best))
+    };
+    let best: Vec<f64> = threads.iter().map(best).collect();
+    let header = std::iter::once("lock".to_owned()).chain(threads.iter().map(usize::to_string));
+    let mut table = table(header);
+    for lock in &locks {
+        let cells = threads.iter().zip(&best).map(|(&threads, &best)| {
+            let mut runs = field.runs(at, lock, threads);
+            let why = runs.find_map(|run| run.ops_per_sec.as_ref().err());
+            let measured = field.throughput(at, lock, threads).map(|summary| {
+                let is_best = competes(lock) && summary.median >= best;
+                let mark = if is_best { "*" } else { " " };
+                format!("{}{mark}", measured(summary, 1e6, 3))
+            });
+            or_dash(measured.or(why.cloned()))
+        });
+        table.add_row(std::iter::once((*lock).to_owned()).chain(cells));
+    }
+    lines(&table)
+}
+
+/// What was counted per operation, if anything was to be; and below, why some was not.
+fn counters(field: &Field) -> String {
+    let rates = || field.points().flat_map(|point| &point.counters);
+    let has = |event: &Event| rates().any(|rate| rate.event == *event && rate.per_op.is_some());
+    let events = distinct(rates().map(|rate| rate.event));
+    let (present, absent): (Vec<_>, Vec<_>) = events.into_iter().partition(has);
+    let mut text = String::new();
+    if !present.is_empty() {
+        let names = present.iter().map(|event| event.name());
+        let mut table = table(std::iter::once("run").chain(names));
+        for panel in field.panels() {
+            for threads in field.threads(panel) {
+                for lock in field.locks(panel) {
+                    let cell = |&event: &Event| {
+                        let runs = field.runs(panel, lock, threads);
+                        let rates = runs.flat_map(|run| &run.counters);
+                        let counted = rates.filter(|rate| rate.event == event);
+                        let summary = Summary::of(counted.filter_map(|rate| rate.per_op));
+                        or_dash(summary.map(|summary| measured(summary, 1.0, 1)))
+                    };
+                    let name = format!("{panel}, {threads} threads, {lock}");
+                    table.add_row(std::iter::once(name).chain(present.iter().map(cell)));
+                }
+            }
+        }
+        let _ = write!(text, "\nper operation, in user mode\n{}", lines(&table));
+    }
+    for event in absent {
+        let reason = |rate: &Rate| (rate.event == event).then(|| rate.absent.clone())?;
+        let why = or_dash(rates().find_map(reason));
+        let _ = writeln!(text, "no {}: {why}", event.name());
+    }
+    text
+}
+
+/// Who wins where, where we lose, and what the papers say.
+pub(super) fn conclusions(field: &Field, cores: usize) -> String {
+    let mut text =
+        "\nwho wins where, the best of each family of locks (fractions of the leader):\n"
+            .to_owned();
+    for standing in standings(field) {
+        let _ = writeln!(text, "  {standing}");
+    }
+    text += &below(field);
+    let _ = writeln!(
+        text,
+        "what the papers say, by runs with a processor for each thread:"
+    );
+    for judgement in judgements(field, cores) {
+        let _ = writeln!(text, "  {judgement}");
+    }
+    text.push('\n');
+    text
+}
+
+/// The same as lines of JSON.
+#[must_use]
+pub fn conclusion_lines(field: &Field, cores: usize) -> Vec<Line> {
+    let standings = standings(field).into_iter().map(Line::Standing);
+    let judgements = judgements(field, cores).into_iter().map(Line::Claim);
+    standings.chain(judgements).collect()
+}
+
+/// Of the claims about workloads that were run.
+fn judgements(field: &Field, cores: usize) -> Vec<Judgement> {
+    let panels = field.panels();
+    let is_arr = |panel: &Panel| matches!(panel, Panel::Arr { .. });
+    let spoken_of = CLAIMS.iter().filter(|claim| {
+        let of_arr = matches!(claim.place, Place::Arr(..));
+        panels.iter().any(|panel| is_arr(panel) == of_arr)
+    });
+    spoken_of.map(|claim| judge(claim, field, cores)).collect()
+}
+
+/// Where our lock does less than a rival, beyond the spreads.
+fn below(field: &Field) -> String {
+    let rivals = RIVALS.join(" or ");
+    let mut all = 0;
+    let mut text = String::new();
+    for panel in field.panels() {
+        for threads in field.threads(panel) {
+            for rival in RIVALS {
+                let of = |lock| field.throughput(panel, lock, threads);
+                let Some((ours, theirs)) = of(OURS).zip(of(rival)) else {
+                    continue;
+                };
+                all += 1;
+                if ours.order(&theirs) == Order::Below {
+                    let ratio = ours.median / theirs.median;
+                    let _ = writeln!(text, "  {panel}, {threads} threads: {ratio:.2} of {rival}");
+                }
+            }
+        }
+    }
+    match (all, text.is_empty()) {
+        (0, _) => format!("no run of {OURS} together with {rivals}: nothing to compare\n"),
+        (_, true) => format!("{OURS} is nowhere below {rivals}\n"),
+        (_, false) => format!("where {OURS} is below {rivals}:\n{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Field, conclusion_lines, conclusions, panels};
+    use crate::arr::Variant;
+    use crate::compare::tests::{arr, field};
+    use crate::compare::{Panel, Point};
+    use crate::counters::{Event, Rate};
+    use crate::report::Line;
+
+    const FULL: Panel = arr(Variant::Full, 80);
+
+    #[test]
+    fn medians_decide_where_we_lose_and_ties_are_no_loss() {
+        let field = field([
+            (FULL, "list-rw", 1, 2e6),
+            (FULL, "list-rw", 2, 1e6),
+            (FULL, "list-rw", 4, 1e6),
+            (FULL, "kernel-rw", 1, 1e6),
+            (FULL, "kernel-rw", 2, 4e6),
+            (FULL, "kernel-rw", 4, 1.001e6),
+        ]);
+        let text = conclusions(&field, 4);
+        assert!(text.contains("where list-rw is below"), "{text}");
+        assert!(text.contains("2 threads: 0.25 of kernel-rw"), "{text}");
+        assert!(
+            !text.contains("of kernel-rw\n  full range, 80 % reads, 4"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_best_is_marked_and_null_is_not() {
+        let field = field([
+            (FULL, "list-rw", 1, 2e6),
+            (FULL, "kernel-rw", 1, 1e6),
+            (FULL, "null", 1, 9e6),
+        ]);
+        let text = panels(&field, |panel| panel.to_string());
+        assert!(text.contains("2.000 ±1%*"), "{text}");
+        assert!(text.contains("9.000 ±1% "), "{text}");
+        assert!(conclusions(&field, 4).contains("nowhere below kernel-rw or range-lock"));
+    }
+
+    #[test]
+    fn claims_are_of_the_workload_that_ran() {
+        let lines = |panel| {
+            let lines = conclusion_lines(&field([(panel, "list-rw", 1, 2e6)]), 4).into_iter();
+            let source = |line| match line {
+                Line::Claim(judgement) => Some(judgement.source),
+                _ => None,
+            };
+            lines.filter_map(source).collect::<Vec<_>>()
+        };
+        let (w1, arr) = (
+            Panel::Batch {
+                hold: 1,
+                ranges: 64,
+            },
+            lines(FULL),
+        );
+        assert!(arr.iter().any(|source| source.starts_with("P1")));
+        assert!(!arr.iter().any(|source| source.starts_with("P4")));
+        assert!(lines(w1).iter().any(|source| source.starts_with("P4")));
+    }
+
+    #[test]
+    fn counters_that_are_there_are_shown_and_others_said_to_be_absent() {
+        let rate = |event, per_op: Result<f64, &str>| Rate {
+            event,
+            per_op: per_op.ok(),
+            absent: per_op.err().map(str::to_owned),
+        };
+        let run = |counters| Point {
+            panel: FULL,
+            lock: "list-rw".to_owned(),
+            threads: 2,
+            ops_per_sec: Ok(1e6),
+            counters,
+        };
+        let counted = [
+            rate(Event::Cycles, Ok(123.4)),
+            rate(Event::L1dMisses, Err("this machine has none")),
+        ];
+        let text = |counters: &[Rate]| {
+            panels(&Field::of_points([run(counters.to_vec())]), |p| {
+                p.to_string()
+            })
+        };
+        let both = text(&counted);
+        assert!(
+            both.contains("123.4 ±0%") && both.contains("in user mode"),
+            "{both}"
+        );
+        assert!(
+            both.contains("no L1d misses: this machine has none\n"),
+            "{both}"
+        );
+        let none = text(&counted[1..]);
+        assert!(
+            !none.contains("in user mode") && none.contains("no L1d misses"),
+            "{none}"
+        );
+        assert!(!text(&[]).contains("misses"));
+    }
+}

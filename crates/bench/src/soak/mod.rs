@@ -1,0 +1,269 @@
+//! A soak: random work on a lock for a long time, by many threads, checked all along.
+//!
+//! A lock lives through all its rounds; each round has threads of its own, which begin and end with it. Checked is that
+//! - holders that exclude each other never meet (*exclusion*): each unit of the resource says who holds it, and holds
+//!   two numbers that writers raise one after the other by plain stores;
+//! - every thread gets on (*liveness*): a watchdog ends the soak when one does not for too long;
+//! - holders that do not exclude each other meet (*concurrency*): two of them wait for each other, inside;
+//! - nothing is kept that piles up (*no leak*): what is allocated after later rounds is what was after the first.
+
+mod oracle;
+mod watch;
+mod work;
+
+pub use oracle::Slots;
+pub use watch::Watch;
+pub use work::Soaking;
+
+use crate::memory::{Allocated, Bytes};
+use crate::registry::{Lock, WaitsFor};
+use crate::setting::Resource;
+use crate::target::{GivesUp, Readers};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What is locked.
+pub const RESOURCE: Resource = Resource {
+    units: 256,
+    grain: 1,
+};
+
+/// The most that may be allocated beyond what was after the first round: far less than a leak of a node in a thousand
+/// acquisitions, or of a thread's pool of nodes in each round, comes to in ten minutes.
+pub const MAX_GROWTH: Bytes = 256 * 1024;
+
+/// What threads do beyond one range at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Several {
+    /// They hold several ranges, and wait for each in ascending order.
+    Waiting,
+    /// They hold several ranges, and only try for those after the first.
+    Trying,
+    /// They hold one, because of this.
+    Never(&'static str),
+}
+
+/// What is done in each round.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Threads: at least one.
+    pub threads: usize,
+    /// Whether a thread holds several ranges.
+    pub several: Several,
+    /// How long a thread may get nowhere.
+    pub stall: Duration,
+    /// What random numbers follow from.
+    pub seed: u64,
+}
+
+/// What was done in a round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Ranges acquired.
+    pub acquired: u64,
+    /// Requests that gave up.
+    pub gave_up: u64,
+    /// The most ranges that a thread held at once.
+    pub most_held: usize,
+    /// The longest that a request waited that did not give up.
+    pub longest_wait: Duration,
+}
+
+/// What a lock did that it must not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Holders met that exclude each other.
+    Met(String),
+    /// A thread got nowhere.
+    Stuck {
+        /// Its number.
+        thread: usize,
+        /// For how long.
+        time: Duration,
+        /// Who held and who waited, if the lock can tell.
+        snapshot: Option<String>,
+    },
+    /// Holders that do not exclude each other were kept apart.
+    Apart(Meeting),
+    /// It kept more and more memory: so many bytes beyond what it had after the first round.
+    Grown(Bytes),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Met(what) => write!(f, "holders met that exclude each other: {what}"),
+            Self::Stuck {
+                thread,
+                time,
+                snapshot,
+            } => {
+                let snapshot = snapshot
+                    .as_deref()
+                    .unwrap_or("the lock cannot tell who holds it");
+                let seconds = time.as_secs_f64();
+                write!(
+                    f,
+                    "thread {thread} got nowhere for {seconds:.1} s\n{snapshot}"
+                )
+            }
+            Self::Apart(meeting) => write!(f, "{meeting} were kept apart"),
+            Self::Grown(bytes) => write!(
+                f,
+                "{bytes} bytes more are allocated than after the first round, and {MAX_GROWTH} may be"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Two holders that do not exclude each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meeting {
+    /// They write ranges next to each other.
+    Neighbours,
+    /// They read the same range.
+    Readers,
+}
+
+impl fmt::Display for Meeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Neighbours => "writers of neighbouring ranges",
+            Self::Readers => "readers",
+        })
+    }
+}
+
+/// A lock that is soaked, whatever its type.
+pub trait Soaked {
+    /// The holders that can meet in it.
+    fn meetings(&self) -> Vec<Meeting>;
+
+    /// One round, of about so much time.
+    ///
+    /// # Errors
+    /// What the lock did wrong. If a thread is stuck, it is left behind.
+    fn round(&mut self, number: u32, time: Duration) -> Result<Tally, Fault>;
+}
+
+/// The soak of one lock.
+pub struct Soak {
+    lock: &'static Lock,
+    plan: Plan,
+    soaked: Box<dyn Soaked>,
+    grown: Bytes,
+}
+
+impl Soak {
+    /// Of a fresh lock, by so many threads, of which none may get nowhere for longer than `stall`.
+    #[must_use]
+    pub fn new(lock: &'static Lock, threads: usize, stall: Duration, seed: u64) -> Self {
+        let several = match (lock.holds_one_because(RESOURCE), lock.waits_for) {
+            (Some(why), _) => Several::Never(why),
+            (None, WaitsFor::Holders) => Several::Waiting,
+            (None, WaitsFor::EarlierRequests) => Several::Trying,
+        };
+        let plan = Plan {
+            threads,
+            several,
+            stall,
+            seed,
+        };
+        Self {
+            lock,
+            plan,
+            soaked: lock.measure.soak(lock.values, plan),
+            grown: 0,
+        }
+    }
+
+    /// The lock.
+    #[must_use]
+    pub fn lock(&self) -> &'static Lock {
+        self.lock
+    }
+
+    /// Runs a round of about so much time. The first is number 0, and memory is compared with what it left.
+    ///
+    /// # Errors
+    /// What the lock did wrong.
+    pub fn round(
+        &mut self,
+        number: u32,
+        time: Duration,
+        allocated: Allocated<'_>,
+    ) -> Result<Record, Fault> {
+        let before = allocated();
+        let tally = self.soaked.round(number, time)?;
+        if number > 0 {
+            self.grown += allocated() - before;
+        }
+        if self.grown > MAX_GROWTH {
+            return Err(Fault::Grown(self.grown));
+        }
+        Ok(self.record(number, &tally))
+    }
+
+    fn record(&self, round: u32, tally: &Tally) -> Record {
+        Record {
+            lock: self.lock.name.to_owned(),
+            round,
+            threads: self.plan.threads,
+            seed: self.plan.seed,
+            acquired: tally.acquired,
+            gives_up: match self.lock.measure.gives_up() {
+                GivesUp::Never => "never",
+                GivesUp::AtOnce => "at once",
+                GivesUp::InTime => "in time",
+            }
+            .to_owned(),
+            gave_up: tally.gave_up,
+            several: match self.plan.several {
+                Several::Waiting => "waiting",
+                Several::Trying => "trying",
+                Several::Never(why) => why,
+            }
+            .to_owned(),
+            most_held: tally.most_held,
+            meetings: self.soaked.meetings(),
+            readers_share: self.lock.measure.readers() == Readers::Share,
+            longest_wait_ms: tally.longest_wait.as_secs_f64() * 1e3,
+            grown_bytes: self.grown,
+        }
+    }
+}
+
+/// One round of one lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The lock's name.
+    pub lock: String,
+    /// Which round, from 0.
+    pub round: u32,
+    /// Threads.
+    pub threads: usize,
+    /// What random numbers follow from.
+    pub seed: u64,
+    /// Ranges acquired.
+    pub acquired: u64,
+    /// Which requests can give up: `never`, `at once` (tries) or `in time` (tries, and waits of limited time).
+    pub gives_up: String,
+    /// Requests that did.
+    pub gave_up: u64,
+    /// How threads hold several ranges: `waiting` or `trying` for those after the first; or else why they do not.
+    pub several: String,
+    /// The most ranges that a thread held at once.
+    pub most_held: usize,
+    /// The holders that met.
+    pub meetings: Vec<Meeting>,
+    /// Whether there were readers; else all wrote.
+    pub readers_share: bool,
+    /// The longest that a request waited that did not give up, in milliseconds.
+    pub longest_wait_ms: f64,
+    /// Bytes allocated beyond what was after the first round.
+    pub grown_bytes: Bytes,
+}

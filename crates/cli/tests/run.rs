@@ -1,0 +1,183 @@
+//! `spanlock run`, from outside.
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn spanlock_run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.arg("run").args(arguments).env_remove("LD_PRELOAD");
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A file in a folder of this test's own.
+fn file(name: &str, contents: &[u8], mode: u32) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path); // Of a run before this.
+    fs::write(&path, contents).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+fn refused(program: &str, code: i32, said: &str) {
+    let output = spanlock_run(&["--", program]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{program}: {errors}");
+    assert!(
+        errors.contains(program) && errors.contains(said),
+        "{errors}"
+    );
+}
+
+/// An executable of this machine's, as far as anybody looks, with that loader.
+fn elf(loader: Option<&str>) -> Vec<u8> {
+    let machine: u16 = if cfg!(target_arch = "x86_64") {
+        62
+    } else {
+        183
+    };
+    let headers = u16::from(loader.is_some());
+    let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+    bytes.resize(16, 0);
+    bytes.extend([2_u16, machine].map(u16::to_le_bytes).concat()); // An executable.
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend([0_u64, 64, 0].map(u64::to_le_bytes).concat()); // The program headers follow this one.
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend(
+        [64_u16, 56, headers, 64, 0, 0]
+            .map(u16::to_le_bytes)
+            .concat(),
+    );
+    if let Some(loader) = loader {
+        let size = loader.len() as u64 + 1;
+        bytes.extend([3_u32, 4].map(u32::to_le_bytes).concat()); // The loader's name, to be read.
+        bytes.extend(
+            [120_u64, 120, 120, size, size, 1]
+                .map(u64::to_le_bytes)
+                .concat(),
+        );
+        bytes.extend(loader.as_bytes());
+        bytes.push(0);
+    }
+    bytes
+}
+
+#[test]
+fn what_cannot_be_run_is_told_why() {
+    refused("no-such-program", 127, "PATH");
+    refused("./no-such-program", 127, "there is no");
+    refused("/", 126, "not a file");
+    let refused_file = |name: &str, contents: &[u8], mode, said: &str| {
+        refused(file(name, contents, mode).to_str().unwrap(), 126, said);
+    };
+    refused_file("plain", b"text", 0o644, "not executable");
+    refused_file("text", b"text", 0o755, "not a 64-bit program");
+    refused_file("static", &elf(None), 0o755, "linked statically");
+    refused_file(
+        "musl",
+        &elf(Some("/lib/ld-musl-x86_64.so.1")),
+        0o755,
+        "ld-musl",
+    );
+    refused_file("cut", &elf(Some("x"))[..100], 0o755, "not a 64-bit program");
+}
+
+#[test]
+fn a_setuid_program_is_told_why() {
+    let program = file("setuid", &elf(Some("/lib64/ld-linux-x86-64.so.2")), 0o4755);
+    // Another's: only the superuser can give it away.
+    if std::os::unix::fs::chown(&program, Some(65534), None).is_err() {
+        println!("skipped: only the superuser can make such a file");
+        return;
+    }
+    // Giving it away takes the bit off.
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    refused(program.to_str().unwrap(), 126, "setuid");
+}
+
+#[test]
+fn a_script_is_what_its_interpreter_is() {
+    let script = file("script", b"#!/bin/sh -e\nexit 5\n", 0o755);
+    let output = spanlock_run(&["--", script.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let lost = file("lost", b"#!/no/such/interpreter\n", 0o755);
+    let output = spanlock_run(&["--", lost.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(126));
+    assert!(text(&output.stderr).contains("/no/such/interpreter"));
+}
+
+#[test]
+fn the_exit_status_is_the_programs() {
+    for (script, code) in [
+        ("exit 0", 0),
+        ("exit 7", 7),
+        ("kill -9 $$", 137),
+        ("kill -15 $$", 143),
+    ] {
+        let output = spanlock_run(&["--", "sh", "-c", script]);
+        assert_eq!(output.status.code(), Some(code), "{script}: {output:?}");
+        assert!(
+            output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn the_environment_is_set_and_what_was_preloaded_stays() {
+    let output = Command::new(env!("CARGO_BIN_EXE_spanlock"))
+        .args(["run", "--lock", "bravo-eager", "--", "sh", "-c"])
+        .arg("echo $LD_PRELOAD; echo $SPANLOCK_LOCK")
+        .env("LD_PRELOAD", "libc.so.6")
+        .output()
+        .unwrap();
+    let lines: Vec<_> = text(&output.stdout).lines().collect();
+    assert!(
+        lines[0].ends_with("libspanlock_pthread.so:libc.so.6"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1], "bravo-eager");
+}
+
+#[test]
+fn statistics_are_printed_when_asked_for() {
+    // Nothing on any machine is sure to use a lock, so there may be none to show.
+    let output = spanlock_run(&["--stats", "--", "sh", "-c", "echo out; exit 3"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stdout), "out\n");
+    assert!(text(&output.stderr).contains("hottest of"), "{output:?}");
+
+    let output = spanlock_run(&["--stats", "--format", "json", "--", "sh", "-c", "echo out"]);
+    assert_eq!(text(&output.stdout), "out\n");
+    for line in text(&output.stderr).lines() {
+        let lock: Value = serde_json::from_str(line).unwrap();
+        assert!(lock["fast_reads"].is_u64(), "{line}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_named_with_what_was_expected() {
+    for (arguments, said) in [
+        (
+            &["--lock", "bravado", "--", "true"][..],
+            ["bravado", "bravo-eager"],
+        ),
+        (&["--format", "json", "--", "true"], ["--stats", "--format"]),
+        (&[], ["PROGRAM", "required"]),
+    ] {
+        let output = spanlock_run(arguments);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        for word in said {
+            assert!(errors.contains(word), "{arguments:?}: {errors}");
+        }
+    }
+}

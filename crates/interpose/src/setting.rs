@@ -1,0 +1,103 @@
+//! What the environment asks for; what happens when the library is loaded, and in the child after a fork.
+
+use crate::{local, stats};
+use spanlock::rw::visible;
+use spanlock::rw::{Bias, Policy, Tuning};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Until the constructor has run, no lock gets a bias.
+static SETTING: AtomicU8 = AtomicU8::new(Setting::OFF);
+
+/// How locks are biased, and whether they are counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting(u8);
+
+#[inline]
+pub(crate) fn get() -> Setting {
+    // Relaxed: what it announces is there when the constructor stores it, and threads start later.
+    Setting(SETTING.load(Ordering::Relaxed))
+}
+
+impl Setting {
+    const ADAPTIVE: u8 = 0;
+    const OFF: u8 = 1;
+    const EAGER: u8 = 2;
+    /// Beside one of these.
+    const COUNTS: u8 = 4;
+
+    #[inline]
+    pub(crate) fn counts(self) -> bool {
+        self.0 & Self::COUNTS != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_eager(self) -> bool {
+        self.0 & Self::EAGER != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_adaptive(self) -> bool {
+        self.0 == Self::ADAPTIVE
+    }
+
+    #[inline]
+    pub(crate) fn is_off(self) -> bool {
+        self.0 == Self::OFF
+    }
+
+    /// The lock that is asked for by that name; the default one for no name or one that is not known, as there is
+    /// nobody to complain to.
+    fn named(name: Option<&CStr>) -> u8 {
+        match name.map(CStr::to_bytes) {
+            Some(b"glibc") => Self::OFF,
+            Some(b"bravo-eager") => Self::EAGER,
+            _ => Self::ADAPTIVE,
+        }
+    }
+}
+
+impl Policy for Setting {
+    const INIT: Self = Self(Self::ADAPTIVE);
+
+    #[inline]
+    fn tuning(&self) -> Tuning {
+        let bias = match self.0 & !Self::COUNTS {
+            Self::ADAPTIVE => Bias::Adaptive,
+            Self::EAGER => Bias::Eager,
+            _ => Bias::Off,
+        };
+        Tuning {
+            bias,
+            ..Tuning::STANDARD
+        }
+    }
+}
+
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name is a C string. Nobody changes the environment while constructors run.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: not null, so it is a C string in the environment, read before anybody can change that.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = construct;
+
+extern "C" fn construct() {
+    local::seat(); // Sizes the table, which asks the system for the number of processors.
+    prim::thread::after_fork_in_child(after_fork);
+    let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));
+    if let Some(to) = variable(c"SPANLOCK_STATS").filter(|to| !to.is_empty()) {
+        stats::keep(to);
+        setting |= Setting::COUNTS;
+    }
+    SETTING.store(setting, Ordering::Relaxed);
+}
+
+/// The child has one thread: what others published will never be retracted.
+extern "C" fn after_fork() {
+    visible::forget_all_but_at(local::seat());
+    stats::reset();
+}

@@ -1,0 +1,229 @@
+//! Counts for each lock, when asked for: written as lines of JSON when the process exits.
+//!
+//! Counting costs an atomic operation on a shared word for each acquisition: with it locks do not scale.
+
+use crate::lock::Lock;
+use libc::{c_int, c_void};
+use std::ffi::{CStr, OsStr};
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Locks that are told apart; those that come later are counted together.
+const LOCKS: usize = 1 << 12;
+
+/// What is counted of one lock. Everything is relaxed: counts order nothing.
+pub(crate) struct Counts {
+    /// Zero: nobody's yet.
+    lock: AtomicUsize,
+    /// An address in the code that acquired it first.
+    caller: AtomicUsize,
+    fast_reads: AtomicU64,
+    slow_reads: AtomicU64,
+    writes: AtomicU64,
+    waited: AtomicU64,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        Self {
+            lock: AtomicUsize::new(0),
+            caller: AtomicUsize::new(0),
+            fast_reads: AtomicU64::new(0),
+            slow_reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn fast_read(&self) {
+        self.fast_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn slow_read(&self, waited: u64) {
+        self.slow_reads.fetch_add(1, Ordering::Relaxed);
+        self.waited.fetch_add(waited, Ordering::Relaxed);
+    }
+
+    pub(crate) fn write(&self, waited: u64) {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.waited.fetch_add(waited, Ordering::Relaxed);
+    }
+
+    fn counters(&self) -> [&AtomicU64; 4] {
+        [
+            &self.fast_reads,
+            &self.slow_reads,
+            &self.writes,
+            &self.waited,
+        ]
+    }
+}
+
+/// By a hash of the lock's address and then the next place free; the last is for those that find none.
+static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
+
+/// Where they are written.
+static TO: OnceLock<&'static CStr> = OnceLock::new();
+
+/// The counts of a lock. A lock made where another was goes on with that one's.
+pub(crate) fn of(lock: &Lock) -> &'static Counts {
+    let address = ptr::from_ref(lock).addr();
+    let hash = (address >> 3).wrapping_mul(0x9E37_79B9) >> 7; // The golden ratio's.
+    let near = (0..32).map(|step| &TABLE[(hash + step) % LOCKS]);
+    near.into_iter()
+        .find(|counts| counts.lock.load(Ordering::Relaxed) == address || claim(counts, address))
+        .unwrap_or(&TABLE[LOCKS])
+}
+
+fn claim(counts: &Counts, address: usize) -> bool {
+    match counts
+        .lock
+        .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
+    {
+        Ok(_) => {
+            counts.caller.store(caller(), Ordering::Relaxed);
+            true
+        }
+        Err(theirs) => theirs == address,
+    }
+}
+
+/// What `acquire` answers, and how many nanoseconds that took unless `attempt` succeeded.
+pub(crate) fn timed(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) -> (c_int, u64) {
+    if attempt() == 0 {
+        return (0, 0);
+    }
+    let start = Instant::now();
+    let answer = acquire();
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos());
+    (answer, nanoseconds.unwrap_or(u64::MAX))
+}
+
+/// Has statistics written to that file, at the end of it, when the process exits; `-` is the standard error.
+pub(crate) fn keep(to: &'static CStr) {
+    if TO.set(to).is_ok() {
+        // SAFETY: the function is there as long as this library, which is never unloaded before the exit.
+        unsafe { libc::atexit(report) };
+    }
+}
+
+/// A forked child counts for itself.
+pub(crate) fn reset() {
+    for counter in TABLE.iter().flat_map(Counts::counters) {
+        counter.store(0, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn report() {
+    let lines = lines();
+    let write = || -> io::Result<()> {
+        match TO.get().map(|to| to.to_bytes()) {
+            None => Ok(()),
+            Some(b"-") => io::stderr().write_all(lines.as_bytes()),
+            // In one piece: other processes write there too.
+            Some(file) => OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(OsStr::from_bytes(file))?
+                .write_all(lines.as_bytes()),
+        }
+    };
+    // There is nobody to tell that it failed.
+    let _ = write();
+}
+
+fn lines() -> String {
+    let mut lines = String::new();
+    let process = std::process::id();
+    for counts in &TABLE {
+        let [fast_reads, slow_reads, writes, waited] = counts
+            .counters()
+            .map(|counter| counter.load(Ordering::Relaxed));
+        if fast_reads + slow_reads + writes == 0 {
+            continue;
+        }
+        let lock = counts.lock.load(Ordering::Relaxed);
+        let first = symbol(counts.caller.load(Ordering::Relaxed));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            lines,
+            "{{\"process\":{process},\"lock\":\"{lock:#x}\",\"first\":\"{first}\",\
+             \"fast_reads\":{fast_reads},\"slow_reads\":{slow_reads},\"writes\":{writes},\
+             \"waited_ns\":{waited}}}"
+        );
+    }
+    lines
+}
+
+#[repr(C)]
+struct Context(c_void);
+
+unsafe extern "C" {
+    // libgcc's, which is linked for std anyway.
+    fn _Unwind_Backtrace(
+        visit: extern "C" fn(*mut Context, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut Context) -> usize;
+}
+
+/// An address in the innermost function on the stack that is not this library's; zero if it cannot be had.
+fn caller() -> usize {
+    extern "C" fn visit(context: *mut Context, found: *mut c_void) -> c_int {
+        // SAFETY: the context is the one that the unwinder just gave.
+        let address = unsafe { _Unwind_GetIP(context) };
+        if object_of(address) == object_of(caller as *const () as usize) {
+            return 0; // Go on.
+        }
+        // SAFETY: the argument given below.
+        unsafe { *found.cast::<usize>() = address };
+        1 // Stop: any other value does.
+    }
+    let mut found = 0_usize;
+    // SAFETY: the callback is called during the call only, with the argument, which lives as long.
+    unsafe { _Unwind_Backtrace(visit, (&raw mut found).cast()) };
+    found
+}
+
+fn info(address: usize) -> Option<libc::Dl_info> {
+    let mut info = libc::Dl_info {
+        dli_fname: ptr::null(),
+        dli_fbase: ptr::null_mut(),
+        dli_sname: ptr::null(),
+        dli_saddr: ptr::null_mut(),
+    };
+    // SAFETY: any address will do; `info` is live.
+    let known = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
+    (known != 0).then_some(info)
+}
+
+fn object_of(address: usize) -> usize {
+    info(address).map_or(0, |info| info.dli_fbase as usize)
+}
+
+/// `function+offset (file)`, or `file+offset` where no function is known, in characters that need no escape in JSON.
+fn symbol(address: usize) -> String {
+    let text = |text: *const libc::c_char| {
+        // SAFETY: `dladdr` gives C strings that live as long as the object they tell of.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        text.replace(|c: char| c.is_control() || c == '"' || c == '\\', "?")
+    };
+    match info(address).filter(|info| !info.dli_fname.is_null()) {
+        None => String::new(),
+        Some(info) if info.dli_sname.is_null() => {
+            let offset = address - info.dli_fbase as usize;
+            format!("{}+{offset:#x}", text(info.dli_fname))
+        }
+        Some(info) => {
+            let offset = address - info.dli_saddr as usize;
+            let (function, file) = (text(info.dli_sname), text(info.dli_fname));
+            format!("{function}+{offset:#x} ({file})")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Releases that cannot say which acquisition they end: a C function that unlocks is given the lock and nothing else.
+//!
+//! Publications of one lock are then all alike: each stands for *one* reader, whichever. A release clears the first
+//! that it finds, and one whose own is gone by then clears another. So every clearing is a compare-exchange.
+
+use super::{COLUMNS, LockAddress, Place, Seat, Slot, TABLE};
+use prim::atomic::Ordering;
+use std::ptr;
+
+impl Seat {
+    /// Retracts a publication of that lock from the seat's row; `false` if there is none.
+    #[inline]
+    #[must_use]
+    pub(in crate::rw) fn retract(self, lock: LockAddress) -> bool {
+        self.first().release(lock) || self.retract_beside(lock)
+    }
+
+    fn retract_beside(self, lock: LockAddress) -> bool {
+        (1..COLUMNS).any(|step| {
+            let column = (self.column + step) % COLUMNS;
+            self.row.places[column].release(lock)
+        })
+    }
+}
+
+impl Slot {
+    /// Retracts this publication of `lock`; `false` if somebody took it for another, which its caller then owes.
+    #[inline]
+    #[must_use]
+    pub(in crate::rw) fn retract_if_untaken(self, lock: LockAddress) -> bool {
+        self.0.release(lock)
+    }
+}
+
+impl Place {
+    #[inline]
+    fn release(&self, lock: LockAddress) -> bool {
+        self.holds(lock) && self.clear(lock) // The look beforehand spares a locked instruction.
+    }
+}
+
+/// Retracts all publications but those in the seat's row: for a forked child, whose one thread sits there.
+///
+/// Threads that shared the row leave theirs: holders that never leave, as they are to any lock that counts.
+pub fn forget_all_but_at(seat: Seat) {
+    for row in TABLE.rows_in_use() {
+        if !ptr::eq(row, seat.row) {
+            for place in &row.places {
+                place.lock.store(0, Ordering::Relaxed);
+                place.awaited.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}

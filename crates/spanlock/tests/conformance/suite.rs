@@ -1,0 +1,262 @@
+//! Locks times scenarios: each pair is a test, or is reported as one that does not apply, with what the lock lacks.
+
+use crate::common::{self, Exclusive, Shared};
+use crate::{
+    cancelled, exclusive, left_behind, many, sequential, shared, together, traps, waiting,
+};
+use libtest_mimic::{Completion, Trial};
+use spanlock::range::list::ListRw;
+use spanlock::range::raw::RawRangeMutex;
+use spanlock::range::{RangeLock, RangeMutex};
+use std::fmt;
+use std::thread;
+
+/// What a scenario may need of a lock, beyond what all must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Ranges that several hold shared.
+    Readers,
+    /// Each position is locked apart from all others.
+    Exact,
+    /// Who waits, and how many hold, is listed.
+    Listing,
+    /// Each holder is listed, with its range and thread.
+    EachHolder,
+    /// Who holds something is granted whatever is free, whoever waits for it.
+    Bypass,
+    /// Newcomers are granted whatever is free, whoever waits for it.
+    Overtaking,
+    /// Newcomers give way to whoever waits, at once.
+    GivingWay,
+    /// Requests that conflict are granted in the order of their arrival.
+    Queueing,
+    /// Debug builds find out a thread that waits for itself.
+    SelfCheck,
+    /// Threads are listed by the numbers that the system's tools show.
+    ThreadNumbers,
+}
+
+use Need::*;
+
+impl Need {
+    pub const ALL: [Self; 10] = [
+        Readers,
+        Exact,
+        Listing,
+        EachHolder,
+        Bypass,
+        Overtaking,
+        GivingWay,
+        Queueing,
+        SelfCheck,
+        ThreadNumbers,
+    ];
+
+    /// What no lock has in this build.
+    fn lacks_everywhere(self) -> bool {
+        match self {
+            SelfCheck => !cfg!(debug_assertions),
+            ThreadNumbers => !cfg!(target_os = "linux"),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Readers => "readers",
+            Exact => "exactness",
+            Listing => "listing",
+            EachHolder => "each holder listed",
+            Bypass => "bypass for holders",
+            Overtaking => "overtaking",
+            GivingWay => "giving way at once",
+            Queueing => "first come, first served",
+            SelfCheck => "self-check",
+            ThreadNumbers => "thread numbers",
+        })
+    }
+}
+
+/// What is declared of a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared {
+    pub name: &'static str,
+    /// Positions from here on are locked as one. At the very last, [`Exact`] is not lacking.
+    pub tail: u64,
+    lacks: &'static [Need],
+}
+
+impl Declared {
+    /// Whether the lock is said to lack it.
+    pub fn lacks(&self, need: Need) -> bool {
+        self.lacks.contains(&need) || (need == Exact && self.tail < u64::MAX)
+    }
+
+    fn missing(&self, needs: &[Need]) -> Vec<String> {
+        let missing = needs
+            .iter()
+            .filter(|&&need| self.lacks(need) || need.lacks_everywhere());
+        missing.map(Need::to_string).collect()
+    }
+}
+
+/// What a subject must show.
+pub struct Scenario<S> {
+    pub name: &'static str,
+    pub needs: &'static [Need],
+    pub run: fn(&S),
+}
+
+/// Names scenarios, and what each needs.
+macro_rules! scenarios {
+    ($($name:ident $(needs $($need:ident)+)?),+ $(,)?) => {
+        vec![$(crate::suite::Scenario {
+            name: stringify!($name),
+            needs: &[$($(crate::suite::Need::$need),+)?],
+            run: $name,
+        }),+]
+    };
+}
+
+/// Makes a fresh lock.
+pub type Make<L> = fn() -> L;
+
+#[derive(Default)]
+pub struct Suite {
+    pub trials: Vec<Trial>,
+    pub locks: Vec<Declared>,
+}
+
+impl Suite {
+    /// Adds a reader-writer lock; positions from `tail` on are locked as one.
+    pub fn shared<L: Shared>(
+        &mut self,
+        name: &'static str,
+        make: Make<L>,
+        tail: u64,
+        lacks: &'static [Need],
+    ) {
+        let lock = Declared { name, tail, lacks };
+        assert!(!lock.lacks(Readers), "{name}");
+        self.exclusive_half(lock, make);
+        let play = move |scenario: fn(&RangeLock<L>)| {
+            let range_lock = RangeLock::from_raw(make());
+            common::watched(range_lock.raw(), || scenario(&range_lock));
+            assert_nothing_held(lock, range_lock.raw());
+        };
+        for (module, scenarios) in shared_half() {
+            self.add(lock, module, scenarios, play);
+        }
+        self.add_one(lock, "sequential::shared", &[], move || {
+            sequential::shared(make, tail);
+        });
+    }
+
+    /// Adds a lock of exclusive ranges only; positions from `tail` on are locked as one.
+    pub fn exclusive<L: Exclusive>(
+        &mut self,
+        name: &'static str,
+        make: Make<L>,
+        tail: u64,
+        lacks: &'static [Need],
+    ) {
+        let lock = Declared { name, tail, lacks };
+        assert!(lock.lacks(Readers), "{name}");
+        self.exclusive_half(lock, make);
+        for (module, scenarios) in shared_half::<ListRw>() {
+            for scenario in scenarios {
+                let name = format!("{module}::{}", scenario.name);
+                self.add_one(lock, &name, &[Readers], || ());
+            }
+        }
+        self.add_one(lock, "sequential::shared", &[Readers], || ());
+    }
+
+    fn exclusive_half<L: Exclusive>(&mut self, lock: Declared, make: Make<L>) {
+        self.locks.push(lock);
+        let play = move |scenario: fn(&RangeMutex<L>)| {
+            let mutex = RangeMutex::from_raw(make());
+            common::watched(mutex.raw(), || scenario(&mutex));
+            assert_nothing_held(lock, mutex.raw());
+        };
+        for (module, scenarios) in [
+            ("exclusive", exclusive::scenarios()),
+            ("left_behind", left_behind::scenarios()),
+            ("many", many::scenarios()),
+            ("together", together::scenarios()),
+            ("traps", traps::scenarios()),
+            ("waiting", waiting::scenarios()),
+        ] {
+            self.add(lock, module, scenarios, play);
+        }
+        let leaking = left_behind::leaking_scenarios();
+        self.add(lock, "left_behind", leaking, move |scenario| {
+            scenario(&make);
+        });
+        let tail = lock.tail;
+        self.add_one(lock, "sequential::exclusive", &[], move || {
+            sequential::exclusive(make, tail);
+        });
+    }
+
+    fn add<S: 'static>(
+        &mut self,
+        lock: Declared,
+        module: &str,
+        scenarios: Vec<Scenario<S>>,
+        play: impl Fn(fn(&S)) + Copy + Send + 'static,
+    ) {
+        for Scenario { name, needs, run } in scenarios {
+            self.add_one(lock, &format!("{module}::{name}"), needs, move || play(run));
+        }
+    }
+
+    fn add_one(
+        &mut self,
+        lock: Declared,
+        scenario: &str,
+        needs: &[Need],
+        run: impl FnOnce() + Send + 'static,
+    ) {
+        let name = format!("{}::{scenario}", lock.name);
+        let missing = lock.missing(needs).join(", ");
+        self.trials.push(if missing.is_empty() {
+            Trial::test(name.clone(), move || {
+                in_a_fresh_thread(name, run);
+                Ok(())
+            })
+        } else {
+            let reason = format!("not applicable, lacks {missing}");
+            Trial::ignorable_test(name, || Ok(Completion::ignored_with(reason)))
+        });
+    }
+}
+
+/// What a thread leaks decides how locks treat it from then on.
+fn in_a_fresh_thread(name: String, run: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name(name);
+        let running = thread.spawn_scoped(scope, run).expect("a thread can start");
+        if let Err(panic) = running.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn shared_half<L: Shared>() -> [(&'static str, Vec<Scenario<RangeLock<L>>>); 5] {
+    [
+        ("cancelled", cancelled::scenarios()),
+        ("many", many::shared_scenarios()),
+        ("shared", shared::scenarios()),
+        ("together", together::shared_scenarios()),
+        ("traps", traps::shared_scenarios()),
+    ]
+}
+
+/// The leak probe, and that a lock lists what it says it lists.
+fn assert_nothing_held(lock: Declared, raw: &impl RawRangeMutex) {
+    assert_eq!(raw.snapshot().is_none(), lock.lacks(Listing));
+    common::assert_nothing_held(raw);
+}

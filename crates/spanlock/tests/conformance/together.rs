@@ -1,0 +1,80 @@
+//! Who can be inside together is.
+
+use crate::common::{Exclusive, Shared};
+use crate::suite::Scenario;
+use spanlock::range::{RangeLock, RangeMutex};
+use std::ops::Range;
+use std::sync::Barrier;
+use std::thread;
+
+/// All meet while each holds: none can have waited for another.
+fn disjoint_holders_are_inside_together<L: Exclusive>(lock: &RangeMutex<L>) {
+    const HOLDERS: usize = 12;
+    let all_inside = Barrier::new(HOLDERS);
+    let hold = |range: Range<u64>| {
+        for _ in 0..100 {
+            let _held = lock.lock(range.clone());
+            all_inside.wait();
+        }
+    };
+    let hold = &hold;
+    thread::scope(|scope| {
+        for at in 0..HOLDERS as u64 {
+            scope.spawn(move || hold(10 * at..10 * at + 10));
+        }
+    });
+}
+
+fn overlapping_readers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
+    const READERS: usize = 12;
+    let all_inside = Barrier::new(READERS);
+    let read = |range: Range<u64>| {
+        for _ in 0..100 {
+            let _held = lock.read(range.clone());
+            all_inside.wait();
+        }
+    };
+    let read = &read;
+    thread::scope(|scope| {
+        for at in 0..READERS as u64 {
+            scope.spawn(move || read(at % 5..100 - at));
+        }
+    });
+}
+
+/// Readers and writers of alternating ranges, all inside, again and again.
+fn compatible_readers_and_writers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
+    const PAIRS: usize = 5;
+    let all_inside = Barrier::new(3 * PAIRS);
+    let meet = |at: u64| {
+        for _ in 0..100 {
+            if at.is_multiple_of(3) {
+                let _held = lock.write(at..at + 1);
+                all_inside.wait();
+            } else {
+                let last = at - at % 3 + 2;
+                let _held = lock.read(at..=last);
+                all_inside.wait();
+            }
+        }
+    };
+    let meet = &meet;
+    thread::scope(|scope| {
+        for at in 0..3 * PAIRS as u64 {
+            scope.spawn(move || meet(at));
+        }
+    });
+}
+
+/// The scenarios of this file, exclusive ranges.
+pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
+    scenarios![disjoint_holders_are_inside_together]
+}
+
+/// The scenarios of this file that have readers.
+pub fn shared_scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
+    scenarios![
+        overlapping_readers_are_inside_together,
+        compatible_readers_and_writers_are_inside_together,
+    ]
+}
