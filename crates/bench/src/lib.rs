@@ -5,6 +5,7 @@
 //! | [`target`] | what a lock under measurement offers |
 //! | [`registry`] | all the locks, by name: to add one, add an entry |
 //! | [`setting`] | what a lock is made for, and what users may choose about it |
+//! | [`baseline`] | the range locks that P1 and P4 compare with |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
