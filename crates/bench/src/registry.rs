@@ -316,6 +316,11 @@ pub fn find(name: &str) -> Option<&'static Lock> {
     LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
 }
 
+/// What the lock of that name claims. One that is not known is taken at its word.
+pub(crate) fn exclusion(name: &str) -> Exclusion {
+    find(name).map_or(Exclusion::Promised, |lock| lock.exclusion)
+}
+
 /// The lock of a text `name` or `name:key=value:…`, among those lists.
 ///
 /// What is made up here lives as long as the program, which reads its arguments once.

@@ -1,5 +1,9 @@
 //! The arguments.
 
+mod rw;
+
+pub(crate) use rw::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+
 use crate::values::{Sweep, lock, lock_or_floor, number_to, seconds, seconds_or_none, sweep};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
@@ -42,6 +46,8 @@ pub(crate) enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(Memory),
+    /// Reader-writer locks, under workloads of their own.
+    Rw(Rw),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -60,6 +66,13 @@ pub(crate) struct Runs {
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+}
+
+/// How long, how often and how it is told.
+#[derive(Args)]
+pub(crate) struct Sampling {
     /// Length of each measurement.
     #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
     pub(crate) seconds: Duration,

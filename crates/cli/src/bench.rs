@@ -1,7 +1,9 @@
 //! `spanlock bench`.
 
 use crate::Failure;
-use crate::args::{Arr, Batch, Bench, Cli, Format, Latency, Runs, Uncontended, Waiting, Workload};
+use crate::args::{
+    Arr, Batch, Bench, Cli, Format, Latency, Runs, Sampling, Uncontended, Waiting, Workload,
+};
 use crate::progress::Progress;
 use crate::values::Sweep;
 use clap::CommandFactory;
@@ -15,6 +17,7 @@ use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 mod memory;
+mod rw;
 
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
@@ -24,14 +27,14 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Batch(args)) => run_batch(args),
         Some(Workload::Latency(args)) => run_latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
         None => print(&report::locks()),
     }
 }
 
-/// Runs all trials of all locks: repeats outside and locks inside, so that a drift of the machine hits all locks
-/// alike.
+/// Runs all trials of all range locks.
 fn compare<T, R>(
     runs: Runs,
     trials: impl Fn(Repeat) -> Vec<T>,
@@ -43,25 +46,34 @@ fn compare<T, R>(
     if runs.list {
         return print(&report::locks());
     }
-    let locks = chosen(runs.locks, LOCKS);
-    let threads = runs.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
-    let threads = distinct(threads, |number| *number);
-    let schedule = Schedule {
-        warmup: runs.warmup,
-        measured: runs.seconds,
-    };
-    let repeats = (0..runs.repeat).map(|number| Repeat {
-        threads: &threads,
-        schedule,
-        seed: runs.seed,
-        number,
-    });
-    let trials: Vec<T> = repeats.flat_map(trials).collect();
+    let locks = chosen(runs.locks, LOCKS, |lock| lock.name);
+    let trials = runs.sampling.trials(runs.threads, trials);
+    take_turns(
+        &locks,
+        &trials,
+        runs.sampling.output.format,
+        describe,
+        take,
+        line,
+        table,
+    )
+}
+
+/// Runs all trials: repeats outside and locks inside, so that a drift of the machine hits all locks alike.
+fn take_turns<L, T, R>(
+    locks: &[&'static L],
+    trials: &[T],
+    format: Format,
+    describe: impl Fn(&L, &T) -> String,
+    take: impl Fn(&L, &T) -> Result<R, String>,
+    line: impl Fn(R) -> Line,
+    table: impl Fn(&[R], &Provenance) -> String,
+) -> Result {
     let steps = trials
         .iter()
         .flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
     measure(
-        runs.output.format,
+        format,
         steps,
         |(lock, trial)| describe(lock, trial),
         |(lock, trial)| {
@@ -71,6 +83,25 @@ fn compare<T, R>(
         line,
         table,
     )
+}
+
+impl Sampling {
+    /// What `trials` makes of each repeat.
+    fn trials<T>(&self, threads: Vec<Sweep>, trials: impl Fn(Repeat) -> Vec<T>) -> Vec<T> {
+        let threads = threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+        let threads = distinct(threads, |number| *number);
+        let schedule = Schedule {
+            warmup: self.warmup,
+            measured: self.seconds,
+        };
+        let repeats = (0..self.repeat).map(|number| Repeat {
+            threads: &threads,
+            schedule,
+            seed: self.seed,
+            number,
+        });
+        repeats.flat_map(trials).collect()
+    }
 }
 
 /// One of several equal repeats.
@@ -160,7 +191,7 @@ fn wrong_arguments(what: &str) -> ! {
 }
 
 fn run_latency(args: Latency) -> Result {
-    let locks = chosen(args.locks, LOCKS);
+    let locks = chosen(args.locks, LOCKS, |lock| lock.name);
     let threads = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
     let trials = distinct(threads, |number| *number)
         .into_iter()
@@ -182,7 +213,7 @@ fn run_latency(args: Latency) -> Result {
 }
 
 fn run_uncontended(args: Uncontended) -> Result {
-    let locks = chosen(args.locks, LOCKS.iter().chain(FLOORS));
+    let locks = chosen(args.locks, LOCKS.iter().chain(FLOORS), |lock| lock.name);
     let subjects: Vec<_> = locks
         .into_iter()
         .flat_map(uncontended::Subject::all_of)
@@ -207,7 +238,7 @@ fn run_waiting(args: Waiting) -> Result {
     let trial = waiting::contention(args.threads, schedule, 1);
     measure(
         args.output.format,
-        chosen(args.locks, LOCKS).into_iter(),
+        chosen(args.locks, LOCKS, |lock| lock.name).into_iter(),
         |lock| lock.name.to_owned(),
         |lock| waiting::Record::measure(lock, &trial).map_err(|lost| failed(lock, &trial, lost)),
         Line::Waiting,
@@ -268,14 +299,15 @@ fn failed(lock: &Lock, trial: &Trial, lost: LostUpdates) -> Failure {
 }
 
 /// The locks named, or else all.
-fn chosen(
-    named: Vec<&'static Lock>,
-    all: impl IntoIterator<Item = &'static Lock>,
-) -> Vec<&'static Lock> {
+fn chosen<L>(
+    named: Vec<&'static L>,
+    all: impl IntoIterator<Item = &'static L>,
+    name: impl Fn(&L) -> &'static str,
+) -> Vec<&'static L> {
     if named.is_empty() {
         all.into_iter().collect()
     } else {
-        distinct(named, |lock| lock.name)
+        distinct(named, |lock| name(lock))
     }
 }
 

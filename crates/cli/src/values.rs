@@ -2,6 +2,7 @@
 
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
+use spanlock_bench::rw::locks as rw;
 use std::time::Duration;
 
 /// A lock that workloads run on.
@@ -12,6 +13,23 @@ pub(crate) fn lock(text: &str) -> Result<&'static Lock, String> {
 /// Such a lock, or what stands for the least that a lock costs.
 pub(crate) fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
     parse(text, &[LOCKS, FLOORS])
+}
+
+/// A reader-writer lock.
+pub(crate) fn rw_lock(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, &[rw::LOCKS])
+}
+
+/// Such a lock, or a floor.
+pub(crate) fn rw_lock_or_floor(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, &[rw::LOCKS, rw::FLOORS])
+}
+
+/// A part of the whole.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok();
+    part.filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "expected a part from 0 to 1".to_owned())
 }
 
 /// A number from 1.

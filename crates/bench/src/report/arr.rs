@@ -4,7 +4,7 @@ use super::panel::{self, LEGEND, Point};
 use super::{distinct, lines, source, table};
 use crate::arr::Record;
 use crate::provenance::Provenance;
-use crate::registry::{OURS, RIVALS};
+use crate::registry::{OURS, RIVALS, exclusion};
 use crate::stats::Summary;
 use crate::times::AcquireTimes;
 use std::fmt::{self, Write};
@@ -38,7 +38,8 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
         let points: Vec<_> = here
             .map(|record| Point {
                 lock: &record.lock,
-                threads: record.threads,
+                exclusion: exclusion(&record.lock),
+                column: record.threads,
                 ops_per_sec: Ok(record.ops_per_sec),
             })
             .collect();

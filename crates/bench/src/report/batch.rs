@@ -4,6 +4,7 @@ use super::panel::{LEGEND, Point, panel};
 use super::{distinct, source};
 use crate::batch::{RANGE_BYTES, Record};
 use crate::provenance::Provenance;
+use crate::registry::exclusion;
 use std::fmt::Write;
 
 /// Tables: one per size of batch, a row for each lock, a column for each number of threads.
@@ -26,7 +27,8 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
         let points: Vec<_> = here
             .map(|record| Point {
                 lock: &record.lock,
-                threads: record.threads,
+                exclusion: exclusion(&record.lock),
+                column: record.threads,
                 ops_per_sec: record
                     .ops_per_sec
                     .ok_or(record.skipped.as_deref().unwrap_or("not run")),

@@ -5,6 +5,7 @@ mod batch;
 mod latency;
 mod memory;
 mod panel;
+mod rw;
 mod uncontended;
 mod waiting;
 
@@ -12,6 +13,7 @@ pub use arr::{Comparison, arr};
 pub use batch::batch;
 pub use latency::latency;
 pub use memory::memory;
+pub use rw::{harm, rw, rw_uncontended};
 pub use uncontended::uncontended;
 pub use waiting::waiting;
 
@@ -37,6 +39,11 @@ pub enum Line {
     Latency(crate::latency::Record),
     /// What one lock and its holders take of memory.
     Memory(crate::memory::Record),
+    /// A run of a workload of reader-writer locks.
+    Rw(crate::rw::Record),
+    /// A round without contention, of a reader-writer lock.
+    #[serde(rename = "rw_uncontended")]
+    RwUncontended(crate::rw::uncontended::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
@@ -59,18 +66,30 @@ impl FromStr for Line {
     }
 }
 
-/// The list of all locks, for people.
+/// The list of all range locks, for people.
 #[must_use]
 pub fn locks() -> String {
-    let mut table = table(["lock", "what it is"]);
-    for lock in crate::registry::LOCKS {
-        table.add_row([lock.name, lock.about]);
-        for knob in lock.knobs {
+    let rows = crate::registry::LOCKS.iter().flat_map(|lock| {
+        let knobs = lock.knobs.iter().map(|knob| {
             let (least, most) = (knob.allowed.start(), knob.allowed.end());
             let name = format!("  {}:{}=", lock.name, knob.key);
-            table.add_row([name, format!("{}: {least}..={most}", knob.about)]);
-        }
-    }
+            [name, format!("{}: {least}..={most}", knob.about)]
+        });
+        std::iter::once([lock.name, lock.about].map(str::to_owned)).chain(knobs)
+    });
+    list(rows)
+}
+
+/// The list of all reader-writer locks, for people.
+#[must_use]
+pub fn rw_locks() -> String {
+    let locks = crate::rw::locks::LOCKS.iter();
+    list(locks.map(|lock| [lock.name, lock.about].map(str::to_owned)))
+}
+
+fn list(rows: impl Iterator<Item = [String; 2]>) -> String {
+    let mut table = table(["lock", "what it is"]);
+    table.add_rows(rows);
     table.load_style(comfy_table::presets::NOTHING);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Left);

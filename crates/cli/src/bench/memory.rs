@@ -9,7 +9,7 @@ use spanlock_bench::report::{self, Line};
 use std::process::Command;
 
 pub(super) fn run(args: Memory) -> Result {
-    let locks = chosen(args.locks, LOCKS);
+    let locks = chosen(args.locks, LOCKS, |lock| lock.name);
     let holds = distinct(args.hold, |hold| *hold);
     let mut steps = locks
         .iter()
