@@ -4,6 +4,13 @@ pub use core::time::Duration;
 
 use core::ops::Add;
 
+/// Nanoseconds since the execution began.
+#[must_use]
+pub fn nanoseconds() -> u64 {
+    let Instant(since) = Instant::now();
+    u64::try_from(since.as_nanos()).expect("executions are short")
+}
+
 /// A point in an execution's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);

@@ -41,13 +41,23 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
     Woken::LookAgain
 }
 
+/// Wakes the one who has slept longest on `word`.
+pub fn wake_one(word: &AtomicU32) {
+    wake(word, 1);
+}
+
 /// Wakes everybody who sleeps on `word`.
 pub fn wake_all(word: &AtomicU32) {
+    wake(word, usize::MAX);
+}
+
+fn wake(word: &AtomicU32, at_most: usize) {
     let address = ptr::from_ref(word).addr();
     let woken: Vec<_> = with_execution(|execution| {
         execution
             .sleepers
             .extract_if(.., |(key, _)| *key == address)
+            .take(at_most)
             .collect()
     });
     for (_, thread) in woken {

@@ -14,6 +14,7 @@
 use std::cell::RefCell;
 
 pub mod atomic;
+pub mod barrier;
 pub mod clock;
 pub mod edge;
 pub mod futex;
@@ -75,6 +76,22 @@ pub const fn sized(_real: usize, model: usize) -> usize {
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
         $(#[$meta])* $vis fn $($rest)*
+    };
+}
+
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        ::core::array::from_fn::<_, { $count }, _>(|_| $new)
+    };
+}
+
+/// The initial value that a trait demands as a constant: there is none here, and nobody may ask for it.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        panic!("atomics of a model are not made in constants")
     };
 }
 

@@ -93,6 +93,24 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
+/// All threads of a model can run at a time.
+#[must_use]
+pub fn cpus() -> usize {
+    loom::MAX_THREADS
+}
+
+/// Each thread of a model has a processor.
+#[must_use]
+pub fn cpu() -> usize {
+    with_seat(|seat| seat.index)
+}
+
+/// Each thread of a model has a memory node.
+#[must_use]
+pub fn node() -> usize {
+    cpu()
+}
+
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {

@@ -1,7 +1,7 @@
 //! Atomic types, orderings and fences.
 
 pub use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
 /// A full store-load fence for a thread whose last atomic access was a *successful read-modify-write*.

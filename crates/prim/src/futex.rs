@@ -29,6 +29,11 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
     system::wait(word, expected, deadline)
 }
 
+/// Wakes one of those who sleep on `word`, or more.
+pub fn wake_one(word: &AtomicU32) {
+    system::wake_one(word);
+}
+
 /// Wakes everybody who sleeps on `word`. The word's owner may be gone: only its address matters.
 pub fn wake_all(word: &AtomicU32) {
     system::wake_all(word);
@@ -45,6 +50,12 @@ mod tests {
     const BOTH: [(Wait, Wake); 2] = [
         (system::wait, system::wake_all),
         (fallback::wait, fallback::wake_all),
+    ];
+    const EACH: [(Wait, Wake); 4] = [
+        BOTH[0],
+        BOTH[1],
+        (system::wait, system::wake_one),
+        (fallback::wait, fallback::wake_one),
     ];
 
     #[test]
@@ -74,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_change_followed_by_a_wake_is_never_lost() {
-        for (wait, wake_all) in BOTH {
+        for (wait, wake) in EACH {
             let word = &AtomicU32::new(0);
             std::thread::scope(|scope| {
                 for round in 0..200 {
@@ -84,7 +95,7 @@ mod tests {
                         }
                     });
                     word.store(round + 1, Ordering::Release);
-                    wake_all(word);
+                    wake(word);
                     sleeper.join().unwrap();
                 }
             });

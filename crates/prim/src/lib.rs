@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`atomic`] | atomic types and orderings |
+//! | [`barrier`] | a store-load fence whose cost one side bears |
 //! | [`cell`] | an `UnsafeCell` whose accesses a model checker can see |
 //! | [`thread`] | a small dense index per thread, exit hooks, thread ids, per-thread tables |
 //! | [`futex`] | wait for a word to change, wake those who wait |
@@ -18,6 +19,7 @@
 //! | [`track`] | marks an allocation for a leak check |
 
 pub mod atomic;
+pub mod barrier;
 pub mod cell;
 pub mod clock;
 pub mod edge;
@@ -38,6 +40,22 @@ pub const fn sized(real: usize, _model: usize) -> usize {
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
         $(#[$meta])* $vis const fn $($rest)*
+    };
+}
+
+/// An array of that many times the same new thing.
+#[macro_export]
+macro_rules! array {
+    ($new:expr; $count:expr) => {
+        [const { $new }; $count]
+    };
+}
+
+/// The initial value that a trait demands as a constant.
+#[macro_export]
+macro_rules! initial {
+    ($new:expr) => {
+        $new
     };
 }
 

@@ -9,7 +9,7 @@ mod table;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 
-use crate::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::cell::RefCell;
 
 /// Runs when a thread gives an index back, with the index, on the thread that held it.
@@ -105,6 +105,64 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
+/// How many threads this process can run at a time; one, if the platform does not tell.
+#[must_use]
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, core::num::NonZero::get)
+}
+
+/// The processor that runs the thread: a guess, for it may be another the next moment. Where the platform does not
+/// tell, a number that is the thread's.
+#[must_use]
+pub fn cpu() -> usize {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        // SAFETY: sched_getcpu has no preconditions.
+        let cpu = unsafe { libc::sched_getcpu() };
+        usize::try_from(cpu).unwrap_or(0)
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    {
+        id() as usize
+    }
+}
+
+/// The memory node of the processor that runs the thread: a guess, as [`cpu`].
+#[must_use]
+pub fn node() -> usize {
+    let cpu = cpu();
+    match NODES.get(cpu).map(|node| node.load(Ordering::Relaxed)) {
+        Some(UNKNOWN_NODE) => find_node(cpu),
+        Some(node) => node.into(),
+        None => 0,
+    }
+}
+
+/// The nodes of the first processors, as far as known. Relaxed: whoever asks finds the same.
+static NODES: [AtomicU8; 1024] = [const { AtomicU8::new(UNKNOWN_NODE) }; 1024];
+
+const UNKNOWN_NODE: u8 = u8::MAX;
+
+#[cold] // Once for each processor.
+fn find_node(cpu: usize) -> usize {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    let (found, node) = {
+        let (mut cpu, mut node) = (0_u32, 0_u32);
+        let unused = core::ptr::null_mut::<libc::c_void>();
+        // SAFETY: it writes to the two places it is given.
+        unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, unused) };
+        (cpu as usize, node)
+    };
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let (found, node) = (cpu, 0_u32);
+    let node = u8::try_from(node).unwrap_or(0);
+    // The thread may have moved between the two questions.
+    if found == cpu {
+        NODES[cpu].store(node, Ordering::Relaxed);
+    }
+    node.into()
+}
+
 /// The running thread's id as tools show it; on Linux the number in `ps -L` and a debugger.
 #[must_use]
 pub fn id() -> u32 {
@@ -178,6 +236,12 @@ mod tests {
                 .collect::<HashSet<_>>()
         });
         assert_eq!(indices.len(), 40);
+    }
+
+    #[test]
+    fn nodes_are_found_once_and_agree() {
+        let nodes: HashSet<_> = (0..1000).map(|_| super::node()).collect();
+        assert!(nodes.len() <= super::cpus(), "{nodes:?}");
     }
 
     #[test]

@@ -4,4 +4,5 @@
 mod local;
 pub mod range;
 mod reclaim;
+pub mod rw;
 mod wait;

@@ -3,32 +3,11 @@
 
 mod common;
 
-use common::{await_sleepers, watched};
+use common::{await_sleepers, status_of_child, watched};
 use spanlock::range::RangeLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-
-/// Runs `child` in a forked process and returns its exit status; `child` says whether all is well.
-///
-/// The child neither allocates through std's locks nor unwinds: it runs `child` and exits without any clean-up.
-fn status_of_child(child: impl Fn() -> bool) -> i32 {
-    // SAFETY: the child keeps to what is said above.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "fork failed");
-    if pid == 0 {
-        // SAFETY: alarm has no preconditions: a child that hangs is killed.
-        unsafe { libc::alarm(60) };
-        let code = i32::from(!child());
-        // SAFETY: _exit has no preconditions.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    // SAFETY: it writes to the place it is given.
-    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!(waited, pid);
-    status
-}
 
 /// Keeps threads walking another lock, such that some are forked in the midst of it.
 fn while_others_are_busy(f: impl FnOnce()) {

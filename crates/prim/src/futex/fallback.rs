@@ -40,6 +40,11 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     Woken::LookAgain
 }
 
+/// Its condition variable is shared with sleepers on other words, so one of them may be the wrong one: all wake.
+pub(super) fn wake_one(word: &AtomicU32) {
+    wake_all(word);
+}
+
 pub(super) fn wake_all(word: &AtomicU32) {
     let bucket = bucket(word);
     // A sleeper looks at the word with the gate held: having held it here, the change is before its look, or its

@@ -34,14 +34,22 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     }
 }
 
+pub(super) fn wake_one(word: &AtomicU32) {
+    wake(word, 1);
+}
+
 pub(super) fn wake_all(word: &AtomicU32) {
+    wake(word, i32::MAX);
+}
+
+fn wake(word: &AtomicU32, at_most: i32) {
     // SAFETY: FUTEX_WAKE uses the address as a key and touches no memory of ours.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            i32::MAX,
+            at_most,
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Models of the range locks, run by loom under every schedule up to a bound on preemptions.
+//! Models of the locks, run by loom under every schedule up to a bound on preemptions.
 //!
 //! Oracles: the resource's slots are loom cells, so two holders who should exclude each other, or whose critical
 //! sections are not ordered, are a race; a lost wake-up is a deadlock, which loom reports; nodes are tracked, so a
@@ -10,5 +10,6 @@ mod list;
 mod mutants;
 mod queue;
 mod reclaim;
+mod rw;
 mod segment;
 mod world;

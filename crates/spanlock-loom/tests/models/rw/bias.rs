@@ -1,0 +1,206 @@
+//! The bias against writers, and the table: who is seen, who waits, who is woken.
+
+use super::{
+    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
+    two_writers_and_a_reader,
+};
+use prim::model;
+use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
+use std::sync::Arc;
+
+type Biased<P = Tuning> = Bravo<FutexRwLock<WritersFirst>, P>;
+
+const EAGER: Tuning = Tuning {
+    bias: Bias::Eager,
+    bound: 0,
+};
+
+fn biased() -> Biased {
+    Bravo::with_policy(FutexRwLock::new(), EAGER)
+}
+
+/// A lock whose bias was revoked.
+fn revoked() -> Arc<Guarded<Biased>> {
+    let guarded = Guarded::new(biased());
+    guarded.write().done();
+    guarded
+}
+
+#[test]
+fn a_reader_and_a_writer() {
+    model(None, || reader_and_writer(biased()));
+}
+
+#[test]
+fn readers_are_inside_together() {
+    model(None, || readers_share(biased()));
+}
+
+#[test]
+fn a_try_does_not_wait() {
+    model(None, || tries(biased()));
+}
+
+#[test]
+fn a_writer_and_a_writer() {
+    model(Some(3), || two_writers(biased()));
+}
+
+#[test]
+fn readers_and_a_writer() {
+    model(Some(2), || two_readers_and_a_writer(biased()));
+}
+
+#[test]
+fn writers_and_a_reader() {
+    model(Some(2), || two_writers_and_a_reader(biased()));
+}
+
+/// A reader that came by the underlying lock sets the bias while a writer arrives.
+#[test]
+fn a_slow_reader_sets_the_bias_against_a_writer() {
+    model(Some(3), || {
+        let guarded = revoked();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        guarded.read().done();
+        writer.join().unwrap();
+    });
+}
+
+/// What a writer did reaches a fast reader by way of the slow reader that set the bias.
+#[test]
+fn a_bias_brings_what_writers_did() {
+    model(Some(2), || {
+        let guarded = revoked();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        let setter = guarded.spawn(|guarded| guarded.read().done());
+        guarded.read().done();
+        writer.join().unwrap();
+        setter.join().unwrap();
+    });
+}
+
+/// A write that gives up while it revokes leaves the bias as it was.
+#[test]
+fn a_writer_gives_up_while_it_revokes() {
+    model(Some(3), || {
+        let counted = Counted::new(EAGER);
+        let guarded = Guarded::new(Biased::with_policy(FutexRwLock::new(), counted));
+        let mine = guarded.read();
+        let hasty = guarded.spawn(|guarded| guarded.write_soon().is_some());
+        assert!(!hasty.join().unwrap());
+        assert!(guarded.try_write().is_none());
+        guarded.read().done();
+        mine.done();
+        assert_eq!(guarded.lock.policy().counts().fast_reads, 2);
+    });
+}
+
+#[test]
+fn a_writer_gives_up_beside_another() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        let mine = guarded.read();
+        let hasty = guarded.spawn(|guarded| {
+            if let Some(writing) = guarded.write_soon() {
+                writing.done();
+            }
+        });
+        let patient = guarded.spawn(|guarded| guarded.write().done());
+        mine.done();
+        hasty.join().unwrap();
+        patient.join().unwrap();
+    });
+}
+
+/// A thread that reads by the table reads again while a writer waits for it, whatever the underlying lock prefers.
+#[test]
+fn reading_twice_while_a_writer_revokes() {
+    model(Some(3), || {
+        let guarded = Guarded::new(biased());
+        let mine = guarded.read();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        mine.done();
+        writer.join().unwrap();
+    });
+}
+
+/// A thread that reads by an underlying lock that lets it read again does so, biased or not.
+#[test]
+fn reading_twice_keeps_the_underlying_promise() {
+    model(Some(3), || {
+        let lock = FutexRwLock::<ReadersFirst>::new();
+        let guarded = Guarded::new(Bravo::with_policy(lock, EAGER));
+        guarded.write().done();
+        let mine = guarded.read();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        mine.done();
+        writer.join().unwrap();
+    });
+}
+
+/// A reader that comes while a writer revokes gets in: it may be the one that the reader inside waits for.
+#[test]
+fn readers_get_in_while_a_writer_revokes() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        let mine = guarded.read();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        reader.join().unwrap();
+        mine.done();
+        writer.join().unwrap();
+    });
+}
+
+/// A writer sleeps until its reader leaves the slot, not until the next one does, though that one is awaited as well.
+#[test]
+fn a_writer_does_not_wait_for_the_next_in_the_slot() {
+    model(Some(4), || {
+        let (first, second) = (Guarded::new(biased()), Guarded::new(biased()));
+        let mine = first.read();
+        let writer = first.spawn(|first| first.write().done());
+        let other = second.spawn(|second| second.write().done());
+        mine.done();
+        let mine = second.read();
+        writer.join().unwrap();
+        mine.done();
+        other.join().unwrap();
+    });
+}
+
+/// Three reads at a time in rows of two slots: the third takes the slow path.
+#[test]
+fn a_full_row_is_a_detour() {
+    model(Some(2), || {
+        let locks = [(); 3].map(|()| Guarded::new(biased()));
+        let held: Vec<_> = locks.iter().map(|guarded| guarded.read()).collect();
+        let writers = locks.each_ref().map(|guarded| {
+            guarded.spawn(|guarded| {
+                if let Some(writing) = guarded.try_write() {
+                    writing.done();
+                }
+            })
+        });
+        drop(held);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+    });
+}
+
+/// What is forgotten is not awaited by the next lock at the same place.
+#[test]
+fn a_lock_that_is_dropped_forgets_leaked_readers() {
+    model(None, || {
+        let mut place = Box::new(biased());
+        std::mem::forget(lock_api::RawRwLock::lock_shared(&*place));
+        *place = biased();
+        let token = lock_api::RawRwLock::lock_exclusive(&*place);
+        // SAFETY: its own token.
+        unsafe { lock_api::RawRwLock::unlock_exclusive(&*place, token) };
+    });
+}

@@ -1,0 +1,141 @@
+//! The futex lock: entering and leaving, who is woken, giving up.
+
+use super::{
+    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer, two_writers,
+    two_writers_and_a_reader,
+};
+use prim::model;
+use spanlock_loom::rw::{FutexRwLock, ReadersFirst, WritersFirst};
+
+fn writers_first() -> FutexRwLock<WritersFirst> {
+    FutexRwLock::new()
+}
+
+fn readers_first() -> FutexRwLock<ReadersFirst> {
+    FutexRwLock::new()
+}
+
+#[test]
+fn a_reader_and_a_writer() {
+    model(None, || reader_and_writer(writers_first()));
+    model(None, || reader_and_writer(readers_first()));
+}
+
+#[test]
+fn a_writer_and_a_writer() {
+    model(None, || two_writers(writers_first()));
+}
+
+#[test]
+fn readers_are_inside_together() {
+    model(None, || readers_share(writers_first()));
+}
+
+#[test]
+fn a_try_does_not_wait() {
+    model(None, || tries(writers_first()));
+}
+
+#[test]
+fn readers_and_a_writer() {
+    model(Some(3), || two_readers_and_a_writer(writers_first()));
+    model(Some(3), || two_readers_and_a_writer(readers_first()));
+}
+
+#[test]
+fn writers_and_a_reader() {
+    model(Some(3), || two_writers_and_a_reader(writers_first()));
+}
+
+/// All three sleep behind one, or behind each other.
+#[test]
+fn three_writers() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let first = guarded.spawn(|guarded| guarded.write().done());
+        let second = guarded.spawn(|guarded| guarded.write().done());
+        guarded.write().done();
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// A writer that gives up takes nobody's wake-up with it.
+#[test]
+fn a_writer_gives_up_beside_another() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.write();
+        let hasty = guarded.spawn(|guarded| guarded.write_soon().is_some());
+        let patient = guarded.spawn(|guarded| guarded.write().done());
+        mine.done();
+        hasty.join().unwrap();
+        patient.join().unwrap();
+    });
+}
+
+/// A reader that held back for a writer goes on when the writer gives up.
+#[test]
+fn a_reader_goes_on_when_the_writer_gives_up() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.read();
+        let hasty = guarded.spawn(|guarded| guarded.write_soon().is_some());
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        reader.join().unwrap();
+        mine.done();
+        hasty.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reader_gives_up() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.write();
+        let hasty = guarded.spawn(|guarded| guarded.read_soon().is_some());
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        mine.done();
+        hasty.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
+/// The new reader keeps writers out, and lets in readers who waited.
+#[test]
+fn downgrade_lets_waiting_readers_in() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.write();
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        mine.change();
+        let mine = mine.downgrade();
+        reader.join().unwrap();
+        mine.done();
+    });
+}
+
+#[test]
+fn downgrade_keeps_writers_out() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.write();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        mine.change();
+        mine.downgrade().done();
+        writer.join().unwrap();
+    });
+}
+
+/// A thread that reads reads again, whoever waits for it.
+#[test]
+fn reading_twice_while_a_writer_waits() {
+    model(None, || {
+        let guarded = Guarded::new(readers_first());
+        let mine = guarded.read();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        mine.done();
+        writer.join().unwrap();
+    });
+}

@@ -1,0 +1,212 @@
+//! Reader-writer locks: the bias and the table of visible readers, and the locks under it.
+
+mod bias;
+mod cohort;
+mod futex;
+mod phase;
+
+use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
+use prim::cell::UnsafeCell;
+use prim::clock::{Duration, Instant};
+use prim::thread::{self, JoinHandle};
+use std::sync::Arc;
+
+/// A value under a lock.
+pub struct Guarded<L> {
+    pub lock: L,
+    value: UnsafeCell<u64>,
+}
+
+// SAFETY: the value is touched under the lock; that this suffices is what the models check.
+unsafe impl<L: Sync> Sync for Guarded<L> {}
+// SAFETY: as above.
+unsafe impl<L: Send> Send for Guarded<L> {}
+
+/// Holds the lock shared.
+pub struct Reading<'a, L: RawRwLock> {
+    guarded: &'a Guarded<L>,
+    token: Option<L::SharedGuard>,
+}
+
+/// Holds the lock exclusively.
+pub struct Writing<'a, L: RawRwLock> {
+    guarded: &'a Guarded<L>,
+    token: Option<L::ExclusiveGuard>,
+}
+
+impl<L: RawRwLock> Guarded<L> {
+    pub fn new(lock: L) -> Arc<Self> {
+        Arc::new(Self {
+            lock,
+            value: UnsafeCell::new(0),
+        })
+    }
+
+    fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
+        Reading {
+            guarded: self,
+            token: Some(token),
+        }
+    }
+
+    fn writing(&self, token: L::ExclusiveGuard) -> Writing<'_, L> {
+        Writing {
+            guarded: self,
+            token: Some(token),
+        }
+    }
+
+    pub fn read(&self) -> Reading<'_, L> {
+        self.reading(self.lock.lock_shared())
+    }
+
+    pub fn write(&self) -> Writing<'_, L> {
+        self.writing(self.lock.lock_exclusive())
+    }
+
+    pub fn try_read(&self) -> Option<Reading<'_, L>> {
+        Some(self.reading(self.lock.try_lock_shared()?))
+    }
+
+    pub fn try_write(&self) -> Option<Writing<'_, L>> {
+        Some(self.writing(self.lock.try_lock_exclusive()?))
+    }
+}
+
+impl<L: RawRwLockTimed<Instant = Instant>> Guarded<L> {
+    pub fn read_soon(&self) -> Option<Reading<'_, L>> {
+        Some(self.reading(self.lock.try_lock_shared_until(soon())?))
+    }
+
+    pub fn write_soon(&self) -> Option<Writing<'_, L>> {
+        Some(self.writing(self.lock.try_lock_exclusive_until(soon())?))
+    }
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_micros(2)
+}
+
+impl<L: RawRwLock + Send + Sync + 'static> Guarded<L> {
+    /// Runs `f` in a thread of its own.
+    pub fn spawn<R: 'static>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Self) -> R + 'static,
+    ) -> JoinHandle<R> {
+        let guarded = Arc::clone(self);
+        thread::spawn(move || f(&guarded))
+    }
+}
+
+impl<L: RawRwLock> Reading<'_, L> {
+    pub fn look(&self) -> u64 {
+        // SAFETY: held shared; loom checks.
+        self.guarded.value.with(|value| unsafe { *value })
+    }
+
+    /// Looks and leaves.
+    pub fn done(self) {
+        self.look();
+    }
+}
+
+impl<L: RawRwLock> Writing<'_, L> {
+    pub fn change(&self) {
+        // SAFETY: held exclusively; loom checks.
+        self.guarded.value.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    /// Changes and leaves.
+    pub fn done(self) {
+        self.change();
+    }
+}
+
+impl<'a, L: RawRwLockDowngrade> Writing<'a, L> {
+    pub fn downgrade(mut self) -> Reading<'a, L> {
+        let token = self.token.take().unwrap();
+        // SAFETY: this lock's token.
+        self.guarded
+            .reading(unsafe { self.guarded.lock.downgrade(token) })
+    }
+}
+
+impl<L: RawRwLock> Drop for Reading<'_, L> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: this lock's token.
+            unsafe { self.guarded.lock.unlock_shared(token) };
+        }
+    }
+}
+
+impl<L: RawRwLock> Drop for Writing<'_, L> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: this lock's token.
+            unsafe { self.guarded.lock.unlock_exclusive(token) };
+        }
+    }
+}
+
+/// A reader and a writer.
+pub fn reader_and_writer<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let writer = guarded.spawn(|guarded| guarded.write().done());
+    guarded.read().done();
+    writer.join().unwrap();
+}
+
+/// Two writers, of which the second sees what the first did.
+pub fn two_writers<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let writer = guarded.spawn(|guarded| guarded.write().done());
+    guarded.write().done();
+    writer.join().unwrap();
+    assert_eq!(guarded.read().look(), 2);
+}
+
+/// Two readers and a writer.
+pub fn two_readers_and_a_writer<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let writer = guarded.spawn(|guarded| guarded.write().done());
+    let reader = guarded.spawn(|guarded| guarded.read().done());
+    guarded.read().done();
+    writer.join().unwrap();
+    reader.join().unwrap();
+}
+
+/// Two writers and a reader.
+pub fn two_writers_and_a_reader<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let writer = guarded.spawn(|guarded| guarded.write().done());
+    let reader = guarded.spawn(|guarded| guarded.read().done());
+    guarded.write().done();
+    writer.join().unwrap();
+    reader.join().unwrap();
+    assert_eq!(guarded.read().look(), 2);
+}
+
+/// A reader beside a reader: joined while the lock is held, so that exclusion would be a deadlock.
+pub fn readers_share<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let mine = guarded.read();
+    let reader = guarded.spawn(|guarded| guarded.read().done());
+    reader.join().unwrap();
+    mine.done();
+}
+
+/// A try does not wait, and a try that is granted excludes.
+pub fn tries<L: RawRwLock + Send + Sync + 'static>(lock: L) {
+    let guarded = Guarded::new(lock);
+    let other = guarded.spawn(|guarded| {
+        if let Some(writing) = guarded.try_write() {
+            writing.done();
+        }
+    });
+    if let Some(reading) = guarded.try_read() {
+        reading.done();
+    }
+    other.join().unwrap();
+    guarded.try_write().expect("nobody is there").done();
+}

@@ -1,0 +1,267 @@
+//! The agreement between the fast readers of a lock and its writers: BRAVO (P2, ATC 2019, §3), mended.
+//!
+//! One word says whether the lock is *biased*, and how many writers have *arrived*: are waiting to get in and have said
+//! so. The fast path is *open* while it is biased and no writer has arrived. So a writer closes it by arriving, and
+//! opens it again by giving up: there is nothing to roll back.
+//!
+//! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
+//! writer arrives, fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
+//! that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that waits for fast readers
+//! holds or queues for.
+//!
+//! # Invariants
+//!
+//! 1. The bias is set by readers who hold the underlying lock, while no writer has arrived.
+//! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock.
+//! 3. So: if the lock is not biased, no reader is inside by the fast path.
+//! 4. While a reader is inside by the fast path, no writer waits for the underlying lock, and none holds it but to
+//!    look and let go.
+//!
+//! # Memory ordering
+//!
+//! - **bias-reader** / **bias-writer** (store, fence, look on both sides): publish and look whether the path is open;
+//!   arrive and look who is visible. Of the two fences one is first; who fences second sees the other. Whoever is seen
+//!   and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**).
+//! - **bias-closed**: the look is for *open*, not for *biased*.
+//! - **bias-set** / **bias-seen**: Release by the reader who sets the bias, Acquire by the look: what writers did
+//!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
+//!   read-modify-writes and keep it.
+//! - **bias-arrived**: a bias is set where no writer has arrived, in one step.
+//! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word. Whoever set a
+//!   bias held that lock before, so the look is no older than that. Relaxed will do.
+//! - **bias-withdraw**: a writer that gives up takes its arrival back.
+//! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
+//! - The fast readers' critical sections are before the writer's by the table's **depart**.
+
+use super::pace::{self, Pace};
+use super::policy::{Bias, Event, Policy};
+use super::visible::{self, LockAddress, Seat, Slot};
+use crate::range::raw::Wait;
+use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
+use prim::clock::Duration;
+
+/// Readers may be inside by the fast path.
+const BIASED: u32 = 1;
+
+/// One writer that has arrived.
+const WRITER: u32 = 2;
+
+/// What a biased lock needs beside the underlying lock: 8 bytes, zero when unbiased. It is known to the table by its
+/// address, so it must not move while somebody reads.
+#[derive(Debug)]
+pub struct BiasState {
+    word: AtomicU32,
+    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn.
+    pace: AtomicU32,
+}
+
+impl Default for BiasState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl BiasState {
+    prim::const_fn! {
+        /// No bias, and nobody there.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                word: AtomicU32::new(0),
+                pace: AtomicU32::new(0),
+            }
+        }
+    }
+
+    prim::const_fn! {
+        /// Biased from birth.
+        #[must_use]
+        pub const fn biased() -> Self {
+            Self {
+                word: AtomicU32::new(BIASED),
+                pace: AtomicU32::new(0),
+            }
+        }
+    }
+
+    fn address(&self) -> LockAddress {
+        LockAddress::of(self)
+    }
+
+    /// Tries the fast path. Whoever gets a slot is inside until it retracts it.
+    #[inline]
+    pub fn enter(&self, policy: &impl Policy) -> Option<Slot> {
+        if self.word.load(Ordering::Relaxed) != BIASED {
+            return None;
+        }
+        let seat = Seat::here();
+        let slot = visible::publish(self.address(), seat);
+        if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
+            policy.on(Event::Collision);
+        }
+        let slot = slot?;
+        // [bias-reader]
+        if prim::intact!("bias-reader") {
+            fence_after_rmw();
+        }
+        // [bias-seen] Acquire: pairs with [bias-set].
+        let seen = self.word.load(prim::order!("bias-seen", Ordering::Acquire));
+        let open = if prim::intact!("bias-closed") {
+            seen == BIASED
+        } else {
+            seen & BIASED != 0
+        };
+        if open || !prim::intact!("bias-recheck") {
+            policy.on(Event::FastRead);
+            return Some(slot);
+        }
+        Self::turned_away(slot);
+        None
+    }
+
+    #[cold] // A writer has arrived in between.
+    fn turned_away(slot: Slot) {
+        slot.retract();
+    }
+
+    /// A reader got in by the underlying lock, which it holds: it may set the bias.
+    #[inline]
+    pub fn entered_slowly(&self, policy: &impl Policy) {
+        policy.on(Event::SlowRead);
+        if self.word.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        match policy.tuning().bias {
+            Bias::Off => {}
+            Bias::Adaptive if !pace::is_considered() => {}
+            Bias::Adaptive => self.consider(),
+            Bias::Eager => self.set(),
+        }
+    }
+
+    #[cold]
+    fn consider(&self) {
+        // Relaxed: the lock held keeps writers away, and readers write alike.
+        let pace = Pace(self.pace.load(Ordering::Relaxed));
+        let now = pace::now();
+        if pace.permits(now) {
+            self.pace.store(pace.biased(now).0, Ordering::Relaxed);
+            self.set();
+        }
+    }
+
+    fn set(&self) {
+        // [bias-set] Release: pairs with [bias-seen].
+        let order = prim::order!("bias-set", Ordering::Release);
+        if prim::intact!("bias-arrived") {
+            // It fails where the bias is set already or a writer has arrived: well.
+            let _ = self
+                .word
+                .compare_exchange(0, BIASED, order, Ordering::Relaxed);
+        } else {
+            self.word.store(BIASED, order);
+        }
+    }
+
+    /// Whether no reader is inside by the fast path and no writer has arrived.
+    ///
+    /// To be relied on by a writer that holds the underlying lock: then it stays so.
+    #[inline]
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a reader is inside by the fast path, or just trying it.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & BIASED != 0 && visible::is_published(self.address())
+    }
+
+    /// A writer arrives: the fast path is closed until all that have arrived are inside or gone.
+    pub fn arrive(&self) -> Arrival<'_> {
+        let before = self.word.fetch_add(WRITER, Ordering::Relaxed);
+        debug_assert!(
+            before < u32::MAX - 2 * WRITER,
+            "more than a billion writers"
+        );
+        // [bias-writer]
+        if prim::intact!("bias-writer") {
+            fence_after_rmw();
+        }
+        Arrival {
+            bias: self,
+            since: (before & BIASED != 0).then(pace::now),
+            took: Duration::ZERO,
+        }
+    }
+}
+
+impl Drop for BiasState {
+    /// Forgets readers whose guards were leaked: the next lock at this address is another.
+    fn drop(&mut self) {
+        if self.word.load(Ordering::Relaxed) & BIASED != 0 && prim::intact!("bias-forget") {
+            visible::forget(self.address());
+        }
+    }
+}
+
+/// A writer that has arrived. Dropped, it has given up.
+#[derive(Debug)]
+#[must_use = "dropped, it has given up"]
+pub struct Arrival<'a> {
+    bias: &'a BiasState,
+    /// When it began to revoke, if it found a bias.
+    since: Option<u64>,
+    took: Duration,
+}
+
+impl Arrival<'_> {
+    /// Waits until no reader is inside by the fast path; `false` if that takes longer than `wait` allows.
+    ///
+    /// To be called before the underlying lock is asked for. Spins briefly, then sleeps.
+    #[must_use]
+    pub fn drain(&mut self, wait: Wait) -> bool {
+        let Some(since) = self.since else {
+            return true;
+        };
+        let drained = !prim::intact!("bias-drain") || visible::drain(self.bias.address(), wait);
+        self.took = Duration::from_nanos(pace::now().saturating_sub(since));
+        drained
+    }
+
+    /// The writer holds the underlying lock, and has drained before: it is inside.
+    pub fn enter(self, policy: &impl Policy) {
+        let bias = self.bias;
+        // Relaxed: nobody else sets or takes off the bias of a lock that is held.
+        let biased = bias.word.load(Ordering::Relaxed) & BIASED;
+        if biased != 0 {
+            self.revoke(policy);
+        }
+        bias.word.fetch_sub(biased, Ordering::Relaxed);
+        // And drops the arrival.
+    }
+
+    #[cold]
+    fn revoke(&self, policy: &impl Policy) {
+        let since = self.since.unwrap_or_default();
+        let took = u64::try_from(self.took.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: readers who write it hold the lock, as does this thread.
+        let pace = Pace(self.bias.pace.load(Ordering::Relaxed));
+        let inhibition = pace.revoked(since, since.saturating_add(took), policy.tuning());
+        self.bias.pace.store(inhibition.pace.0, Ordering::Relaxed);
+        policy.on(Event::Revocation {
+            took: self.took,
+            inhibited: inhibition.lasts,
+        });
+    }
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        // [bias-withdraw]
+        if prim::intact!("bias-withdraw") {
+            self.bias.word.fetch_sub(WRITER, Ordering::Relaxed);
+        }
+    }
+}

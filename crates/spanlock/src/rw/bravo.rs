@@ -1,0 +1,258 @@
+//! BRAVO over a lock of `lock_api`.
+
+use super::bias::BiasState;
+use super::policy::{Bias, Policy, Standard};
+use super::raw::granted;
+use super::visible::Slot;
+use crate::range::raw::Wait;
+use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
+use prim::clock::{Duration, Instant};
+use std::fmt;
+
+/// Makes a reader-writer lock scale with its readers.
+///
+/// While reading is frequent the lock is *biased*: a reader writes to a slot of its own in a table that all locks
+/// share, and does not touch the underlying lock. A writer first revokes that: it waits until the readers in the
+/// table are gone. After that no bias is set for a while, the longer the more the revocation took.
+///
+/// ```
+/// use spanlock::rw::{Bravo, FutexRwLock};
+///
+/// type Lock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
+///
+/// static LOCK: Lock<u32> = Lock::new(5); // 8 bytes more than the underlying lock.
+/// assert_eq!(*LOCK.read(), 5);
+/// *LOCK.write() += 1;
+///
+/// // Another policy, and counts.
+/// use spanlock::rw::{Bias, Counted, Tuning, WritersFirst};
+/// let eager = Counted::new(Tuning { bias: Bias::Eager, ..Tuning::STANDARD });
+/// let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), eager);
+/// let lock = lock_api::RwLock::from_raw(lock, 5);
+/// assert_eq!(*lock.read(), 5);
+/// // SAFETY: it is looked at and not released.
+/// assert_eq!(unsafe { lock.raw() }.policy().counts().fast_reads, 1);
+/// ```
+///
+/// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes for a
+///   thread that reads.
+/// - **Cost**: a biased read is a compare-exchange to acquire, and to release a store, both on a cache line of the
+///   thread's own. Without a bias a read costs two loads more than the underlying lock, a write two loads. A write that revokes scans a
+///   table of two cache lines for each thread that reads.
+/// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
+///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
+///   their critical sections, for when the table is empty it queues as it would have.
+/// - **Recursion**: as in the underlying lock. A thread that reads by the table may read again in any case.
+/// - **Waiting**: a try never waits, a timed write gives up in time also while it revokes, and the bias is then as it
+///   was. To revoke is to spin briefly and then sleep.
+/// - Guards may go to other threads where the underlying lock's may.
+/// - Not for locks that are mostly written, or held by one thread at a time.
+/// - A lock must not be moved while a *leaked* read guard of it is about: the place it was at would look read.
+///   That is no danger to memory, but a writer of the next lock there would wait for it. A lock that is dropped
+///   forgets them.
+///
+/// Source: P2 (Dice and Kogan, *BRAVO*, ATC 2019), with the store-load fence on the right side of the store,
+/// revocation before the underlying lock is taken, and parking. `docs/rwlocks.md` tells the protocol.
+pub struct Bravo<L, P = Standard> {
+    bias: BiasState,
+    raw: L,
+    policy: P,
+}
+
+/// How a reader got in.
+#[derive(Debug)]
+enum Way<G> {
+    /// Seen in the table.
+    Fast(Slot),
+    /// By the underlying lock.
+    Slow(G),
+}
+
+/// Proof of one read acquisition of a [`Bravo`].
+#[derive(Debug)]
+pub struct ReadToken<G>(Way<G>);
+
+impl<L: RawRwLock, P: Policy> Bravo<L, P> {
+    prim::const_fn! {
+        /// A lock that nobody holds.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                bias: BiasState::new(),
+                raw: L::INIT,
+                policy: P::INIT,
+            }
+        }
+    }
+
+    /// Puts a bias of that policy over a lock that nobody holds.
+    #[must_use]
+    pub fn with_policy(raw: L, policy: P) -> Self {
+        let bias = match policy.tuning().bias {
+            Bias::Eager => BiasState::biased(),
+            Bias::Adaptive | Bias::Off => BiasState::new(),
+        };
+        Self { bias, raw, policy }
+    }
+
+    /// What decides and counts.
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    #[inline]
+    fn read(
+        &self,
+        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
+    ) -> Option<ReadToken<L::SharedGuard>> {
+        if let Some(slot) = self.bias.enter(&self.policy) {
+            return Some(ReadToken(Way::Fast(slot)));
+        }
+        let guard = slow(&self.raw)?;
+        self.bias.entered_slowly(&self.policy);
+        Some(ReadToken(Way::Slow(guard)))
+    }
+
+    /// `lock` is how to wait for the underlying lock.
+    #[inline]
+    fn write(
+        &self,
+        wait: Wait,
+        lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
+    ) -> Option<L::ExclusiveGuard> {
+        if self.bias.is_clear()
+            && let Some(guard) = self.raw.try_lock_exclusive()
+        {
+            // [bias-checked] A slow reader may have set the bias, or a writer arrived, since the first look.
+            if self.bias.is_clear() || !prim::intact!("bias-checked") {
+                return Some(guard);
+            }
+            // SAFETY: acquired just above.
+            unsafe { self.raw.unlock_exclusive(guard) };
+        }
+        self.write_contended(wait, lock)
+    }
+
+    #[cold] // A bias, or somebody inside.
+    fn write_contended(
+        &self,
+        wait: Wait,
+        lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
+    ) -> Option<L::ExclusiveGuard> {
+        // Arrived: no bias is set until this is inside, or has given up and it is dropped.
+        let mut arrival = self.bias.arrive();
+        if !arrival.drain(wait) {
+            return None;
+        }
+        let guard = lock(&self.raw)?;
+        arrival.enter(&self.policy);
+        Some(guard)
+    }
+}
+
+impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
+    fn default() -> Self {
+        Self::with_policy(L::INIT, P::INIT)
+    }
+}
+
+impl<L: fmt::Debug, P: fmt::Debug> fmt::Debug for Bravo<L, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bravo")
+            .field("bias", &self.bias)
+            .field("raw", &self.raw)
+            .field("policy", &self.policy)
+            .finish()
+    }
+}
+
+// SAFETY: the underlying lock excludes its writers from each other and from slow readers; `BiasState` excludes them
+// from fast readers, who are visible in the table until they leave. Critical sections are ordered by either.
+unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
+    const INIT: Self = prim::initial!(Self::new());
+
+    type SharedGuard = ReadToken<L::SharedGuard>;
+    type ExclusiveGuard = L::ExclusiveGuard;
+
+    #[inline]
+    fn lock_shared(&self) -> Self::SharedGuard {
+        granted(self.read(|raw| Some(raw.lock_shared())))
+    }
+
+    #[inline]
+    fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
+        self.read(L::try_lock_shared)
+    }
+
+    #[inline]
+    unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
+        match token.0 {
+            Way::Fast(slot) => slot.retract(),
+            // SAFETY: the token is this lock's, so what is in it is the underlying lock's.
+            Way::Slow(guard) => unsafe { self.raw.unlock_shared(guard) },
+        }
+    }
+
+    #[inline]
+    fn lock_exclusive(&self) -> Self::ExclusiveGuard {
+        granted(self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())))
+    }
+
+    #[inline]
+    fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
+        self.write(Wait::Never, L::try_lock_exclusive)
+    }
+
+    #[inline]
+    unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
+        // SAFETY: the caller's.
+        unsafe { self.raw.unlock_exclusive(guard) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.raw.is_locked() || self.bias.is_read()
+    }
+
+    fn is_locked_exclusive(&self) -> bool {
+        self.raw.is_locked_exclusive()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<L, P: Policy> RawRwLockTimed for Bravo<L, P>
+where
+    L: RawRwLockTimed<Duration = Duration, Instant = Instant>,
+{
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
+        self.read(|raw| raw.try_lock_shared_for(timeout))
+    }
+
+    fn try_lock_shared_until(&self, deadline: Instant) -> Option<Self::SharedGuard> {
+        self.read(|raw| raw.try_lock_shared_until(deadline))
+    }
+
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
+        match Wait::at_most(timeout) {
+            Wait::Until(deadline) => self.try_lock_exclusive_until(deadline),
+            // Later than time can tell.
+            Wait::Forever | Wait::Never => Some(self.lock_exclusive()),
+        }
+    }
+
+    fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {
+        self.write(Wait::Until(deadline), |raw| {
+            raw.try_lock_exclusive_until(deadline)
+        })
+    }
+}
+
+// SAFETY: the underlying lock's promise. Its new reader is a slow one, and no bias is set by it.
+unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P> {
+    unsafe fn downgrade(&self, guard: Self::ExclusiveGuard) -> Self::SharedGuard {
+        // SAFETY: the caller's.
+        ReadToken(Way::Slow(unsafe { self.raw.downgrade(guard) }))
+    }
+}

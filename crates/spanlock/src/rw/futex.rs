@@ -1,0 +1,380 @@
+//! A compact reader-writer lock that sleeps in the kernel: what [`RwLock`](super::RwLock) is made of.
+//!
+//! One word holds the lock's [`State`]: the number of readers, whether a writer holds it, and whether readers or
+//! writers wait. Readers sleep on that word, writers on a second one, which counts wake-ups.
+//!
+//! # Who is woken
+//!
+//! 1. A writer about to sleep marks `WRITER_WAITS`, and one that slept and got the lock marks it again, for it knows
+//!    not whether others sleep. So a sleeping writer has its mark, or somebody is awake who will see to it.
+//! 2. The last reader to leave takes the mark off and wakes one writer. Readers who wait beside it stay asleep: that
+//!    writer, or the one that got in before it, wakes them when it leaves.
+//! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
+//! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
+//!
+//! # Memory ordering
+//!
+//! - **futex-enter** / **futex-leave**: Acquire by whoever gets in, Release by whoever leaves: critical sections.
+//! - **futex-mark** (both sides are read-modify-writes of one word): a writer that goes to sleep marks the word and
+//!   does not sleep if the lock is free; who leaves sees the mark, and changes the second word (**futex-signal**) before
+//!   it wakes.
+//! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a downgrade.
+
+use super::raw::raw_rwlock;
+use crate::range::raw::Wait;
+use lock_api::GuardSend;
+use prim::atomic::{AtomicU32, Ordering};
+use prim::futex::{self, Woken};
+use prim::spin::{self, Spin};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Whom a lock lets in first.
+pub trait Preference: fmt::Debug {
+    /// Whether readers who come while a writer waits wait as well.
+    const GIVE_WAY: GiveWay;
+}
+
+/// Whether a reader who comes while a writer waits waits as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GiveWay {
+    /// It does: writers are not starved. A thread that reads twice may wait for a writer that waits for it.
+    ToWaitingWriters,
+    /// It does not: a thread may read while it reads. Readers who keep coming starve writers.
+    ToHoldersOnly,
+}
+
+/// Readers who come hold back while a writer waits; readers who wait go in when a writer leaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WritersFirst;
+
+impl Preference for WritersFirst {
+    const GIVE_WAY: GiveWay = GiveWay::ToWaitingWriters;
+}
+
+/// Readers go in whenever no writer is inside.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReadersFirst;
+
+impl Preference for ReadersFirst {
+    const GIVE_WAY: GiveWay = GiveWay::ToHoldersOnly;
+}
+
+/// Held by a writer.
+const WRITER: u32 = 1 << 31;
+/// A writer sleeps or is about to.
+const WRITER_WAITS: u32 = 1 << 30;
+/// A reader sleeps or is about to.
+const READER_WAITS: u32 = 1 << 29;
+/// What is left for counting readers.
+const READERS: u32 = READER_WAITS - 1;
+
+/// What the word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State(u32);
+
+impl State {
+    fn readers(self) -> u32 {
+        self.0 & READERS
+    }
+
+    fn is_written(self) -> bool {
+        self.0 & WRITER != 0
+    }
+
+    fn is_free(self) -> bool {
+        self.0 & (WRITER | READERS) == 0
+    }
+
+    fn has_waiters(self) -> bool {
+        self.0 & (WRITER_WAITS | READER_WAITS) != 0
+    }
+
+    fn has_waiting_reader(self) -> bool {
+        self.0 & READER_WAITS != 0
+    }
+
+    fn has_waiting_writer(self) -> bool {
+        self.0 & WRITER_WAITS != 0
+    }
+
+    /// A count that is full refuses: it never runs into the bits above it.
+    fn admits_reader(self, give_way: GiveWay) -> bool {
+        let in_the_way = match give_way {
+            GiveWay::ToWaitingWriters => WRITER | WRITER_WAITS,
+            GiveWay::ToHoldersOnly => WRITER,
+        };
+        self.0 & in_the_way == 0 && self.readers() < READERS
+    }
+}
+
+/// A reader-writer lock of two words.
+///
+/// - **Size**: 8 bytes.
+/// - **Cost**: one atomic operation to acquire and one to release; a system call to sleep and one to wake.
+/// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits, and lets those who wait in when one
+///   leaves, in competition with other writers; there is no order among writers. [`ReadersFirst`] starves writers
+///   while readers keep coming.
+/// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
+///   a writer that waits for it.
+/// - **Limits**: a reader waits, as for a writer, when 2^29 - 1 hold the lock.
+/// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
+/// - Guards may be sent to and dropped by other threads.
+///
+/// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
+pub struct FutexRwLock<P: Preference = WritersFirst> {
+    state: AtomicU32,
+    /// Counts the wake-ups of writers.
+    signals: AtomicU32,
+    _preference: PhantomData<P>,
+}
+
+/// What a writer that could not get in knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slept {
+    No,
+    Yes,
+}
+
+impl<P: Preference> FutexRwLock<P> {
+    prim::const_fn! {
+        /// A lock that nobody holds.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                state: AtomicU32::new(0),
+                signals: AtomicU32::new(0),
+                _preference: PhantomData,
+            }
+        }
+    }
+
+    fn state(&self) -> State {
+        State(self.state.load(Ordering::Relaxed))
+    }
+
+    fn is_locked(&self) -> bool {
+        !self.state().is_free()
+    }
+
+    fn is_locked_exclusive(&self) -> bool {
+        self.state().is_written()
+    }
+
+    #[inline]
+    fn read(&self, wait: Wait) -> Option<GuardSend> {
+        match self.enter_shared() {
+            Ok(()) => Some(GuardSend::new()),
+            Err(_) if wait == Wait::Never => None,
+            Err(_) => self.read_contended(wait),
+        }
+    }
+
+    #[inline]
+    fn write(&self, wait: Wait) -> Option<GuardSend> {
+        // Not looked at beforehand: a guess that is right costs one transfer of the cache line instead of two.
+        match self.enter_exclusive(State(0), Slept::No) {
+            Ok(()) => Some(GuardSend::new()),
+            Err(_) if wait == Wait::Never => None,
+            Err(_) => self.write_contended(wait),
+        }
+    }
+
+    /// Enters as a reader, unless somebody is in the way: then the state that says so.
+    #[inline]
+    fn enter_shared(&self) -> Result<(), State> {
+        let mut seen = self.state();
+        while seen.admits_reader(P::GIVE_WAY) {
+            // [futex-enter] Acquire: pairs with [futex-leave].
+            let entered = self.state.compare_exchange(
+                seen.0,
+                seen.0 + 1,
+                prim::order!("futex-enter-shared", Ordering::Acquire),
+                Ordering::Relaxed,
+            );
+            match entered {
+                Ok(_) => return Ok(()),
+                Err(found) => seen = State(found),
+            }
+        }
+        Err(seen)
+    }
+
+    /// Enters as a writer, unless somebody is inside: then the state that says so.
+    #[inline]
+    fn enter_exclusive(&self, mut seen: State, slept: Slept) -> Result<(), State> {
+        // [futex-conservative]
+        let mark = match slept {
+            Slept::Yes if prim::intact!("futex-conservative") => WRITER_WAITS,
+            _ => 0,
+        };
+        while seen.is_free() {
+            // [futex-enter] Acquire: pairs with [futex-leave].
+            let entered = self.state.compare_exchange(
+                seen.0,
+                seen.0 | WRITER | mark,
+                prim::order!("futex-enter-exclusive", Ordering::Acquire),
+                Ordering::Relaxed,
+            );
+            match entered {
+                Ok(_) => return Ok(()),
+                Err(found) => seen = State(found),
+            }
+        }
+        Err(seen)
+    }
+
+    #[cold] // Somebody is in the way.
+    fn read_contended(&self, wait: Wait) -> Option<GuardSend> {
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        loop {
+            let Err(seen) = self.enter_shared() else {
+                return Some(GuardSend::new());
+            };
+            // Who sees others asleep does not spin: they come first.
+            if !seen.has_waiters() && spin.round() {
+                continue;
+            }
+            let marked = seen.0 | READER_WAITS;
+            let mark =
+                self.state
+                    .compare_exchange(seen.0, marked, Ordering::Relaxed, Ordering::Relaxed);
+            // A reader that gives up leaves its mark: some writer wakes nobody.
+            if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
+            {
+                return self.enter_shared().ok().map(|()| GuardSend::new());
+            }
+        }
+    }
+
+    #[cold] // Somebody is inside.
+    fn write_contended(&self, wait: Wait) -> Option<GuardSend> {
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        let mut slept = Slept::No;
+        loop {
+            let Err(seen) = self.enter_exclusive(self.state(), slept) else {
+                return Some(GuardSend::new());
+            };
+            if !seen.has_waiters() && spin.round() {
+                continue;
+            }
+            // Acquire: pairs with the Release in `wake_writer`. A count that is current when the mark is set is
+            // changed by whoever takes the mark off.
+            let signals = self.signals.load(Ordering::Acquire);
+            // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
+            let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
+            slept = Slept::Yes;
+            if marked.is_free() && prim::intact!("futex-mark") {
+                continue;
+            }
+            if futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut {
+                if self.enter_exclusive(self.state(), slept).is_ok() {
+                    return Some(GuardSend::new());
+                }
+                // [futex-pass-on]
+                if prim::intact!("futex-pass-on") {
+                    self.wake_all();
+                }
+                return None;
+            }
+        }
+    }
+
+    #[inline]
+    fn leave_shared(&self, _: GuardSend) {
+        // [futex-leave] Release: pairs with [futex-enter].
+        let before = State(
+            self.state
+                .fetch_sub(1, prim::order!("futex-leave-shared", Ordering::Release)),
+        );
+        debug_assert!(before.readers() > 0, "a read lock was released twice");
+        if before.readers() == 1 && before.has_waiting_writer() {
+            self.wake_writer();
+        } else if before.readers() == READERS {
+            self.wake_all(); // The count was full.
+        }
+    }
+
+    #[inline]
+    fn leave_exclusive(&self, _: GuardSend) {
+        // [futex-leave] Release: pairs with [futex-enter].
+        let before = State(self.state.fetch_and(
+            !WRITER,
+            prim::order!("futex-leave-exclusive", Ordering::Release),
+        ));
+        debug_assert!(before.is_written(), "a write lock was released twice");
+        if before.has_waiters() {
+            self.wake_all();
+        }
+    }
+
+    /// From writer to reader in one step: no other writer gets in between.
+    fn share(&self) {
+        // [futex-leave] Release: pairs with [futex-enter]. The writer bit goes and a reader comes.
+        let before = State(
+            self.state
+                .fetch_sub(WRITER - 1, prim::order!("futex-share", Ordering::Release)),
+        );
+        if before.has_waiters() && prim::intact!("futex-downgrade") {
+            self.wake_all();
+        }
+    }
+
+    #[cold] // Writers sleep.
+    fn wake_writer(&self) {
+        // Acquire: pairs with [futex-mark].
+        let before = State(self.state.fetch_and(!WRITER_WAITS, Ordering::Acquire));
+        if before.has_waiting_writer() {
+            self.signal();
+        }
+    }
+
+    #[cold] // Somebody sleeps.
+    fn wake_all(&self) {
+        let marks = WRITER_WAITS | READER_WAITS;
+        // Acquire: pairs with [futex-mark].
+        let before = State(self.state.fetch_and(!marks, Ordering::Acquire));
+        if before.has_waiting_reader() {
+            futex::wake_all(&self.state);
+        }
+        if before.has_waiting_writer() {
+            self.signal();
+        }
+    }
+
+    fn signal(&self) {
+        // [futex-signal] Release: pairs with the look at the count.
+        if prim::intact!("futex-signal") {
+            self.signals.fetch_add(1, Ordering::Release);
+        }
+        futex::wake_one(&self.signals);
+    }
+}
+
+impl<P: Preference> Default for FutexRwLock<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Preference> fmt::Debug for FutexRwLock<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("FutexRwLock")
+            .field("readers", &state.readers())
+            .field("written", &state.is_written())
+            .finish()
+    }
+}
+
+// The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters acquires
+// what those who left released. Forgotten guards leave counts in a word that nobody else owns.
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
+
+// SAFETY: `share` is one step, and releases.
+unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {
+    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+        self.share();
+        guard
+    }
+}

@@ -1,0 +1,53 @@
+//! Reader-writer locks.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`RwLock`] | the lock to use: [`Bravo`] over [`FutexRwLock`] |
+//! | [`Bravo`] | makes any lock scale with its readers |
+//! | [`FutexRwLock`] | two words; readers or writers first |
+//! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
+//! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
+//!
+//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock.
+
+mod bias;
+mod bravo;
+mod cohort;
+mod futex;
+mod mutex;
+mod pace;
+mod park;
+mod per_cpu;
+mod policy;
+mod raw;
+mod ticket;
+pub mod visible;
+
+pub use bias::{Arrival, BiasState};
+pub use bravo::{Bravo, ReadToken};
+pub use cohort::{CohortRwLock, NodeToken};
+pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
+pub use mutex::{FutexMutex, MutexRwLock};
+pub use per_cpu::{PartToken, PerCpu};
+pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
+pub use ticket::{PhaseFairTicket, Ticket};
+
+/// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.
+///
+/// ```
+/// use spanlock::rw::RwLock;
+///
+/// static CONFIG: RwLock<Vec<u32>> = RwLock::new(Vec::new());
+/// CONFIG.write().push(5);
+/// assert_eq!(*CONFIG.read(), [5]);
+/// ```
+///
+/// [`Bravo`] and [`FutexRwLock`] say what it costs and promises. A writer that waits holds new readers back, so a
+/// thread that reads should not read the same lock again.
+pub type RwLock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
+
+/// Reads a [`RwLock`].
+pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Bravo<FutexRwLock>, T>;
+
+/// Writes a [`RwLock`].
+pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Bravo<FutexRwLock>, T>;

@@ -1,0 +1,174 @@
+//! How fast a lock goes from biased to revoked and back: one word.
+
+use super::policy::Tuning;
+use prim::clock::{self, Duration};
+
+/// The unit in which times are kept.
+const UNIT: u64 = 1 << 16;
+
+const TIME_BITS: u32 = 28;
+const TIMES: u32 = (1 << TIME_BITS) - 1;
+
+/// No inhibition is longer: about a second. So a word that is looked at after ever so long, when its time has
+/// wrapped, is wrong for that long at most.
+const LONGEST: u64 = 1 << 14;
+
+/// Inhibitions are doubled so often at most.
+const MOST_DOUBLINGS: u32 = 7;
+
+/// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
+/// 2^28 before they start over (five hours). And how often inhibitions are to be doubled: once more for each bias that
+/// lived shorter than the inhibition it led to, so that biases that do not pay get rare.
+///
+/// All zero: no inhibition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace(pub(super) u32);
+
+/// What a revocation leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inhibition {
+    pub(super) pace: Pace,
+    pub(super) lasts: Duration,
+}
+
+fn units(nanoseconds: u64) -> u32 {
+    (nanoseconds / UNIT) as u32 & TIMES
+}
+
+impl Pace {
+    fn new(time: u32, doublings: u32) -> Self {
+        Self(doublings << TIME_BITS | time & TIMES)
+    }
+
+    fn time(self) -> u32 {
+        self.0 & TIMES
+    }
+
+    fn doublings(self) -> u32 {
+        self.0 >> TIME_BITS
+    }
+
+    /// Without a bias: whether one may be set now.
+    pub(super) fn permits(self, now: u64) -> bool {
+        let left = self.time().wrapping_sub(units(now)) & TIMES;
+        left == 0 || u64::from(left) > LONGEST
+    }
+
+    /// The bias is set.
+    pub(super) fn biased(self, now: u64) -> Self {
+        Self::new(units(now), self.doublings())
+    }
+
+    /// The bias was revoked, which took from `start` to `now`.
+    pub(super) fn revoked(self, start: u64, now: u64, tuning: Tuning) -> Inhibition {
+        let took = now.saturating_sub(start);
+        let inhibited = took.saturating_mul(tuning.bound.into()) << self.doublings();
+        // One more than a part begun, because now is a part begun itself.
+        let lasts = (inhibited.div_ceil(UNIT) + 1).min(LONGEST);
+        let lived = u64::from(units(start).wrapping_sub(self.time()) & TIMES);
+        let doublings = if lived < lasts {
+            (self.doublings() + 1).min(MOST_DOUBLINGS)
+        } else {
+            0
+        };
+        Inhibition {
+            pace: Self::new(units(now).wrapping_add(lasts as u32), doublings),
+            lasts: Duration::from_nanos(lasts * UNIT),
+        }
+    }
+}
+
+/// How many slow reads a thread makes for each that considers to set a bias: the look at the clock costs as much as a
+/// read.
+const CONSIDERED: u32 = prim::sized(32, 1) as u32;
+
+prim::local! {
+    static READS: std::cell::Cell<u32> = std::cell::Cell::new(0);
+}
+
+/// Whether this slow read is one that considers to set a bias. At random, lest locks used in turn fall in step.
+#[inline]
+pub(super) fn is_considered() -> bool {
+    READS.with(|reads| {
+        // A linear congruential generator (Numerical Recipes'), whose high bits are good enough.
+        let next = reads
+            .get()
+            .wrapping_mul(1_664_525)
+            .wrapping_add(1_013_904_223);
+        reads.set(next);
+        (next >> 16).is_multiple_of(CONSIDERED)
+    })
+}
+
+/// The time now.
+pub(super) fn now() -> u64 {
+    clock::nanoseconds()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Inhibition, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT};
+    use prim::clock::Duration;
+
+    const TUNING: Tuning = Tuning::STANDARD;
+
+    fn revoke(pace: Pace, start: u64, took: u64) -> Inhibition {
+        pace.revoked(start, start + took, TUNING)
+    }
+
+    #[test]
+    fn a_new_lock_is_not_inhibited() {
+        for now in [0, 1, UNIT, 7 * UNIT, LONGEST * UNIT] {
+            assert!(Pace(0).permits(now));
+        }
+    }
+
+    #[test]
+    fn a_revocation_inhibits_at_least_so_many_times_as_long_as_it_took() {
+        for took in [0, 1, 100, UNIT - 1, UNIT, 10 * UNIT + 1] {
+            for start in [0, 5, UNIT - 1, 1000 * UNIT + 17] {
+                let since = Pace(0).biased(start);
+                let Inhibition { pace, lasts } = revoke(since, start, took);
+                let bound = took * u64::from(TUNING.bound);
+                assert!(lasts >= Duration::from_nanos(bound));
+                assert!(!pace.permits(start + took + bound));
+                assert!(pace.permits(start + took + lasts.as_nanos() as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn biases_that_do_not_pay_get_rare_and_one_that_pays_ends_that() {
+        let mut pace = Pace(0);
+        let mut now = 0;
+        let mut before = Duration::ZERO;
+        for round in 0..=MOST_DOUBLINGS {
+            let inhibition = revoke(pace.biased(now), now, UNIT);
+            assert!(inhibition.lasts > before, "round {round}");
+            before = inhibition.lasts;
+            pace = inhibition.pace;
+            now += UNIT + inhibition.lasts.as_nanos() as u64;
+            assert!(pace.permits(now));
+        }
+        let paid = revoke(pace.biased(now), now + LONGEST * UNIT, UNIT);
+        let after = revoke(paid.pace.biased(now), now, UNIT);
+        assert!(after.lasts < before);
+    }
+
+    #[test]
+    fn no_inhibition_is_longer_than_the_longest() {
+        let Inhibition { pace, lasts } = revoke(Pace(7 << 28), 0, u64::MAX >> 8);
+        assert_eq!(lasts, Duration::from_nanos(LONGEST * UNIT));
+        let end = u64::MAX >> 8;
+        assert!(!pace.permits(end + UNIT));
+        assert!(pace.permits(end + LONGEST * UNIT));
+    }
+
+    #[test]
+    fn a_time_that_wraps_is_a_time() {
+        let late = u64::from(TIMES) * UNIT;
+        let Inhibition { pace, .. } = revoke(Pace(0).biased(late), late, UNIT);
+        assert!(!pace.permits(late + 2 * UNIT));
+        assert!(pace.permits(late + 12 * UNIT));
+    }
+}

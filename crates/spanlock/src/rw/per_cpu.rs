@@ -1,0 +1,180 @@
+//! A lock for each processor, as Linux's `brlock`: a reader takes one, a writer all.
+
+use super::raw::granted;
+use crate::range::raw::Wait;
+use lock_api::{RawRwLock, RawRwLockTimed};
+use prim::clock::{Duration, Instant};
+use prim::thread;
+
+/// A lock on two cache lines of its own, as processors fetch them.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Part<L> {
+    raw: L,
+}
+
+/// `PARTS` locks, of which a reader takes the one of the processor it runs on, and a writer all, in order.
+///
+/// ```
+/// use spanlock::rw::{FutexRwLock, PerCpu};
+///
+/// static LOCK: lock_api::RwLock<PerCpu<FutexRwLock, 64>, u32> = lock_api::RwLock::new(5);
+/// assert_eq!(*LOCK.read(), 5);
+/// ```
+///
+/// - **Size**: 128 bytes for each part, if the lock is no larger. Parts should be as many as processors, or more;
+///   with fewer, processors share.
+/// - **Cost**: a read is a read of the underlying lock and a question which processor it is; a write is `PARTS` of
+///   the underlying lock's.
+/// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds those before it already.
+/// - **Recursion**: a thread that reads again, on another processor, may wait for a writer that waits for it.
+/// - Not for small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the space.
+/// - Guards may go to other threads where the underlying lock's may: they remember their part.
+///
+/// Source: Linux's `brlock` (removed in 3.11), as in P2 §5; the underlying lock is a parameter.
+#[derive(Debug)]
+pub struct PerCpu<L, const PARTS: usize> {
+    parts: [Part<L>; PARTS],
+}
+
+/// Proof of one read acquisition of a [`PerCpu`].
+#[derive(Debug)]
+pub struct PartToken<G> {
+    part: usize,
+    guard: G,
+}
+
+impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
+    prim::const_fn! {
+        /// A lock that nobody holds.
+        #[must_use]
+        pub const fn new() -> Self {
+            const { assert!(PARTS > 0, "a lock of no parts") };
+            Self {
+                parts: [const { Part { raw: L::INIT } }; PARTS],
+            }
+        }
+    }
+
+    /// A lock of parts that `make` makes.
+    #[must_use]
+    pub fn from_parts(mut make: impl FnMut() -> L) -> Self {
+        Self {
+            parts: std::array::from_fn(|_| Part { raw: make() }),
+        }
+    }
+
+    #[inline]
+    fn read(
+        &self,
+        lock: impl FnOnce(&L) -> Option<L::SharedGuard>,
+    ) -> Option<PartToken<L::SharedGuard>> {
+        let part = thread::cpu() % PARTS;
+        let guard = lock(&self.parts[part].raw)?;
+        Some(PartToken { part, guard })
+    }
+
+    fn write(
+        &self,
+        lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
+    ) -> Option<[L::ExclusiveGuard; PARTS]> {
+        let mut guards = [const { None }; PARTS];
+        for (at, part) in self.parts.iter().enumerate() {
+            guards[at] = lock(&part.raw);
+            if guards[at].is_none() {
+                self.leave(guards.into_iter().flatten());
+                return None;
+            }
+        }
+        Some(guards.map(granted))
+    }
+
+    /// Gives up the first parts, as many as there are guards.
+    fn leave(&self, guards: impl IntoIterator<Item = L::ExclusiveGuard>) {
+        for (part, guard) in self.parts.iter().zip(guards) {
+            // SAFETY: guards are in the order of their parts.
+            unsafe { part.raw.unlock_exclusive(guard) };
+        }
+    }
+}
+
+impl<L: RawRwLock, const PARTS: usize> Default for PerCpu<L, PARTS> {
+    fn default() -> Self {
+        Self::from_parts(|| L::INIT)
+    }
+}
+
+// SAFETY: a writer holds every part, so the underlying lock excludes it from all others.
+unsafe impl<L: RawRwLock, const PARTS: usize> RawRwLock for PerCpu<L, PARTS> {
+    const INIT: Self = prim::initial!(Self::new());
+
+    type SharedGuard = PartToken<L::SharedGuard>;
+    type ExclusiveGuard = [L::ExclusiveGuard; PARTS];
+
+    #[inline]
+    fn lock_shared(&self) -> Self::SharedGuard {
+        granted(self.read(|raw| Some(raw.lock_shared())))
+    }
+
+    #[inline]
+    fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
+        self.read(L::try_lock_shared)
+    }
+
+    #[inline]
+    unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
+        // SAFETY: the token is of that part.
+        unsafe { self.parts[token.part].raw.unlock_shared(token.guard) };
+    }
+
+    fn lock_exclusive(&self) -> Self::ExclusiveGuard {
+        granted(self.write(|raw| Some(raw.lock_exclusive())))
+    }
+
+    fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
+        self.write(L::try_lock_exclusive)
+    }
+
+    unsafe fn unlock_exclusive(&self, guards: Self::ExclusiveGuard) {
+        self.leave(guards);
+    }
+
+    fn is_locked(&self) -> bool {
+        self.parts.iter().any(|part| part.raw.is_locked())
+    }
+
+    fn is_locked_exclusive(&self) -> bool {
+        // A writer holds the last part last.
+        self.parts
+            .last()
+            .is_some_and(|part| part.raw.is_locked_exclusive())
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<L, const PARTS: usize> RawRwLockTimed for PerCpu<L, PARTS>
+where
+    L: RawRwLockTimed<Duration = Duration, Instant = Instant>,
+{
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
+        self.read(|raw| raw.try_lock_shared_for(timeout))
+    }
+
+    fn try_lock_shared_until(&self, deadline: Instant) -> Option<Self::SharedGuard> {
+        self.read(|raw| raw.try_lock_shared_until(deadline))
+    }
+
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
+        match Wait::at_most(timeout).deadline() {
+            Some(deadline) => self.try_lock_exclusive_until(deadline),
+            None => Some(self.lock_exclusive()), // Later than time can tell.
+        }
+    }
+
+    fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {
+        self.write(|raw| raw.try_lock_exclusive_until(deadline))
+    }
+}

@@ -1,0 +1,390 @@
+//! The visible readers table (P2, ATC 2019, §3), one for the process.
+//!
+//! A reader of any lock *publishes* the lock's address in a slot, and *retracts* it when it leaves; a writer *scans*
+//! the slots and waits until none holds its lock's address. The table knows addresses, not locks: whether a published
+//! reader may enter is agreed between the reader and the writers of that lock, as `bias.rs` does.
+//!
+//! ```
+//! use spanlock::range::raw::Wait;
+//! use spanlock::rw::visible::{self, LockAddress, Seat};
+//!
+//! let lock = 0_u64; // Anything with an address will do.
+//! let address = LockAddress::of(&lock);
+//! let slot = visible::publish(address, Seat::here()).expect("nothing else is published here");
+//! assert!(!visible::drain(address, Wait::Never));
+//! slot.retract();
+//! assert!(visible::drain(address, Wait::Forever)); // Parks until all have left: here there is nobody.
+//! ```
+//!
+//! # Layout
+//!
+//! The table is made of rows of [`COLUMNS`] slots, as large as two cache lines. A thread's [`Seat`] is a row: threads
+//! have small dense numbers, so that no two share a row while there are no more of them than rows, whatever locks
+//! they use (a hash of thread and lock, as in the paper, makes neighbours of strangers). There are twice as many rows as processors, within bounds; beyond that, threads share. A scan covers the rows that ever had a
+//! thread: a process of few threads has a table of few lines, on however large a machine. Memory is reserved for the largest machine and zero, so untouched parts of it cost nothing.
+//!
+//! A slot that is taken, because the thread holds another lock there or shares the row, is a *collision*; then every
+//! other slot of the row is probed, which is in the cache already. If the row is full the reader goes elsewhere, that is to the
+//! underlying lock.
+//!
+//! # Memory ordering
+//!
+//! - **depart**: Release by a retraction, Acquire by the scan: the reader's critical section.
+//! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
+//!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is clear.
+//!   One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers leave
+//!   often and writers sleep seldom.
+//! - **rouse**: the reader that sees it changes the word that the writer sleeps on, to what it never was
+//!   (**rouse-count**), and wakes it.
+//! - **row-in-use**: a seat's row counts as used before anything is published in it. The count is read after the
+//!   writer's fence (see `bias.rs`), so a reader whose row it misses fences later, and sees that a writer is there.
+
+use crate::range::raw::Wait;
+use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
+use prim::barrier::{self, Reach};
+use prim::clock::{Duration, Instant};
+use prim::futex;
+use prim::spin::{self, Spin};
+use prim::thread;
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::ptr;
+
+/// Slots in a row.
+pub const COLUMNS: usize = prim::sized(8, 2);
+
+/// Rows there can be: enough for 512 processors, which is 128 KiB of address space.
+const MOST_ROWS: usize = prim::sized(1024, 4);
+
+/// Rows there are on the smallest machine.
+const FEWEST_ROWS: usize = prim::sized(16, 4);
+
+/// The lowest bit of [`Place::awaited`]; the rest counts departures that were awaited.
+const AWAITED: u32 = 1;
+
+/// How long a writer sleeps at most where the platform refuses [`barrier::heavy`].
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// What distinguishes a lock from others, as long as it stays where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LockAddress(NonZeroUsize);
+
+impl LockAddress {
+    /// Of a lock that has a size.
+    #[inline]
+    #[must_use]
+    pub fn of<L>(lock: &L) -> Self {
+        const {
+            assert!(
+                size_of::<L>() > 0,
+                "what has no size has no address of its own"
+            )
+        };
+        Self(ptr::NonNull::from_ref(lock).addr())
+    }
+}
+
+/// Where one reader is visible.
+#[derive(Debug)]
+struct Place {
+    /// The address of the lock that is read, or zero.
+    lock: AtomicUsize,
+    /// What those who wait for the slot to clear sleep on.
+    awaited: AtomicU32,
+}
+
+/// The slots of a thread, or of a few.
+#[derive(Debug)]
+#[repr(align(128))] // Two cache lines, as processors fetch them: a neighbour's readers must not move ours.
+struct Row {
+    places: [Place; COLUMNS],
+}
+
+/// The table.
+struct Table {
+    rows: [Row; MOST_ROWS],
+    /// How many rows seats are given in; zero until somebody asks.
+    size: AtomicUsize,
+    /// Rows from this one on never had a reader.
+    used: AtomicUsize,
+}
+
+impl Table {
+    prim::const_fn! {
+        const fn new() -> Self {
+            Self {
+                rows: prim::array!(Row {
+                    places: prim::array!(Place {
+                        lock: AtomicUsize::new(0),
+                        awaited: AtomicU32::new(0),
+                    }; COLUMNS),
+                }; MOST_ROWS),
+                size: AtomicUsize::new(0),
+                used: AtomicUsize::new(0),
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        // Relaxed: everybody would compute the same.
+        let known = self.size.load(Ordering::Relaxed);
+        if known > 0 {
+            return known;
+        }
+        let rows = (2 * thread::cpus()).next_power_of_two();
+        let rows = rows.clamp(FEWEST_ROWS, MOST_ROWS);
+        self.size.store(rows, Ordering::Relaxed);
+        rows
+    }
+
+    fn places_in_use(&self) -> impl Iterator<Item = &Place> {
+        // Relaxed: [row-in-use] is ordered by the fences on both sides.
+        let used = self.used.load(Ordering::Relaxed);
+        self.rows[..used].iter().flat_map(|row| &row.places)
+    }
+}
+
+prim::global! {
+    static TABLE: Table = Table::new();
+}
+
+prim::local! {
+    static HERE: Cell<Option<Seat>> = Cell::new(None);
+}
+
+/// Where a thread publishes first.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat {
+    row: &'static Row,
+    column: usize,
+}
+
+impl Seat {
+    /// The running thread's. Costs a load of a thread-local, but for the first time.
+    #[inline]
+    #[must_use]
+    pub fn here() -> Self {
+        HERE.with(Cell::get).unwrap_or_else(Self::take)
+    }
+
+    #[cold] // A thread's first, and any in a destructor that runs after its thread-locals are gone.
+    fn take() -> Self {
+        // The seat is kept when the number goes to another thread: to share a row is slow, and not wrong.
+        let seat = thread::with_index(|_| (), |number, _| Self::numbered(number));
+        HERE.with(|here| here.set(Some(seat)));
+        seat
+    }
+
+    /// The seat of that number. Threads with numbers that are small and differ do not disturb each other. Not for
+    /// every publication: keep it.
+    #[must_use]
+    pub fn numbered(number: usize) -> Self {
+        barrier::prepare();
+        let rows = TABLE.size();
+        let at = number % rows;
+        if prim::intact!("row-in-use") {
+            TABLE.used.fetch_max(at + 1, Ordering::Relaxed);
+        }
+        Self {
+            row: &TABLE.rows[at],
+            column: number / rows % COLUMNS,
+        }
+    }
+
+    #[inline]
+    fn first(self) -> &'static Place {
+        &self.row.places[self.column]
+    }
+}
+
+/// A publication. Whoever has it may retract it, on any thread; forgotten, it stays.
+#[derive(Debug)]
+#[must_use = "it stays until retracted"]
+pub struct Slot(&'static Place);
+
+/// Publishes that `seat`'s thread is about to read a lock; `None` if there is no slot free.
+///
+/// Nothing is agreed by that: see the module.
+#[inline]
+#[must_use]
+pub fn publish(lock: LockAddress, seat: Seat) -> Option<Slot> {
+    let first = seat.first();
+    first.take(lock).or_else(|| probe(lock, seat))
+}
+
+#[cold] // Nested readers, and threads that share a row.
+fn probe(lock: LockAddress, seat: Seat) -> Option<Slot> {
+    (1..COLUMNS).find_map(|step| {
+        let column = (seat.column + step) % COLUMNS;
+        seat.row.places[column].take(lock)
+    })
+}
+
+impl Place {
+    #[inline]
+    fn take(&'static self, lock: LockAddress) -> Option<Slot> {
+        // The look beforehand spares a locked instruction on a slot that is taken.
+        if self.lock.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // Relaxed: the fences of `bias.rs` order it, against writers; readers have nothing to tell each other.
+        let address = lock.0.get();
+        self.lock
+            .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
+            .ok()?;
+        Some(Slot(self))
+    }
+
+    #[inline]
+    fn holds(&self, lock: LockAddress) -> bool {
+        // [depart] Acquire: pairs with the Release of whoever cleared the slot.
+        let found = self
+            .lock
+            .load(prim::order!("depart-acquire", Ordering::Acquire));
+        found == lock.0.get()
+    }
+
+    /// Looks, after the slot was cleared, for those who wait for that.
+    #[inline]
+    fn departed(&self) {
+        // [leave]
+        if prim::intact!("leave") {
+            barrier::light();
+        }
+        let awaited = self.awaited.load(Ordering::Relaxed);
+        if awaited & AWAITED != 0 {
+            self.rouse(awaited);
+        }
+    }
+
+    #[cold] // Somebody waited so long that it went to sleep.
+    fn rouse(&self, awaited: u32) {
+        // [rouse-count] The bit goes and the count grows: who saw the slot taken before and the word as it was cannot
+        // fall asleep any more, even if somebody else sets the bit again. If it fails, another reader left and does
+        // the same.
+        let after = if prim::intact!("rouse-count") {
+            awaited.wrapping_add(AWAITED)
+        } else {
+            awaited & !AWAITED
+        };
+        let counted =
+            self.awaited
+                .compare_exchange(awaited, after, Ordering::Relaxed, Ordering::Relaxed);
+        // [rouse]
+        if counted.is_ok() && prim::intact!("rouse") {
+            futex::wake_all(&self.awaited);
+        }
+    }
+
+    /// Waits until the slot does not hold that lock; `false` if that takes longer than `wait` allows.
+    #[cold]
+    fn await_departure(&self, lock: LockAddress, wait: Wait) -> bool {
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        while self.holds(lock) {
+            let deadline = wait.deadline();
+            if wait == Wait::Never || deadline.is_some_and(|at| Instant::now() >= at) {
+                return false;
+            }
+            if !spin.round() {
+                self.sleep(lock, deadline);
+            }
+        }
+        true
+    }
+
+    fn sleep(&self, lock: LockAddress, deadline: Option<Instant>) {
+        let asleep = self.awaited.fetch_or(AWAITED, Ordering::Relaxed) | AWAITED;
+        // [await]
+        let reach = if prim::intact!("await") {
+            barrier::heavy()
+        } else {
+            Reach::All
+        };
+        if !self.holds(lock) {
+            return;
+        }
+        let look_again = match reach {
+            Reach::All => deadline,
+            Reach::Caller => {
+                let soon = Instant::now() + GLANCE;
+                Some(deadline.map_or(soon, |at| at.min(soon)))
+            }
+        };
+        futex::wait(&self.awaited, asleep, look_again);
+    }
+}
+
+impl Slot {
+    /// Whether the seat's first slot was taken and this is another.
+    #[must_use]
+    pub fn is_collision(&self, seat: Seat) -> bool {
+        !ptr::eq(self.0, seat.first())
+    }
+
+    /// The reader leaves: one plain store, and a look whether somebody waits for it.
+    #[inline]
+    pub fn retract(self) {
+        // [depart] Release: pairs with the Acquire of the scan.
+        self.0
+            .lock
+            .store(0, prim::order!("depart", Ordering::Release));
+        // The lock may be gone by now; the table never is.
+        self.0.departed();
+    }
+}
+
+/// Retracts one publication of a lock, whichever: for releases that cannot say which acquisition they end.
+///
+/// `false`: there is none. Costs a scan.
+#[must_use]
+pub fn retract_any(lock: LockAddress) -> bool {
+    TABLE
+        .places_in_use()
+        .any(|place| place.holds(lock) && place.clear(lock))
+}
+
+impl Place {
+    fn clear(&self, lock: LockAddress) -> bool {
+        let cleared = self.lock.compare_exchange(
+            lock.0.get(),
+            0,
+            Ordering::Release, // [depart]
+            Ordering::Relaxed,
+        );
+        if cleared.is_ok() {
+            self.departed();
+        }
+        cleared.is_ok()
+    }
+}
+
+/// Whether a lock is published at all, now.
+#[must_use]
+pub fn is_published(lock: LockAddress) -> bool {
+    TABLE.places_in_use().any(|place| place.holds(lock))
+}
+
+/// Scans the table and waits until no slot holds that lock; `false` if that takes longer than `wait` allows.
+///
+/// It ends only if those who publish meanwhile retract at once: tell readers first that a writer is there, and
+/// fence between that and the scan. Spins briefly, then sleeps.
+#[must_use]
+pub fn drain(lock: LockAddress, wait: Wait) -> bool {
+    TABLE
+        .places_in_use()
+        .all(|place| !place.holds(lock) || place.await_departure(lock, wait))
+}
+
+/// Retracts every publication of a lock that is about to be gone: the guards were leaked.
+pub fn forget(lock: LockAddress) {
+    while retract_any(lock) {}
+}
+
+/// Retracts all publications but these: for a forked child, which has one thread, and knows what that holds.
+pub fn forget_all_but(kept: &[Slot]) {
+    for place in TABLE.places_in_use() {
+        if !kept.iter().any(|slot| ptr::eq(slot.0, place)) {
+            place.lock.store(0, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The table of visible readers, and what is left of it in a forked child. Alone in its process, one test at a time:
+//! the table is the process's.
+
+mod common;
+
+use common::elsewhere;
+use spanlock::range::raw::Wait;
+use spanlock::rw::visible::{self, COLUMNS, LockAddress, Seat, Slot};
+use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn a_row_takes_so_many_and_no_more() {
+    let _alone = alone();
+    let lock = 0_u8;
+    let address = LockAddress::of(&lock);
+    // All numbers are good, and share rows if need be.
+    for number in [0, 1, 12_345, usize::MAX] {
+        let seat = Seat::numbered(number);
+        let slots: Vec<Slot> = (0..COLUMNS)
+            .map(|_| visible::publish(address, seat).expect("there is a slot free"))
+            .collect();
+        let collisions = slots.iter().filter(|slot| slot.is_collision(seat)).count();
+        assert_eq!(collisions, COLUMNS - 1);
+        assert!(visible::publish(address, seat).is_none());
+        assert!(visible::is_published(address));
+        slots.into_iter().for_each(Slot::retract);
+        assert!(!visible::is_published(address));
+        assert!(visible::drain(address, Wait::Never));
+    }
+}
+
+#[test]
+fn a_drain_waits_for_its_lock_only() {
+    let _alone = alone();
+    let locks = [0_u8; 2];
+    let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
+    let slot = visible::publish(mine, Seat::here()).expect("free");
+    assert!(visible::drain(other, Wait::Forever));
+    assert!(!visible::drain(mine, Wait::Never));
+    let soon = Wait::Until(Instant::now() + Duration::from_millis(2));
+    assert!(!visible::drain(mine, soon));
+    thread::scope(|scope| {
+        let drain = scope.spawn(|| visible::drain(mine, Wait::Forever));
+        thread::sleep(Duration::from_millis(2));
+        slot.retract();
+        assert!(drain.join().unwrap());
+    });
+}
+
+#[test]
+fn a_publication_is_retracted_by_address_too() {
+    let _alone = alone();
+    let lock = 0_u8;
+    let address = LockAddress::of(&lock);
+    for _ in 0..2 {
+        std::mem::forget(visible::publish(address, Seat::here()));
+    }
+    assert!(elsewhere(|| visible::retract_any(address)));
+    assert!(visible::is_published(address));
+    assert!(visible::retract_any(address));
+    assert!(!visible::retract_any(address));
+    std::mem::forget(visible::publish(address, Seat::here()));
+    visible::forget(address);
+    assert!(!visible::is_published(address));
+}
+
+/// A child keeps what it is told to keep, of what the parent's threads had published.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_forgets_the_readers_it_left_behind() {
+    let _alone = alone();
+    let locks = [0_u8; 2];
+    let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
+    let kept = [visible::publish(mine, Seat::here()).expect("free")];
+    let theirs = elsewhere(|| visible::publish(other, Seat::here()).expect("free"));
+    let status = common::status_of_child(|| {
+        let before = visible::is_published(other);
+        visible::forget_all_but(&kept);
+        before && !visible::is_published(other) && visible::is_published(mine)
+    });
+    assert_eq!(status, 0);
+    assert!(visible::is_published(other));
+    theirs.retract();
+    kept.into_iter().for_each(Slot::retract);
+}
+
+/// A forked child uses the locks of its parent: what other threads read stays read, its own it may leave.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_reads_and_writes() {
+    let _alone = alone();
+    let eager = Tuning {
+        bias: Bias::Eager,
+        ..Tuning::STANDARD
+    };
+    let make = || lock_api::RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), eager), 0);
+    let (lock, read): (lock_api::RwLock<Bravo<FutexRwLock, Tuning>, i32>, _) = (make(), make());
+    let reading = read.read();
+    elsewhere(|| {
+        let status = common::status_of_child(|| {
+            for _ in 0..100 {
+                let seen = *lock.read();
+                *lock.write() = seen + 1;
+            }
+            *lock.read() == 100
+                && read.try_write().is_none()
+                && read.try_write_for(Duration::from_millis(2)).is_none()
+        });
+        assert_eq!(status, 0);
+    });
+    drop(reading);
+    assert_eq!(*lock.read(), 0);
+}
