@@ -17,12 +17,17 @@ pub(crate) fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
 
 /// A reader-writer lock.
 pub(crate) fn rw_lock(text: &str) -> Result<&'static rw::Lock, String> {
-    rw::parse(text, &[rw::LOCKS])
+    rw::parse(text, rw::LOCKS.iter())
 }
 
 /// Such a lock, or a floor.
 pub(crate) fn rw_lock_or_floor(text: &str) -> Result<&'static rw::Lock, String> {
-    rw::parse(text, &[rw::LOCKS, rw::FLOORS])
+    rw::parse(text, rw::LOCKS.iter().chain(rw::FLOORS))
+}
+
+/// A reader-writer lock that others are made of.
+pub(crate) fn rw_base(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, rw::families().iter().map(|(base, _)| *base))
 }
 
 /// A part of the whole.

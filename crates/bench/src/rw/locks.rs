@@ -1,11 +1,17 @@
 //! All reader-writer locks, by name.
 
+use super::paper::Paper;
 use super::target::{Called, PrivateLine, RwTarget, SharedCount};
 use super::{Outcome, Trial, uncontended};
 use crate::registry::Exclusion;
 use crate::target::Null;
 use crossbeam_utils::sync::ShardedLock;
+use lock_api::{RawRwLock, RwLock};
 use spanlock::range::raw::Mode;
+use spanlock::rw::{
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairTicket,
+    Tuning,
+};
 use std::time::Duration;
 
 /// A lock that can be measured.
@@ -65,11 +71,97 @@ impl<T: RwTarget> Measure for Make<T> {
     }
 }
 
+/// Ours as it is.
+fn bravo<L: RawRwLock>() -> RwLock<Bravo<L>, ()> {
+    RwLock::new(())
+}
+
+/// Ours without a bias.
+fn off<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
+    let tuning = Tuning {
+        bias: Bias::Off,
+        ..Tuning::STANDARD
+    };
+    RwLock::from_raw(Bravo::with_policy(L::INIT, tuning), ())
+}
+
+/// The paper's.
+fn paper<L: RawRwLock>() -> RwLock<Paper<L>, ()> {
+    RwLock::new(())
+}
+
+/// An entry for a biased lock: its name, the underlying lock's, and one of [`bravo`], [`off`] and [`paper`] for the
+/// underlying lock's type.
+macro_rules! over {
+    ($name:literal, $lock:literal, $policy:ident::<$raw:ty>) => {
+        Lock {
+            name: $name,
+            about: concat!("BRAVO over ", $lock, ", policy ", stringify!($policy)),
+            over: Some(Over {
+                lock: $lock,
+                policy: stringify!($policy),
+            }),
+            measure: &Make($policy::<$raw>),
+            ..Lock::ANY
+        }
+    };
+}
+
+/// As the paper's, of phase-fair locks. More than this machine's processors are no use to a reader.
+type PerProcessor = PerCpu<PhaseFairTicket, 16>;
+type Cohort = CohortRwLock<2>;
+type Mutex = MutexRwLock<FutexMutex>;
+
 /// What no lock can do better than whose readers do not meet.
 pub const FLOOR: &str = "floor-private";
 
 /// All of them, in the order of tables.
 pub static LOCKS: &[Lock] = &[
+    Lock {
+        name: "futex",
+        about: "spanlock's FutexRwLock: two words, writers first",
+        measure: &Make(RwLock::<FutexRwLock, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-futex", "futex", bravo::<FutexRwLock>),
+    over!("bravo-futex-off", "futex", off::<FutexRwLock>),
+    over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
+    Lock {
+        name: "pf-t",
+        about: "spanlock's PhaseFairTicket: phases of readers and writers take turns",
+        measure: &Make(RwLock::<PhaseFairTicket, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-pf-t", "pf-t", bravo::<PhaseFairTicket>),
+    over!("bravo-pf-t-off", "pf-t", off::<PhaseFairTicket>),
+    over!("bravo-pf-t-paper", "pf-t", paper::<PhaseFairTicket>),
+    Lock {
+        name: "c-rw-wp",
+        about: "spanlock's CohortRwLock of two nodes: writers first",
+        measure: &Make(RwLock::<Cohort, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-c-rw-wp", "c-rw-wp", bravo::<Cohort>),
+    over!("bravo-c-rw-wp-off", "c-rw-wp", off::<Cohort>),
+    over!("bravo-c-rw-wp-paper", "c-rw-wp", paper::<Cohort>),
+    Lock {
+        name: "per-cpu",
+        about: "spanlock's PerCpu: 16 of pf-t, a reader takes one and a writer all",
+        measure: &Make(RwLock::<PerProcessor, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-per-cpu", "per-cpu", bravo::<PerProcessor>),
+    over!("bravo-per-cpu-off", "per-cpu", off::<PerProcessor>),
+    over!("bravo-per-cpu-paper", "per-cpu", paper::<PerProcessor>),
+    Lock {
+        name: "mutex",
+        about: "spanlock's FutexMutex: readers exclude each other",
+        measure: &Make(RwLock::<Mutex, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-mutex", "mutex", bravo::<Mutex>),
+    over!("bravo-mutex-off", "mutex", off::<Mutex>),
+    over!("bravo-mutex-paper", "mutex", paper::<Mutex>),
     Lock {
         name: "std-rwlock",
         about: "std::sync::RwLock",
@@ -162,14 +254,17 @@ pub fn find(name: &str) -> Option<&'static Lock> {
     LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
 }
 
-/// The lock of that name, among those lists.
+/// The lock of that name, among those.
 ///
 /// # Errors
 /// What was expected instead.
-pub fn parse(name: &str, among: &[&'static [Lock]]) -> Result<&'static Lock, String> {
-    let all = || among.iter().copied().flatten();
-    all().find(|lock| lock.name == name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|lock| lock.name).collect();
+pub fn parse(
+    name: &str,
+    mut among: impl Iterator<Item = &'static Lock> + Clone,
+) -> Result<&'static Lock, String> {
+    let names = among.clone().map(|lock| lock.name);
+    among.find(|lock| lock.name == name).ok_or_else(|| {
+        let names: Vec<_> = names.collect();
         format!("expected one of {}", names.join(", "))
     })
 }

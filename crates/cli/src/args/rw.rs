@@ -1,7 +1,7 @@
 //! The arguments of `bench rw`.
 
 use super::{Output, Sampling};
-use crate::values::{Sweep, number_to, part, rw_lock, rw_lock_or_floor, sweep};
+use crate::values::{Sweep, number_to, part, rw_base, rw_lock, rw_lock_or_floor, sweep};
 use clap::{Args, Subcommand};
 use spanlock_bench::rw::locks::Lock;
 use spanlock_bench::rw::{hash_table, interference, rwbench, test_rwlock};
@@ -128,7 +128,9 @@ pub(crate) struct RwUncontended {
 #[derive(Args)]
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
 #[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]
-#[command(mut_arg("locks", |locks| locks.help("Underlying locks, by name; all that are biased unless told")))]
+#[command(mut_arg("locks", |locks| {
+    locks.help("Underlying locks, by name; all unless told").value_parser(rw_base)
+}))]
 pub(crate) struct RwHarm {
     #[command(flatten)]
     pub(crate) runs: RwRuns,
