@@ -94,19 +94,23 @@ impl RwTarget for Null {
     }
 }
 
-/// A lock that is acquired and released by two calls without a proof, as in C.
-///
-/// # Safety
-/// None: what it guards is safe to be read and written at any time.
+/// A lock that is acquired and released by two calls without a proof, as in C. Writes are as reads, unless it says
+/// otherwise.
 pub trait Calls: Send + Sync {
     /// Acquires for reading.
     fn read_lock(&self);
     /// Releases what the calling thread reads.
     fn read_unlock(&self);
     /// Acquires for writing.
-    fn write_lock(&self);
+    #[inline]
+    fn write_lock(&self) {
+        self.read_lock();
+    }
     /// Releases what the calling thread writes.
-    fn write_unlock(&self);
+    #[inline]
+    fn write_unlock(&self) {
+        self.read_unlock();
+    }
 }
 
 /// A lock of [`Calls`].
@@ -206,11 +210,6 @@ impl Calls for Pthread {
         let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
         assert_eq!(error, 0, "no thread holds it already");
     }
-
-    #[inline]
-    fn write_unlock(&self) {
-        self.read_unlock();
-    }
 }
 
 /// The least that a lock does whose readers do not meet: a compare-exchange, and a store, on a line of the thread's
@@ -239,16 +238,6 @@ impl Calls for PrivateLine {
     fn read_unlock(&self) {
         LINE.with(|Line(taken)| taken.store(false, Ordering::Release));
     }
-
-    #[inline]
-    fn write_lock(&self) {
-        self.read_lock();
-    }
-
-    #[inline]
-    fn write_unlock(&self) {
-        self.read_unlock();
-    }
 }
 
 /// The least that a lock does whose readers are counted in one place: to add one, and to take it away. Keeps nobody
@@ -265,15 +254,5 @@ impl Calls for SharedCount {
     #[inline]
     fn read_unlock(&self) {
         self.0.fetch_sub(1, Ordering::Release);
-    }
-
-    #[inline]
-    fn write_lock(&self) {
-        self.read_lock();
-    }
-
-    #[inline]
-    fn write_unlock(&self) {
-        self.read_unlock();
     }
 }

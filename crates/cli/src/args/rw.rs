@@ -40,6 +40,7 @@ pub(crate) enum RwLoad {
 
 /// What all workloads have.
 #[derive(Args)]
+#[command(mut_arg("repeat", |repeat| repeat.default_value("7")))] // the paper's, as are other defaults here but for time
 pub(crate) struct RwRuns {
     /// Locks, by name; all of them unless told.
     #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = rw_lock, value_name = "NAME,...")]
@@ -127,7 +128,6 @@ pub(crate) struct RwUncontended {
 
 #[derive(Args)]
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
-#[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]
 #[command(mut_arg("locks", |locks| {
     locks.help("Underlying locks, by name; all unless told").value_parser(rw_base)
 }))]
