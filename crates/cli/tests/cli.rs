@@ -109,7 +109,7 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench rw hash_table --threads 0", ["'0'", "1 <= a"]),
         ("bench rw harm --repeat 0", ["'0'", "1.."]),
         ("bench rw harm --locks null", ["null", "futex"]),
-        ("bench rw ring", ["ring", "alternator"]),
+        ("bench rw alternatr", ["alternatr", "'alternator'"]),
         ("bench rw", ["Usage", "hash_table"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
