@@ -5,10 +5,14 @@
 //! | [`RwLock`] | the lock to use: [`Bravo`] over [`FutexRwLock`] |
 //! | [`Bravo`] | makes any lock scale with its readers |
 //! | [`FutexRwLock`] | two words; readers or writers first |
+//! | [`PhaseFairTicket`] | readers and writers take turns |
+//! | [`CohortRwLock`] | for machines of several memory nodes |
+//! | [`PerCpu`] | a lock for each processor |
+//! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
 //! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
 //!
-//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock.
+//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the protocols.
 
 mod bias;
 mod bravo;
