@@ -107,7 +107,6 @@ impl<L: RawRwLock> Paper<L> {
 // SAFETY: the underlying lock excludes writers from each other and from slow readers, and `revoke` waits for the fast
 // ones, whom no more follow: the bias is off until a slow reader is inside.
 unsafe impl<L: RawRwLock> RawRwLock for Paper<L> {
-    #[expect(clippy::declare_interior_mutable_const)] // what `lock_api` asks for
     const INIT: Self = Self {
         is_biased: AtomicBool::new(false),
         inhibited_until: AtomicU64::new(0),
