@@ -31,7 +31,7 @@ fn main() {
 #[cfg(feature = "cpp-peers")]
 fn cpp_peers() {
     for (header, package) in [
-        ("tbb/rw_mutex.h", "libtbb-dev"),
+        ("oneapi/tbb/rw_mutex.h", "libtbb-dev"),
         ("absl/synchronization/mutex.h", "libabsl-dev"),
         ("ck_pflock.h", "libck-dev"),
     ] {

@@ -1,8 +1,8 @@
 // Peers in C++, by calls that C can make.
 
 #include <absl/synchronization/mutex.h>
-#include <tbb/rw_mutex.h>
-#include <tbb/spin_rw_mutex.h>
+#include <oneapi/tbb/rw_mutex.h>
+#include <oneapi/tbb/spin_rw_mutex.h>
 
 #define PEER(NAME, TYPE, READ_LOCK, READ_UNLOCK, WRITE_LOCK, WRITE_UNLOCK)                            \
     extern "C" void *spanlock_##NAME##_new() { return new TYPE; }                                     \

@@ -107,7 +107,7 @@ macro_rules! over {
     };
 }
 
-/// As the paper's, of phase-fair locks. More than this machine's processors are no use to a reader.
+/// As the paper's, of phase-fair locks: one for each of up to 16 processors.
 type PerProcessor = PerCpu<PhaseFairTicket, 16>;
 type Cohort = CohortRwLock<2>;
 type Mutex = MutexRwLock<FutexMutex>;
