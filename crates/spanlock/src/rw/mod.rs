@@ -5,7 +5,7 @@
 //! | [`RwLock`] | the lock to use: [`Bravo`] over [`FutexRwLock`] |
 //! | [`Bravo`] | makes any lock scale with its readers |
 //! | [`FutexRwLock`] | two words; readers or writers first |
-//! | [`PhaseFairTicket`] | readers and writers take turns |
+//! | [`PhaseFairTicket`], [`PhaseFairQueue`] | readers and writers take turns |
 //! | [`CohortRwLock`] | for machines of several memory nodes |
 //! | [`PerCpu`] | a lock for each processor |
 //! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
@@ -22,7 +22,9 @@ mod mutex;
 mod pace;
 mod park;
 mod per_cpu;
+mod phases;
 mod policy;
+mod queue;
 mod raw;
 mod ticket;
 pub mod visible;
@@ -34,6 +36,7 @@ pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
 pub use mutex::{FutexMutex, MutexRwLock};
 pub use per_cpu::{PartToken, PerCpu};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
+pub use queue::PhaseFairQueue;
 pub use ticket::{PhaseFairTicket, Ticket};
 
 /// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.

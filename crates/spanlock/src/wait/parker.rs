@@ -42,8 +42,7 @@ impl Parker {
     /// Sleeps until signalled after `ticket` was taken: `true`. At the deadline: `false`, signalled or not.
     pub(crate) fn park(&self, ticket: Ticket, deadline: Option<Instant>) -> bool {
         loop {
-            // Acquire: what the signaller did is before what the sleeper does next.
-            if self.signals.load(Ordering::Acquire) != ticket.0 {
+            if self.is_signalled(ticket) {
                 return true;
             }
             if futex::wait(&self.signals, ticket.0, deadline) == futex::Woken::TimedOut {
@@ -52,8 +51,20 @@ impl Parker {
         }
     }
 
+    /// Whether it was signalled after `ticket` was taken.
+    pub(crate) fn is_signalled(&self, ticket: Ticket) -> bool {
+        // Acquire: what the signaller did is before what the sleeper does next.
+        self.signals.load(Ordering::Acquire) != ticket.0
+    }
+
+    /// Signals the thread and wakes it.
+    pub(crate) fn rouse(&self) {
+        self.signal();
+        self.wake();
+    }
+
     fn signal(&self) {
-        // Release: pairs with the Acquire in `park`.
+        // Release: pairs with the Acquire in `is_signalled`.
         self.signals.fetch_add(1, Ordering::Release);
     }
 
