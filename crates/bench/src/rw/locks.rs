@@ -9,8 +9,8 @@ use crossbeam_utils::sync::ShardedLock;
 use lock_api::{RawRwLock, RwLock};
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairTicket,
-    Tuning,
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
+    PhaseFairTicket, Tuning,
 };
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ macro_rules! over {
 }
 
 /// As the paper's, of phase-fair locks: one for each of up to 16 processors.
-type PerProcessor = PerCpu<PhaseFairTicket, 16>;
+type PerProcessor = PerCpu<PhaseFairQueue, 16>;
 type Cohort = CohortRwLock<2>;
 type Mutex = MutexRwLock<FutexMutex>;
 
@@ -136,6 +136,15 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-pf-t-off", "pf-t", off::<PhaseFairTicket>),
     over!("bravo-pf-t-paper", "pf-t", paper::<PhaseFairTicket>),
     Lock {
+        name: "pf-q",
+        about: "spanlock's PhaseFairQueue: the same, and who waits does so in a queue",
+        measure: &Make(RwLock::<PhaseFairQueue, ()>::default),
+        ..Lock::ANY
+    },
+    over!("bravo-pf-q", "pf-q", bravo::<PhaseFairQueue>),
+    over!("bravo-pf-q-off", "pf-q", off::<PhaseFairQueue>),
+    over!("bravo-pf-q-paper", "pf-q", paper::<PhaseFairQueue>),
+    Lock {
         name: "c-rw-wp",
         about: "spanlock's CohortRwLock of two nodes: writers first",
         measure: &Make(RwLock::<Cohort, ()>::default),
@@ -146,7 +155,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-c-rw-wp-paper", "c-rw-wp", paper::<Cohort>),
     Lock {
         name: "per-cpu",
-        about: "spanlock's PerCpu: 16 of pf-t, a reader takes one and a writer all",
+        about: "spanlock's PerCpu: 16 of pf-q, a reader takes one and a writer all",
         measure: &Make(RwLock::<PerProcessor, ()>::default),
         ..Lock::ANY
     },
