@@ -11,6 +11,7 @@
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
+//! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`compare`] | who wins where, and whether the papers agree |
 //! | [`counters`] | hardware counters, where there are any |
@@ -33,6 +34,7 @@ pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod report;
+pub mod rw;
 pub mod setting;
 pub mod soak;
 pub mod stats;
