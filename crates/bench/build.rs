@@ -1,4 +1,5 @@
-//! Tells the library from which commit it is built, so that measurements can name it.
+//! Tells the library from which commit it is built, so that measurements can name it; compiles the shim of peers in C
+//! and C++ if asked to.
 
 use std::process::Command;
 
@@ -23,4 +24,36 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
+    #[cfg(feature = "cpp-peers")]
+    cpp_peers();
+}
+
+#[cfg(feature = "cpp-peers")]
+fn cpp_peers() {
+    for (header, package) in [
+        ("oneapi/tbb/rw_mutex.h", "libtbb-dev"),
+        ("absl/synchronization/mutex.h", "libabsl-dev"),
+        ("ck_pflock.h", "libck-dev"),
+    ] {
+        let found = cc::Build::new()
+            .cpp(true)
+            .get_compiler()
+            .to_command()
+            .args(["-E", "-x", "c++", "-include", header, "/dev/null"])
+            .output()
+            .is_ok_and(|output| output.status.success());
+        assert!(
+            found,
+            "feature cpp-peers: no C++ compiler that finds <{header}>, of Debian's package {package}; \
+             `scripts/cpp-peers` installs what is needed"
+        );
+    }
+    cc::Build::new().file("cpp/ck.c").compile("spanlock_ck");
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .file("cpp/peers.cpp")
+        .compile("spanlock_peers");
+    println!("cargo::rustc-link-lib=tbb");
+    println!("cargo::rustc-link-lib=absl_synchronization");
 }

@@ -11,6 +11,7 @@
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
+//! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
 //! | [`sim`] | the library's locks on simulated machines: schedule fuzzing and ArrBench |
 //! | [`compare`] | who wins where, and whether the papers agree |
@@ -34,6 +35,7 @@ pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod report;
+pub mod rw;
 pub mod setting;
 pub mod sim;
 pub mod soak;

@@ -19,7 +19,7 @@ pub fn time<T: Target>(lock: &T, mode: Mode, pairs: u32) -> Duration {
     }
 }
 
-fn repeat(pairs: u32, pair: impl Fn()) -> Duration {
+pub(crate) fn repeat(pairs: u32, pair: impl Fn()) -> Duration {
     // The thread's node pool and the caches get warm.
     (0..1000).for_each(|_| pair());
     let start = Instant::now();

@@ -1,5 +1,9 @@
 //! The arguments.
 
+mod rw;
+
+pub(crate) use rw::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+
 use crate::values::{
     Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,
 };
@@ -82,6 +86,8 @@ pub(crate) enum Workload {
     Memory(Memory),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(Soak),
+    /// Reader-writer locks, under workloads of their own.
+    Rw(Rw),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -101,6 +107,16 @@ pub(crate) struct Runs {
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
+    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
+    #[arg(long)]
+    pub(crate) counters: bool,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+}
+
+/// How long, how often and how it is told.
+#[derive(Args)]
+pub(crate) struct Sampling {
     /// Length of each measurement.
     #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
     pub(crate) seconds: Duration,
@@ -113,9 +129,6 @@ pub(crate) struct Runs {
     /// What random numbers follow from.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
-    #[arg(long)]
-    pub(crate) counters: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -1,7 +1,9 @@
 //! `spanlock bench`.
 
 use crate::Failure;
-use crate::args::{Arr, Batch, Bench, Cli, Format, Latency, Runs, Uncontended, Waiting, Workload};
+use crate::args::{
+    Arr, Batch, Bench, Cli, Format, Latency, Runs, Sampling, Uncontended, Waiting, Workload,
+};
 use crate::progress::Progress;
 use crate::values::{Locks, Sweep};
 use clap::CommandFactory;
@@ -17,6 +19,7 @@ use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 mod memory;
+mod rw;
 mod soak;
 
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
@@ -28,6 +31,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Latency(args)) => run_latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Soak(args)) => soak::run(args),
+        Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),
         Some(Workload::Waiting(args)) => run_waiting(args),
         None => list(command.output.format),
@@ -41,8 +45,7 @@ fn list(format: Format) -> Result {
     }
 }
 
-/// Runs all trials of all locks: repeats outside and locks inside, so that a drift of the machine hits all locks
-/// alike. In the end, says who wins where.
+/// Runs all trials of all range locks; in the end, says who wins where.
 fn compare<T, R: Clone>(
     runs: Runs,
     trials: impl Fn(Repeat) -> Vec<T>,
@@ -55,28 +58,34 @@ where
     for<'a> Point: From<&'a R>,
 {
     if runs.list {
-        return list(runs.output.format);
+        return list(runs.sampling.output.format);
     }
     let locks = chosen(runs.locks, LOCKS);
-    let threads = runs.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
-    let threads = distinct(threads, |number| *number);
-    let schedule = Schedule {
-        warmup: runs.warmup,
-        measured: runs.seconds,
-    };
-    let repeats = (0..runs.repeat).map(|number| Repeat {
-        threads: &threads,
-        schedule,
-        events: if runs.counters { Event::HARDWARE } else { &[] },
-        seed: runs.seed,
-        number,
-    });
-    let trials: Vec<T> = repeats.flat_map(trials).collect();
+    let events = if runs.counters { Event::HARDWARE } else { &[] };
+    let trials = runs.sampling.trials(runs.threads, events, trials);
+    let format = runs.sampling.output.format;
+    let records = take_turns(&locks, &trials, format, describe, take, line, table)?;
+    match format {
+        Format::Json => print_lines(report::conclusion_lines(&Field::of(&records), cores())),
+        Format::Table => Ok(()),
+    }
+}
+
+/// Runs all trials: repeats outside and locks inside, so that a drift of the machine hits all locks alike.
+fn take_turns<L, T, R: Clone>(
+    locks: &[&'static L],
+    trials: &[T],
+    format: Format,
+    describe: impl Fn(&L, &T) -> String,
+    take: impl Fn(&L, &T) -> Result<R, String>,
+    line: impl Fn(R) -> Line,
+    table: impl Fn(&[R], &Provenance) -> String,
+) -> Result<Vec<R>> {
     let steps = trials
         .iter()
         .flat_map(|trial| locks.iter().map(move |&lock| (lock, trial)));
-    let records = measured(
-        runs.output.format,
+    measured(
+        format,
         steps,
         |(lock, trial)| describe(lock, trial),
         |(lock, trial)| {
@@ -85,10 +94,31 @@ where
         },
         line,
         table,
-    )?;
-    match runs.output.format {
-        Format::Json => print_lines(report::conclusion_lines(&Field::of(&records), cores())),
-        Format::Table => Ok(()),
+    )
+}
+
+impl Sampling {
+    /// What `trials` makes of each repeat.
+    fn trials<T>(
+        &self,
+        threads: Vec<Sweep>,
+        events: &'static [Event],
+        trials: impl Fn(Repeat) -> Vec<T>,
+    ) -> Vec<T> {
+        let threads = threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+        let threads = distinct(threads, |number| *number);
+        let schedule = Schedule {
+            warmup: self.warmup,
+            measured: self.seconds,
+        };
+        let repeats = (0..self.repeat).map(|number| Repeat {
+            threads: &threads,
+            schedule,
+            events,
+            seed: self.seed,
+            number,
+        });
+        repeats.flat_map(trials).collect()
     }
 }
 
@@ -303,12 +333,20 @@ fn failed(lock: &Lock, trial: &Trial, lost: LostUpdates) -> Failure {
 
 /// The locks named, or else all.
 fn chosen(named: Vec<Locks>, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
+    let named = named.into_iter().flat_map(|Locks(locks)| locks);
+    chosen_of(named.collect(), all, |lock| lock.name)
+}
+
+/// The same of any locks.
+fn chosen_of<L>(
+    named: Vec<&'static L>,
+    all: impl IntoIterator<Item = &'static L>,
+    name: impl Fn(&L) -> &'static str,
+) -> Vec<&'static L> {
     if named.is_empty() {
         all.into_iter().collect()
     } else {
-        distinct(named.into_iter().flat_map(|Locks(locks)| locks), |lock| {
-            lock.name
-        })
+        distinct(named, |lock| name(lock))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
+use spanlock_bench::rw::locks as rw;
 use std::time::Duration;
 
 /// Locks of one argument.
@@ -16,6 +17,28 @@ pub(crate) fn locks(text: &str) -> Result<Locks, String> {
 /// Such locks, or what stands for the least that a lock costs.
 pub(crate) fn locks_or_floors(text: &str) -> Result<Locks, String> {
     parse(text, &[LOCKS, FLOORS]).map(Locks)
+}
+
+/// A reader-writer lock.
+pub(crate) fn rw_lock(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, rw::LOCKS.iter())
+}
+
+/// Such a lock, or a floor.
+pub(crate) fn rw_lock_or_floor(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, rw::LOCKS.iter().chain(rw::FLOORS))
+}
+
+/// A reader-writer lock that others are made of.
+pub(crate) fn rw_base(text: &str) -> Result<&'static rw::Lock, String> {
+    rw::parse(text, rw::families().iter().map(|(base, _)| *base))
+}
+
+/// A part of the whole.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok();
+    part.filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "expected a part from 0 to 1".to_owned())
 }
 
 /// A number from 1.

@@ -95,6 +95,31 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench soak --rounds 1", ["'1'", "2.."]),
         ("bench soak --stall 0", ["'0'", "more than 0"]),
         ("bench soak --threads 0", ["'0'", "from 1 to 256"]),
+        ("bench rw alternator --locks lsit", ["lsit", "pthread"]),
+        (
+            "bench rw alternator --locks floor-private",
+            ["floor-private", "pthread"],
+        ),
+        ("bench rw readers --locks nil", ["nil", "floor-private"]),
+        ("bench rw uncontended --locks nil", ["nil", "floor-shared"]),
+        ("bench rw uncontended --pairs 0", ["'0'", "1.."]),
+        ("bench rw interference --pool 0", ["'0'", "from 1 to 8192"]),
+        (
+            "bench rw interference --pool 1,x",
+            ["'x'", "from 1 to 8192"],
+        ),
+        ("bench rw test_rwlock --pause -1", ["-1", "0..=1048576"]),
+        ("bench rw rwbench --writes 1.5", ["1.5", "from 0 to 1"]),
+        ("bench rw rwbench --writes NaN", ["NaN", "from 0 to 1"]),
+        (
+            "bench rw hash_table --entries 0",
+            ["'0'", "from 1 to 16777216"],
+        ),
+        ("bench rw hash_table --threads 0", ["'0'", "1 <= a"]),
+        ("bench rw harm --repeat 0", ["'0'", "1.."]),
+        ("bench rw harm --locks null", ["null", "futex"]),
+        ("bench rw alternatr", ["alternatr", "'alternator'"]),
+        ("bench rw", ["Usage", "hash_table"]),
         ("bench", ["Usage", "arr"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
@@ -463,4 +488,61 @@ fn a_reader_that_leaves_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn rw_workloads_write_a_line_for_each_run() {
+    let common = "--locks futex,bravo-futex,futex --threads 1,2 --seconds 0.002 --warmup 0 --repeat 2 --format json";
+    for (load, loads) in [
+        ("interference --pool 1,3", 2),
+        ("alternator", 1),
+        ("test_rwlock --pause 0,100", 2),
+        ("rwbench --writes 0,0.5,1", 3),
+        ("hash_table --entries 16", 1),
+        ("readers", 1),
+    ] {
+        let lines = json_lines(&format!("bench rw {load} {common}"));
+        assert_eq!(lines[0]["workload"], "meta");
+        let runs = &lines[1..];
+        assert_eq!(runs.len(), 2 * 2 * 2 * loads, "{load}");
+        let name = load.split(' ').next().unwrap();
+        assert!(
+            runs.iter()
+                .all(|run| run["workload"] == "rw" && run["load"] == name)
+        );
+        assert_eq!(
+            (&runs[0]["lock"], &runs[1]["lock"]),
+            (&"futex".into(), &"bravo-futex".into())
+        );
+    }
+}
+
+#[test]
+fn rw_tables_have_floors_policies_and_sources() {
+    let runs = "--seconds 0.001 --warmup 0 --repeat 1";
+    let readers = written(&format!(
+        "bench rw readers --locks futex,floor-private --threads 1 {runs}"
+    ));
+    assert!(readers.contains("as parts of floor-private"), "{readers}");
+    let pools = written(&format!(
+        "bench rw interference --locks futex --threads 2 --pool 1,2 {runs}"
+    ));
+    assert!(pools.contains("interference, 2 threads"), "{pools}");
+    let harm = written(&format!("bench rw harm --locks futex --threads 1 {runs}"));
+    for word in [
+        "bravo",
+        "off",
+        "paper",
+        "rwbench, 0.01 % writes",
+        "hash_table",
+        "commit:",
+    ] {
+        assert!(harm.contains(word), "{word} not in {harm}");
+    }
+    assert!(!harm.contains("pf-t"), "{harm}");
+    let pairs = written("bench rw uncontended --pairs 10 --repeat 1");
+    for word in ["floor-shared", "bravo-futex", "of floor"] {
+        assert!(pairs.contains(word), "{word} not in {pairs}");
+    }
+    assert!(written("bench rw --list").contains("bravo-futex-paper"));
 }

@@ -12,7 +12,7 @@ pub use standing::{Placed, Standing, standings};
 
 use crate::arr::Variant;
 use crate::counters::Rate;
-use crate::registry::{Exclusion, find};
+use crate::registry::{Exclusion, exclusion};
 use crate::stats::Summary;
 use crate::{arr, batch};
 use std::fmt;
@@ -155,7 +155,7 @@ impl Field {
 
 /// Whether a lock of that name can be the best: no lock at all cannot.
 pub(crate) fn competes(lock: &str) -> bool {
-    find(lock).is_none_or(|lock| lock.exclusion == Exclusion::Promised)
+    exclusion(lock) == Exclusion::Promised
 }
 
 /// Distinct values, in order of their first appearance.

@@ -114,6 +114,11 @@ pub fn find(name: &str) -> Option<&'static Lock> {
     LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
 }
 
+/// What the lock of that name claims. One that is not known is taken at its word.
+pub(crate) fn exclusion(name: &str) -> Exclusion {
+    find(name).map_or(Exclusion::Promised, |lock| lock.exclusion)
+}
+
 /// The locks of a text `name,name,…`, among those lists. A name may be followed by `:key=value:key=value:…`, and a
 /// value may be several, for so many locks: `a..b`, both included, or `a,b,…`.
 ///

@@ -1,55 +1,30 @@
 //! What reports of throughput have in common: panels, counters, who wins where, and what the papers say.
 
+use super::panel::{LEGEND, Point, panel};
 use super::{lines, measured, or_dash, table};
-use crate::compare::{
-    CLAIMS, Field, Judgement, Panel, Place, competes, distinct, judge, standings,
-};
+use crate::compare::{CLAIMS, Field, Judgement, Panel, Place, distinct, judge, standings};
 use crate::counters::{Event, Rate};
-use crate::registry::{OURS, RIVALS};
+use crate::registry::{OURS, RIVALS, exclusion};
 use crate::report::Line;
 use crate::stats::{Order, Summary};
 use std::fmt::Write;
-
-/// What stands below such tables.
-const LEGEND: &str = "median ±half the distance between extremes; * best, null aside\n";
 
 /// A table for each panel, under a title; below them, what was counted.
 pub(super) fn panels(field: &Field, title: impl Fn(Panel) -> String) -> String {
     let mut text = String::new();
     for at in field.panels() {
-        let _ = writeln!(text, "{}\n{}", title(at), panel(field, at));
+        let points: Vec<_> = field
+            .of_panel(at)
+            .map(|run| Point {
+                lock: &run.lock,
+                exclusion: exclusion(&run.lock),
+                column: run.threads,
+                ops_per_sec: run.ops_per_sec.as_ref().copied().map_err(String::as_str),
+            })
+            .collect();
+        let _ = writeln!(text, "{}\n{}", title(at), panel(&points));
     }
     text + LEGEND + &counters(field)
-}
-
-/// A row for each lock, a column for each number of threads, in million operations per second over all repeats.
-fn panel(field: &Field, at: Panel) -> String {
-    let threads = field.threads(at);
-    let locks = field.locks(at);
-    let best = |&threads: &usize| {
-        let medians = locks
-            .iter()
-            .filter(|lock| competes(lock))
-            .filter_map(|lock| field.throughput(at, lock, threads));
-        medians.fold(0.0, |best, summary| summary.median.max(best))
-    };
-    let best: Vec<f64> = threads.iter().map(best).collect();
-    let header = std::iter::once("lock".to_owned()).chain(threads.iter().map(usize::to_string));
-    let mut table = table(header);
-    for lock in &locks {
-        let cells = threads.iter().zip(&best).map(|(&threads, &best)| {
-            let mut runs = field.runs(at, lock, threads);
-            let why = runs.find_map(|run| run.ops_per_sec.as_ref().err());
-            let measured = field.throughput(at, lock, threads).map(|summary| {
-                let is_best = competes(lock) && summary.median >= best;
-                let mark = if is_best { "*" } else { " " };
-                format!("{}{mark}", measured(summary, 1e6, 3))
-            });
-            or_dash(measured.or(why.cloned()))
-        });
-        table.add_row(std::iter::once((*lock).to_owned()).chain(cells));
-    }
-    lines(&table)
 }
 
 /// What was counted per operation, if anything was to be; and below, why some was not.

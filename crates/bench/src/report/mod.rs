@@ -6,6 +6,8 @@ mod compared;
 mod latency;
 mod locks;
 mod memory;
+mod panel;
+mod rw;
 mod soak;
 mod uncontended;
 mod waiting;
@@ -16,6 +18,7 @@ pub use compared::conclusion_lines;
 pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
+pub use rw::{harm, rw, rw_uncontended};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
@@ -50,6 +53,11 @@ pub enum Line {
     Latency(crate::latency::Record),
     /// What one lock and its holders take of memory.
     Memory(crate::memory::Record),
+    /// A run of a workload of reader-writer locks.
+    Rw(crate::rw::Record),
+    /// A round without contention, of a reader-writer lock.
+    #[serde(rename = "rw_uncontended")]
+    RwUncontended(crate::rw::uncontended::Record),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.
@@ -70,6 +78,23 @@ impl FromStr for Line {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         serde_json::from_str(text)
     }
+}
+
+/// The list of all reader-writer locks, for people.
+#[must_use]
+pub fn rw_locks() -> String {
+    let locks = crate::rw::locks::LOCKS.iter();
+    list(locks.map(|lock| [lock.name, lock.about].map(str::to_owned)))
+}
+
+fn list(rows: impl Iterator<Item = [String; 2]>) -> String {
+    let mut table = table(["lock", "what it is"]);
+    table.add_rows(rows);
+    table.load_style(comfy_table::presets::NOTHING);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    lines(&table)
 }
 
 /// What stands below every table.

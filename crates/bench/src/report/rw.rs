@@ -1,0 +1,171 @@
+//! Reader-writer locks: throughput, ratios to the floor, and what a bias does to the lock it is made of.
+
+use super::panel::{LEGEND, Point, panel};
+use super::{lines, measured, or_dash, source, table};
+use crate::compare::distinct;
+use crate::provenance::Provenance;
+use crate::rw::locks::{FLOOR, exclusion, families};
+use crate::rw::uncontended;
+use crate::rw::{Load, Record};
+use crate::stats::Summary;
+use std::fmt::Write;
+
+/// A biased lock below this part of its underlying lock does harm.
+const HARM: f64 = 0.95;
+
+/// Tables: one per workload, a row for each lock, a column for each number of threads; of locks in a pool one per
+/// number of threads, with a column for each size of the pool.
+#[must_use]
+pub fn rw(records: &[Record], provenance: &Provenance) -> String {
+    let mut text = String::new();
+    for title in distinct(records.iter().map(|record| place(record).0)) {
+        let here: Vec<_> = records
+            .iter()
+            .filter(|record| place(record).0 == title)
+            .collect();
+        let points: Vec<_> = here
+            .iter()
+            .map(|record| Point {
+                lock: &record.lock,
+                exclusion: exclusion(&record.lock),
+                column: place(record).1,
+                ops_per_sec: Ok(record.ops_per_sec),
+            })
+            .collect();
+        let _ = writeln!(text, "{title}\n{}", panel(&points));
+        if let Some(ratios) = of_floor(&here) {
+            let _ = writeln!(text, "the same, as parts of {FLOOR}\n{ratios}");
+        }
+    }
+    format!("{text}{LEGEND}\n{}", source(provenance))
+}
+
+/// The table that a run belongs to, and its column there.
+fn place(record: &Record) -> (String, usize) {
+    const UNIT: &str = "million operations per second";
+    match record.load {
+        Load::Interference { pool } => {
+            let threads = record.threads;
+            let title = format!("interference, {threads} threads: {UNIT} by locks in the pool");
+            (title, pool)
+        }
+        load => (format!("{load}: {UNIT} by threads"), record.threads),
+    }
+}
+
+/// Ratios to the floor within each repeat, if it was measured: in the middle of all repeats.
+fn of_floor(here: &[&Record]) -> Option<String> {
+    here.iter().find(|record| record.lock == FLOOR)?;
+    let columns = distinct(here.iter().map(|record| place(record).1));
+    let header = std::iter::once("lock".to_owned()).chain(columns.iter().map(usize::to_string));
+    let mut table = table(header);
+    for lock in distinct(here.iter().map(|record| &record.lock)) {
+        let cells = columns.iter().map(|&column| {
+            let there = here.iter().copied();
+            let there = there.filter(|record| place(record).1 == column);
+            let ratio = ratio(there, lock, FLOOR);
+            or_dash(ratio.map(|ratio| format!("{:.2}", ratio.median)))
+        });
+        table.add_row(std::iter::once(lock.clone()).chain(cells));
+    }
+    Some(lines(&table))
+}
+
+/// Throughput of a lock as a part of another's: of runs that followed each other in one repeat, so that a machine that
+/// drifts does to both the same.
+fn ratio<'a>(
+    records: impl Iterator<Item = &'a Record> + Clone,
+    lock: &str,
+    other: &str,
+) -> Option<Summary> {
+    let of = |name: &str, repeat: u32| {
+        let mut runs = records.clone();
+        runs.find(|run| run.lock == name && run.repeat == repeat)
+            .map(|run| run.ops_per_sec)
+    };
+    let repeats = distinct(records.clone().map(|record| record.repeat));
+    let both = |repeat| Some((of(lock, repeat)?, of(other, repeat)?));
+    let pairs = repeats.into_iter().filter_map(both);
+    Summary::of(pairs.map(|(one, other)| one / other))
+}
+
+/// A table of what each biased lock does as a part of its underlying lock, and a line for each that does harm.
+#[must_use]
+pub fn harm(records: &[Record], provenance: &Provenance) -> String {
+    let families = families();
+    let over = families.iter().flat_map(|(_, made)| made);
+    let policies = distinct(over.filter_map(|lock| Some(lock.over?.policy)));
+    let header = ["workload", "threads", "lock"].map(str::to_owned);
+    let header = header.into_iter();
+    let mut table = table(header.chain(policies.iter().map(|&policy| policy.to_owned())));
+    let mut harmed = String::new();
+    let place = |record: &Record| (record.load, record.threads);
+    for (load, threads) in distinct(records.iter().map(place)) {
+        let here = records
+            .iter()
+            .filter(|record| place(record) == (load, threads));
+        for (base, made) in &families {
+            let mut cells = vec![load.to_string(), threads.to_string(), base.name.to_owned()];
+            for &policy in &policies {
+                let lock = made
+                    .iter()
+                    .find(|lock| lock.over.is_some_and(|over| over.policy == policy));
+                let part = lock.and_then(|lock| ratio(here.clone(), lock.name, base.name));
+                let does_harm = part.is_some_and(|part| part.median < HARM);
+                let mark = if does_harm { "!" } else { " " };
+                cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
+                if let (Some(lock), Some(part), true) = (lock, part, does_harm) {
+                    let (name, base, median) = (lock.name, base.name, part.median);
+                    let _ = writeln!(
+                        harmed,
+                        "  {load}, {threads} threads: {name} is {median:.2} of {base}"
+                    );
+                }
+            }
+            if cells.iter().skip(3).any(|cell| cell != "-") {
+                table.add_row(cells);
+            }
+        }
+    }
+    let verdict = match harmed.as_str() {
+        "" => format!("none is below {HARM} of its underlying lock\n"),
+        _ => format!("below {HARM} of the underlying lock:\n{harmed}"),
+    };
+    format!(
+        "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
+         median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\n{verdict}\n{}",
+        lines(&table),
+        source(provenance)
+    )
+}
+
+/// A table with a row for each lock.
+#[must_use]
+pub fn rw_uncontended(records: &[uncontended::Record], provenance: &Provenance) -> String {
+    type Cost = fn(&uncontended::Record) -> f64;
+    let modes: [Cost; 2] = [|record| record.read_ns, |record| record.write_ns];
+    let cost = |lock: &str, mode: Cost| {
+        let rounds = records.iter().filter(|record| record.lock == lock);
+        Summary::of(rounds.map(mode))
+    };
+    let mut table = table(["lock", "read ns", "of floor", "write ns", "of floor"]);
+    for lock in distinct(records.iter().map(|record| &record.lock)) {
+        let cells = modes.iter().flat_map(|&mode| {
+            let cost_here = cost(lock, mode);
+            let floor = cost(FLOOR, mode);
+            let part = cost_here.zip(floor);
+            let part = part.map(|(cost, floor)| format!("{:.2}", cost.median / floor.median));
+            [
+                or_dash(cost_here.map(|cost| measured(cost, 1.0, 1))),
+                or_dash(part),
+            ]
+        });
+        table.add_row(std::iter::once(lock.clone()).chain(cells));
+    }
+    format!(
+        "one thread, acquisition and release; floor: {FLOOR}\n{}\
+         median ±half the distance between extremes\n\n{}",
+        lines(&table),
+        source(provenance)
+    )
+}

@@ -1,0 +1,75 @@
+//! What locks guard: it shows an update that was lost and a read that was torn.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What must not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Writes that left no trace, or traces of no write.
+    pub lost: u64,
+    /// Reads that saw half of a write.
+    pub torn: u64,
+}
+
+impl Found {
+    /// All is well.
+    pub const NOTHING: Self = Self { lost: 0, torn: 0 };
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lost, torn } = self;
+        write!(f, "{lost} lost updates, {torn} torn reads")
+    }
+}
+
+/// Two counters, equal but while somebody writes: one is written first in a critical section, the other last.
+///
+/// They are no more than loads and stores, so that two writers at once lose an update, and atomic, so that a lock that
+/// does not exclude is found out and does no worse. Relaxed, all: the lock is to order them.
+#[derive(Debug, Default)]
+#[repr(align(128))] // not on a line with the lock
+pub struct Guarded {
+    first: AtomicU64,
+    last: AtomicU64,
+}
+
+impl Guarded {
+    /// To be called by a writer, with what it does inside.
+    #[inline]
+    pub fn write(&self, work: impl FnOnce()) {
+        let add = |counter: &AtomicU64| counter.store(counter.load(Relaxed) + 1, Relaxed);
+        add(&self.first);
+        work();
+        add(&self.last);
+    }
+
+    /// To be called by a reader, with what it does inside; 1 if a writer was there, and else 0.
+    #[inline]
+    pub fn read(&self, work: impl FnOnce()) -> u64 {
+        let seen = self.first.load(Relaxed);
+        work();
+        u64::from(self.last.load(Relaxed) != seen)
+    }
+
+    /// Of so many writes, those that are missing.
+    pub fn lost(&self, wrote: u64) -> u64 {
+        let of = |counter: &AtomicU64| wrote.abs_diff(counter.load(Relaxed));
+        of(&self.first).max(of(&self.last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Guarded;
+
+    #[test]
+    fn a_writer_inside_a_writer_is_lost_and_inside_a_reader_tears() {
+        let data = Guarded::default();
+        data.write(|| assert_eq!(data.read(|| ()), 1));
+        assert_eq!(data.read(|| ()), 0);
+        assert_eq!((data.lost(1), data.lost(2)), (0, 1));
+        assert_eq!(data.read(|| data.write(|| ())), 1);
+    }
+}

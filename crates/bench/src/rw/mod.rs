@@ -1,0 +1,202 @@
+//! Reader-writer locks under the workloads of P2 §5.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`target`] | what a lock under measurement offers, the public peers, and the floors |
+//! | [`locks`] | all the locks, by name: to add one, add an entry |
+//! | [`paper`] | BRAVO as P2 has it |
+//! | [`guarded`] | what locks guard: it shows an update that was lost and a read that was torn |
+//! | [`interference`] | readers of random locks of a pool: do locks get in each other's way (§5.1)? |
+//! | [`alternator`] | readers one after the other, in a ring (§5.2) |
+//! | [`test_rwlock`] | readers and one writer, with fixed roles (§5.3) |
+//! | [`rwbench`] | threads that read or write by chance (§5.4) |
+//! | [`hash_table`] | lookups, an inserter and an eraser in one table (§5.6) |
+//! | [`readers`] | nothing but reading |
+//! | [`uncontended`] | what one thread pays |
+//!
+//! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
+//! source of pauses and choices stands one small generator where the paper has several.
+
+pub mod alternator;
+#[cfg(feature = "cpp-peers")]
+mod cpp;
+pub mod guarded;
+pub mod hash_table;
+pub mod interference;
+pub mod locks;
+pub mod paper;
+pub mod readers;
+mod record;
+pub mod rwbench;
+pub mod target;
+pub mod test_rwlock;
+pub mod uncontended;
+
+pub use record::Record;
+
+use crate::crew::{Phase, Run, Schedule, Signal, Throughput};
+use crate::registry::Exclusion;
+use guarded::Found;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use target::RwTarget;
+
+/// A workload and its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "load", rename_all = "snake_case")]
+pub enum Load {
+    /// [`interference`].
+    Interference {
+        /// Locks in the pool: up to [`interference::MAX_POOL`].
+        pool: usize,
+    },
+    /// [`alternator`].
+    Alternator,
+    /// [`test_rwlock`].
+    TestRwlock {
+        /// Work of the writer between its writes.
+        pause: u32,
+    },
+    /// [`rwbench`].
+    Rwbench {
+        /// The part of operations that write, from 0 to 1.
+        writes: f64,
+    },
+    /// [`hash_table`].
+    HashTable {
+        /// Elements to begin with: up to [`hash_table::MAX_ENTRIES`].
+        entries: usize,
+    },
+    /// [`readers`].
+    Readers,
+}
+
+impl Load {
+    /// One of each, and the paper's mixtures of RWBench.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let pools = [1, 64, 4096].map(|pool| Self::Interference { pool });
+        let mixtures = rwbench::WRITES.map(|writes| Self::Rwbench { writes });
+        let others = [
+            Self::Alternator,
+            Self::TestRwlock {
+                pause: test_rwlock::PAUSE,
+            },
+            Self::HashTable {
+                entries: hash_table::ENTRIES,
+            },
+            Self::Readers,
+        ];
+        pools.into_iter().chain(others).chain(mixtures).collect()
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interference { pool: 1 } => write!(f, "interference, 1 lock"),
+            Self::Interference { pool } => write!(f, "interference, {pool} locks"),
+            Self::Alternator => write!(f, "alternator"),
+            Self::TestRwlock { pause } => write!(f, "test_rwlock, pause {pause}"),
+            Self::Rwbench { writes } => write!(f, "rwbench, {} % writes", writes * 100.0),
+            Self::HashTable { entries } => write!(f, "hash_table, {entries} entries"),
+            Self::Readers => write!(f, "readers"),
+        }
+    }
+}
+
+/// One run, but for the lock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// What threads do.
+    pub load: Load,
+    /// Threads; where roles are fixed, those that read.
+    pub threads: usize,
+    /// How long.
+    pub schedule: Schedule,
+    /// What random numbers follow from.
+    pub seed: u64,
+    /// Which of several equal runs, from 0.
+    pub repeat: u32,
+}
+
+/// What one thread did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Reads that count.
+    pub reads: u64,
+    /// Writes that count.
+    pub writes: u64,
+    /// All writes, also of the warm-up.
+    pub wrote: u64,
+    /// Reads that saw half of a write.
+    pub torn: u64,
+}
+
+/// What a run yielded.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Reads and writes together.
+    pub work: Throughput,
+    /// Reads that count, of all threads.
+    pub reads: u64,
+    /// Writes that count, of all threads.
+    pub writes: u64,
+    /// What the guarded data tell.
+    pub found: Found,
+}
+
+impl Outcome {
+    /// Of a run; `lost` tells of all writes how many have left no trace.
+    fn of(run: &Run<Tally>, lost: impl FnOnce(u64) -> u64) -> Self {
+        let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum();
+        Self {
+            work: Throughput::of(run, |tally| tally.reads + tally.writes),
+            reads: sum(|tally| tally.reads),
+            writes: sum(|tally| tally.writes),
+            found: Found {
+                lost: lost(sum(|tally| tally.wrote)),
+                torn: sum(|tally| tally.torn),
+            },
+        }
+    }
+
+    /// Whether the lock kept what it claims.
+    ///
+    /// # Errors
+    /// What was found that must not be.
+    pub fn check(&self, exclusion: Exclusion) -> Result<(), Found> {
+        match exclusion {
+            Exclusion::Promised if self.found != Found::NOTHING => Err(self.found),
+            Exclusion::Promised | Exclusion::None => Ok(()),
+        }
+    }
+}
+
+/// Runs a workload on fresh locks.
+///
+/// # Panics
+/// When the trial's numbers are not within what they say of themselves.
+pub fn run<T: RwTarget>(make: fn() -> T, trial: &Trial) -> Outcome {
+    assert!(trial.threads > 0);
+    match trial.load {
+        Load::Interference { pool } => interference::run(make, pool, trial),
+        Load::Alternator => alternator::run(make, trial),
+        Load::TestRwlock { pause } => test_rwlock::run(make, pause, trial),
+        Load::Rwbench { writes } => rwbench::run(make, writes, trial),
+        Load::HashTable { entries } => hash_table::run(make, entries, trial),
+        Load::Readers => readers::run(make, trial),
+    }
+}
+
+/// Repeats an operation until the end, and tells it whether it counts: by 1 or by 0.
+#[inline]
+fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
+    loop {
+        match signal.phase() {
+            Phase::Warmup => operation(0),
+            Phase::Measured => operation(1),
+            Phase::Stop => return,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Readers and one writer, with fixed roles (P2 §5.3: `test_rwlock T 1 10 -c 10 -e 10 -d 1000`).
+//!
+//! All count down from 10 inside; the writer counts down from 1000 between its writes, readers read without a pause.
+
+use super::guarded::Guarded;
+use super::target::RwTarget;
+use super::{Outcome, Tally, Trial, until_stop};
+use crate::crew;
+use crossbeam_utils::CachePadded;
+use std::hint::black_box;
+
+/// Work inside.
+const INSIDE: u32 = 10;
+
+/// The paper's pause of the writer.
+pub const PAUSE: u32 = 1000;
+
+/// The longest.
+pub const MAX_PAUSE: u32 = 1 << 20;
+
+pub(super) fn run<T: RwTarget>(make: fn() -> T, pause: u32, trial: &Trial) -> Outcome {
+    let lock = CachePadded::new(make());
+    let data = Guarded::default();
+    // Thread 0 writes.
+    let run = crew::run(trial.threads + 1, trial.schedule, &[], |thread, signal| {
+        let mut tally = Tally::default();
+        if thread == 0 {
+            until_stop(signal, |counts| {
+                let held = lock.write();
+                data.write(|| count_down(INSIDE));
+                drop(held);
+                count_down(pause);
+                tally.writes += counts;
+                tally.wrote += 1;
+            });
+        } else {
+            until_stop(signal, |counts| {
+                let held = lock.read();
+                tally.torn += data.read(|| count_down(INSIDE));
+                drop(held);
+                tally.reads += counts;
+            });
+        }
+        tally
+    });
+    Outcome::of(&run, |wrote| data.lost(wrote))
+}
+
+#[inline]
+fn count_down(from: u32) {
+    for left in (0..from).rev() {
+        black_box(left);
+    }
+}

@@ -1,0 +1,100 @@
+//! `spanlock bench rw`.
+
+use super::{Repeat, Result, chosen_of, distinct, measured, print, take_turns};
+use crate::args::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+use spanlock_bench::provenance::Provenance;
+use spanlock_bench::report::{self, Line};
+use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, families};
+use spanlock_bench::rw::{Load, Record, Trial, uncontended};
+
+pub(super) fn run(command: Rw) -> Result {
+    match command.load {
+        Some(RwLoad::Interference(args)) => {
+            let pools = distinct(args.pool, |pool| *pool);
+            let loads = pools.into_iter().map(|pool| Load::Interference { pool });
+            throughput(args.runs, &[LOCKS], loads.collect())
+        }
+        Some(RwLoad::Alternator(args)) => throughput(args.runs, &[LOCKS], vec![Load::Alternator]),
+        Some(RwLoad::TestRwlock(args)) => {
+            let pauses = distinct(args.pause, |pause| *pause);
+            let loads = pauses.into_iter().map(|pause| Load::TestRwlock { pause });
+            throughput(args.runs, &[LOCKS], loads.collect())
+        }
+        Some(RwLoad::Rwbench(args)) => {
+            let mixtures = distinct(args.writes, |writes| *writes);
+            let loads = mixtures.into_iter().map(|writes| Load::Rwbench { writes });
+            throughput(args.runs, &[LOCKS], loads.collect())
+        }
+        Some(RwLoad::HashTable(args)) => {
+            let entries = args.entries;
+            throughput(args.runs, &[LOCKS], vec![Load::HashTable { entries }])
+        }
+        Some(RwLoad::Readers(args)) => throughput(args.runs, &[LOCKS, FLOORS], vec![Load::Readers]),
+        Some(RwLoad::Uncontended(args)) => run_uncontended(args),
+        Some(RwLoad::Harm(args)) => harm(args),
+        None => print(&report::rw_locks()),
+    }
+}
+
+fn throughput(runs: RwRuns, all: &[&'static [Lock]], loads: Vec<Load>) -> Result {
+    let all = all.iter().copied().flatten();
+    let locks = chosen_of(runs.locks.clone(), all, |lock| lock.name);
+    run_loads(runs, &locks, &loads, report::rw)
+}
+
+fn harm(RwHarm { runs }: RwHarm) -> Result {
+    let named = chosen_of(runs.locks.clone(), LOCKS, |lock| lock.name);
+    let families = families().into_iter();
+    let families = families.filter(|(base, _)| named.iter().any(|lock| lock.name == base.name));
+    // An underlying lock, and after it what is made of it: runs that are compared follow each other.
+    let locks: Vec<_> = families
+        .flat_map(|(base, made)| std::iter::once(base).chain(made))
+        .collect();
+    run_loads(runs, &locks, &Load::all(), report::harm)
+}
+
+fn run_loads(
+    runs: RwRuns,
+    locks: &[&'static Lock],
+    loads: &[Load],
+    table: impl Fn(&[Record], &Provenance) -> String,
+) -> Result {
+    let trials = |repeat: Repeat<'_>| {
+        let mut trials = Vec::new();
+        for &load in loads {
+            trials.extend(repeat.threads.iter().map(|&threads| Trial {
+                load,
+                threads,
+                schedule: repeat.schedule,
+                seed: repeat.seed,
+                repeat: repeat.number,
+            }));
+        }
+        trials
+    };
+    let trials = runs.sampling.trials(runs.threads, &[], trials);
+    take_turns(
+        locks,
+        &trials,
+        runs.sampling.output.format,
+        |lock, Trial { load, threads, .. }| format!("{}, {load}, {threads} threads", lock.name),
+        |lock, trial| Record::measure(lock, trial).map_err(|found| found.to_string()),
+        Line::Rw,
+        table,
+    )?;
+    Ok(())
+}
+
+fn run_uncontended(args: RwUncontended) -> Result {
+    let locks = chosen_of(args.locks, LOCKS.iter().chain(FLOORS), |lock| lock.name);
+    let steps = (0..args.repeat).flat_map(|round| locks.iter().map(move |&lock| (lock, round)));
+    measured(
+        args.output.format,
+        steps,
+        |(lock, round)| format!("{}, round {}", lock.name, round + 1),
+        |(lock, round)| Ok(uncontended::Record::measure(lock, args.pairs, *round)),
+        Line::RwUncontended,
+        report::rw_uncontended,
+    )?;
+    Ok(())
+}
