@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 #[global_allocator]
 static HEAP: prim_sim::heap::OnLines = prim_sim::heap::OnLines;
 
-const RUNS: u64 = 500;
+const RUNS: u64 = 300;
 
 fn runs() -> u64 {
     let told = std::env::var("SPANLOCK_FUZZ_RUNS");
