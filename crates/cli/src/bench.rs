@@ -205,7 +205,7 @@ fn run_batch(args: Batch) -> Result {
 }
 
 /// Ends the program as a wrong argument does that is seen at once.
-fn wrong_arguments(what: &str) -> ! {
+pub(crate) fn wrong_arguments(what: &str) -> ! {
     Cli::command()
         .error(ErrorKind::ValueValidation, what)
         .exit()

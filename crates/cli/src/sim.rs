@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::args::{Format, Output};
+use crate::bench::wrong_arguments;
 use crate::progress::Progress;
 use crate::values::{Sweep, seconds, sweep};
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,6 +11,7 @@ use spanlock_bench::sim::arr::{self, Record, Trial};
 use spanlock_bench::sim::fuzz;
 use spanlock_bench::sim::{LOCKS, Lock, Machine, Placement, Setup};
 use std::io::{self, Write};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -35,7 +37,7 @@ enum Workload {
 #[derive(Args)]
 struct Fuzz {
     /// The lock.
-    #[arg(long, value_parser = Lock::find, value_name = "NAME")]
+    #[arg(long, value_parser = repeatable, value_name = "NAME")]
     lock: &'static Lock,
     /// How many schedules.
     #[arg(long, default_value_t = 1000, value_name = "N")]
@@ -46,6 +48,9 @@ struct Fuzz {
     /// Weaken a named edge of the lock's protocol, to see whether that is found.
     #[arg(long, value_name = "EDGE")]
     mutant: Option<String>,
+    /// Search for a mutant in this process, which it may bring down.
+    #[arg(long, hide = true, requires = "mutant")]
+    here: bool,
 }
 
 #[derive(Args)]
@@ -56,8 +61,8 @@ struct Arr {
     /// Where threads run.
     #[arg(long, value_enum, default_value_t = Place::Unpinned)]
     placement: Place,
-    /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
+    /// Locks, by name; all of them unless told. Not those whose runs do not repeat in this program: segment locks.
+    #[arg(long, value_delimiter = ',', value_parser = repeatable, value_name = "NAME,...")]
     locks: Vec<&'static Lock>,
     /// Threads: each a number, a:b or a:b:step.
     #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16", value_name = "N,...")]
@@ -98,6 +103,15 @@ enum Place {
     Scatter,
 }
 
+/// The lock of that name, if its runs repeat in this program, which leaves memory where the host puts it.
+fn repeatable(name: &str) -> Result<&'static Lock, String> {
+    let lock = Lock::find(name)?;
+    if lock.is_on_lines {
+        return Ok(lock);
+    }
+    Err("its runs would not repeat: expected a list or skip-list lock".to_owned())
+}
+
 fn machine(name: &str) -> Result<Machine, String> {
     Machine::find(name).ok_or_else(|| {
         let names: Vec<_> = Machine::built_in()
@@ -129,6 +143,9 @@ pub(crate) fn run(command: Sim) -> Result<(), Failure> {
 }
 
 fn run_fuzz(args: &Fuzz) -> Result<(), Failure> {
+    if let Some(mutant) = args.mutant.as_deref().filter(|_| !args.here) {
+        return run_mutant(args, mutant);
+    }
     let seeds = args.seed..args.seed.saturating_add(args.runs);
     let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
     progress.step(args.lock.name);
@@ -146,6 +163,32 @@ fn run_fuzz(args: &Fuzz) -> Result<(), Failure> {
     Ok(())
 }
 
+/// In a process of its own: a mutant may free what it has not.
+fn run_mutant(args: &Fuzz, mutant: &str) -> Result<(), Failure> {
+    let name = args.lock.name;
+    let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
+    let output = Command::new(own)
+        .args(["sim", "fuzz", "--here", "--lock", name])
+        .args(["--runs", &args.runs.to_string()])
+        .args(["--seed", &args.seed.to_string()])
+        .arg(format!("--mutant={mutant}"))
+        .output()
+        .map_err(|error| Failure::Probe(error.to_string()))?;
+    if output.status.success() {
+        io::stdout().write_all(&output.stdout)?;
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    let found = told.split_once("check failed: ");
+    Err(Failure::Check(match found {
+        Some((_, what)) => what.trim_end().to_owned(),
+        None => format!(
+            "{name}: without {mutant} its process ended: {}",
+            output.status
+        ),
+    }))
+}
+
 fn run_arr(args: Arr) -> Result<(), Failure> {
     let most = args.machine.contexts().min(MAX_THREADS);
     let threads: Vec<usize> = args
@@ -155,9 +198,9 @@ fn run_arr(args: Arr) -> Result<(), Failure> {
         .collect();
     if let Some(wrong) = threads.iter().find(|&&number| number > most) {
         let name = &args.machine.name;
-        return Err(Failure::Check(format!(
+        wrong_arguments(&format!(
             "{wrong} threads on {name}: expected at most {most}"
-        )));
+        ));
     }
     let setup = Setup {
         placement: match args.placement {
@@ -170,7 +213,7 @@ fn run_arr(args: Arr) -> Result<(), Failure> {
         ..Setup::new(args.machine)
     };
     let locks = if args.locks.is_empty() {
-        LOCKS.iter().collect()
+        LOCKS.iter().filter(|lock| lock.is_on_lines).collect()
     } else {
         args.locks
     };

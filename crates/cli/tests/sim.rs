@@ -25,6 +25,7 @@ fn machines_are_listed() {
 #[test]
 fn the_same_command_writes_the_same_bytes() {
     for command in [
+        "sim arr --threads 12 --variant random --reads 60 --seconds 0.0002",
         "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json",
         "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
          --seconds 0.0001",
@@ -37,12 +38,13 @@ fn the_same_command_writes_the_same_bytes() {
 
 #[test]
 fn a_mutant_is_found_and_its_seed_replays_it() {
-    let found = run("sim fuzz --lock srl-array --runs 500 --mutant roll-back");
+    let found = run("sim fuzz --lock list-rw --runs 500 --mutant writer-validation");
     assert_eq!(found.status.code(), Some(1));
     let told = String::from_utf8(found.stderr).unwrap();
     let seed = told.split_once("seed ").unwrap().1;
     let seed = seed.split_whitespace().next().unwrap();
-    let command = format!("sim fuzz --lock srl-array --runs 1 --mutant roll-back --seed {seed}");
+    let command =
+        format!("sim fuzz --lock list-rw --runs 1 --mutant writer-validation --seed {seed}");
     let replayed = run(&command);
     assert_eq!(replayed.status.code(), Some(1));
     assert!(
@@ -54,17 +56,30 @@ fn a_mutant_is_found_and_its_seed_replays_it() {
 }
 
 #[test]
+fn a_mutant_does_not_bring_down_the_command() {
+    for edge in ["cut-off", "fresh-node", "wake"] {
+        let found = run(&format!(
+            "sim fuzz --lock list-rw --runs 300 --mutant {edge}"
+        ));
+        let errors = String::from_utf8(found.stderr).unwrap();
+        assert_eq!(found.status.code(), Some(1), "{edge}: {errors}");
+        assert!(errors.contains("list-rw: "), "{edge}: {errors}");
+    }
+}
+
+#[test]
 fn wrong_arguments_are_named_with_what_was_expected() {
     for (arguments, said) in [
         ("sim fuzz --lock lsit", "list-rw"),
         ("sim arr --machine abacus", "xeon-2x10x2"),
         (
             "sim arr --machine small-1x2x1 --threads 3",
-            "expected at most 2",
+            "3 threads on small-1x2x1: expected at most 2",
         ),
+        ("sim arr --locks srl-array", "would not repeat"),
     ] {
         let output = run(arguments);
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(errors.contains(said), "{arguments}: {errors}");
     }

@@ -5,9 +5,11 @@
 
 mod line;
 mod memory;
+mod threads;
 
 pub(crate) use line::Access;
 pub(crate) use memory::{Cell, drain, fence, fence_after_rmw, load, store, touch, update, watch};
+pub(crate) use threads::{finished, join, sleep, spawn, started, wake};
 
 use crate::clock::Duration;
 use crate::futex::Woken;
@@ -24,7 +26,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
-use std::ptr;
 
 pub(crate) type Time = u64;
 
@@ -254,145 +255,6 @@ pub(crate) fn enter_system() {
     }
 }
 
-/// Sleeps in the queue of an address.
-#[track_caller]
-pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
-    if !is_running() {
-        std::thread::yield_now();
-        return Woken::LookAgain;
-    }
-    let at = Location::caller();
-    if std::thread::panicking() {
-        // Others cannot run meanwhile.
-        with(|world| {
-            let panic = world.panic.take().unwrap_or_default();
-            world.fatal = Some(format!("{panic}, and waits while it unwinds, at {at}"));
-        });
-    }
-    with(|world| {
-        world.note("sleeps", Some(address), None, Some(at));
-        let me = world.running;
-        world.sleepers.entry(address).or_default().push(me);
-        world.pause_thread(State::Sleeping(address));
-        let thread = world.current_mut();
-        thread.sleeps += 1;
-        let (time, sleeps) = (thread.time, thread.sleeps);
-        if let Some(deadline) = deadline {
-            let cycles = world.cycles(deadline).max(time);
-            world.at(cycles, Event::Deadline(me, sleeps));
-        }
-    });
-    suspend();
-    with(|world| {
-        let woken = world.current().woken;
-        let what = match woken {
-            Woken::LookAgain => "wakes up",
-            Woken::TimedOut => "times out",
-        };
-        world.note(what, Some(address), None, None);
-        woken
-    })
-}
-
-/// Wakes the first in the queue of an address, at most so many.
-#[track_caller]
-pub(crate) fn wake(address: usize, at_most: usize) {
-    if !is_running() {
-        return;
-    }
-    let at = Location::caller();
-    // In the kernel's queue lock, which is a fence.
-    drain();
-    enter_system();
-    with(|world| {
-        world.note("wakes", Some(address), None, Some(at));
-        let time = world.current().time;
-        let wake = world.setup.machine.cycles.wake;
-        let mut woken = world.sleepers.remove(&address).unwrap_or_default();
-        let left = woken.split_off(at_most.min(woken.len()));
-        if !left.is_empty() {
-            world.sleepers.insert(address, left);
-        }
-        for sleeper in woken {
-            world.threads[sleeper].woken = Woken::LookAgain;
-            world.resume_at(sleeper, time + wake);
-        }
-    });
-}
-
-/// A new virtual thread; its number.
-pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
-    let thread = run::coroutine(work);
-    with(|world| {
-        let number = world.threads.len();
-        let core = world.places[number % world.places.len()];
-        let parent = world
-            .threads
-            .get(world.running)
-            .map_or(0, |parent| parent.time);
-        let start = parent + world.setup.machine.cycles.wake;
-        world.threads.push(Virtual {
-            time: start,
-            locals: Values::default(),
-            index: None,
-            hooks: Vec::new(),
-            core,
-            state: State::Ready,
-            yielder: ptr::null(),
-            sleeps: 0,
-            woken: Woken::LookAgain,
-            granted: 0,
-            buffer: Buffer::default(),
-        });
-        world.active[usize::from(core)] += 1;
-        world.newborn.push(thread);
-        world.at(start, Event::Resume(number));
-        number
-    })
-}
-
-/// Waits for a thread's end.
-pub(crate) fn join(thread: usize) {
-    drain();
-    turn();
-    let is_done = with(|world| {
-        let is_done = world.threads[thread].state == State::Done;
-        if !is_done {
-            world.pause_thread(State::Joining(thread));
-        }
-        is_done
-    });
-    if !is_done {
-        suspend();
-    }
-}
-
-pub(crate) fn started(yielder: &Yielder<(), ()>) {
-    with(|world| world.current_mut().yielder = yielder);
-}
-
-pub(crate) fn finished(panicked: bool) {
-    if panicked {
-        with(|world| {
-            let panic = world.panic.take();
-            world.fatal = Some(panic.unwrap_or_else(|| format!("t{} panicked", world.running)));
-        });
-        return;
-    }
-    drain();
-    with(|world| {
-        let me = world.running;
-        let time = world.current().time;
-        world.pause_thread(State::Done);
-        let joiners: Vec<usize> = (0..world.threads.len())
-            .filter(|&thread| world.threads[thread].state == State::Joining(me))
-            .collect();
-        for joiner in joiners {
-            world.resume_at(joiner, time);
-        }
-    });
-}
-
 /// Keeps what a panic says; `false` outside a run.
 pub(crate) fn note_panic(what: &str) -> bool {
     // Not to be borrowed when the panic is the simulator's own.
@@ -522,19 +384,6 @@ impl World {
                 Event::Drain(number) => self.drain_next(number, time),
                 Event::Serve(line) => self.serve(line, time),
             }
-        }
-    }
-
-    fn deadline(&mut self, number: usize, sleeps: u64, time: Time) {
-        let State::Sleeping(address) = self.threads[number].state else {
-            return;
-        };
-        if self.threads[number].sleeps == sleeps {
-            if let Some(sleepers) = self.sleepers.get_mut(&address) {
-                sleepers.retain(|&sleeper| sleeper != number);
-            }
-            self.threads[number].woken = Woken::TimedOut;
-            self.resume_at(number, time + self.setup.machine.cycles.wake);
         }
     }
 

@@ -81,6 +81,9 @@ type Run<T> = Result<Ended<T>, Box<Failure>>;
 pub struct Lock {
     /// What users call it.
     pub name: &'static str,
+    /// Whether all of its memory is aligned to lines. If not, the host's allocator decides which words share one, and
+    /// runs repeat exactly only in programs that install [`OnLines`](prim_sim::heap::OnLines).
+    pub is_on_lines: bool,
     /// Runs one case.
     pub(super) fuzz: fn(&fuzz::Case) -> Run<()>,
     /// Runs one trial.
@@ -88,14 +91,21 @@ pub struct Lock {
 }
 
 macro_rules! locks {
-    ($($name:literal: $face:ident($make:expr),)+) => {
+    ($($place:ident: { $($name:literal: $face:ident($make:expr),)+ })+) => {
         /// All of them.
-        pub static LOCKS: &[Lock] = &[$(Lock {
+        pub static LOCKS: &[Lock] = &[$($(Lock {
             name: $name,
+            is_on_lines: matches!(Place::$place, Place::OnLines),
             fuzz: |case| fuzz::run(|| $face($make), case),
             arr: |setup, trial| arr::run(|| $face($make), setup, trial),
-        }),+];
+        }),+),+];
     };
+}
+
+/// Where a lock's memory begins.
+enum Place {
+    OnLines,
+    AsTheHostLikes,
 }
 
 /// Enough that each position of a workload has its own.
@@ -104,6 +114,7 @@ const SEGMENTS: usize = crate::arr::SLOTS;
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
 locks! {
+    OnLines: {
     "list-rw": ReadersAndWriters(ListRw::new()),
     "list-rw-nofast": ReadersAndWriters(ListRw::builder().fast_path(FastPath::Off).build()),
     "list-rw-unfair": ReadersAndWriters(ListRw::builder().fairness(Fairness::Unfair).build()),
@@ -116,9 +127,12 @@ locks! {
     "skip-rw": ReadersAndWriters(SkipRw::new()),
     "skip-rw-at-once": ReadersAndWriters(SkipRw::builder().fairness(AT_ONCE).build()),
     "skip-ex": WritersOnly(SkipEx::new()),
+    }
+    AsTheHostLikes: {
     "srl-array": ReadersAndWriters(SrlArray::builder().segments(SEGMENTS).build()),
     "srl-array-at-once": ReadersAndWriters(SrlArray::builder().segments(SEGMENTS).fairness(AT_ONCE).build()),
     "srl-tree": ReadersAndWriters(SrlTree::builder().fan_out(16).depth(2).build()),
+    }
 }
 
 impl Lock {
