@@ -5,7 +5,6 @@
 //! | [`target`] | what a lock under measurement offers |
 //! | [`registry`] | all the locks, by name: to add one, add an entry |
 //! | [`setting`] | what a lock is made for, and what users may choose about it |
-//! | [`baseline`] | the range locks that P1 and P4 compare with |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
@@ -13,6 +12,7 @@
 //! | [`uncontended`] | what one thread pays |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
+//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing and ArrBench |
 //! | [`compare`] | who wins where, and whether the papers agree |
 //! | [`counters`] | hardware counters, where there are any |
 //! | [`crew`] | threads that start, are measured and stop together |
@@ -36,6 +36,7 @@ pub mod registry;
 pub mod report;
 pub mod rw;
 pub mod setting;
+pub mod sim;
 pub mod soak;
 pub mod stats;
 pub mod target;

@@ -25,12 +25,14 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Measure locks.
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Run a program with its pthread_rwlock functions replaced.
     ///
     /// The exit status is the program's, and 128 more than the number of a signal that ended it. 126: the program
     /// cannot be run so; 127: there is none of that name.
     Run(Run),
+    /// Run locks on simulated machines.
+    Sim(Box<crate::sim::Sim>),
 }
 
 #[derive(Args)]

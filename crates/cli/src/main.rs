@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod progress;
 mod run;
+mod sim;
 mod values;
 
 use args::{Cli, Command};
@@ -57,8 +58,9 @@ impl fmt::Display for Failure {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Bench(command) => bench::run(command).map(|()| ExitCode::SUCCESS),
+        Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
+        Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

@@ -16,6 +16,7 @@ use std::cell::RefCell;
 pub mod atomic;
 pub mod barrier;
 pub mod clock;
+pub mod cost;
 pub mod edge;
 pub mod futex;
 pub mod spin;

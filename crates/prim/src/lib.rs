@@ -1,7 +1,7 @@
 //! What Spanlock asks of the platform: atomics, cells, fences, threads, waiting and time.
 //!
-//! This is the *hardware* build. The crate `prim-loom` offers the same names on the loom model checker, and the
-//! library's source is compiled against either. So a lock never says `std::sync`, never says `cfg`, and never
+//! This is the *hardware* build. The crates `prim-loom` and `prim-sim` offer the same names on the loom model checker
+//! and on a simulated machine, and the library's source is compiled against each. So a lock never says `std::sync`, never says `cfg`, and never
 //! names a platform: it says `prim`.
 //!
 //! There is no algorithm here. The crate is private to the workspace and outside any promise of stability.
@@ -15,6 +15,7 @@
 //! | [`futex`] | wait for a word to change, wake those who wait |
 //! | [`spin`] | bounded polite spinning, with the limits named |
 //! | [`clock`] | monotonic time |
+//! | [`cost`] | what a simulated machine is told about plain work and memory |
 //! | [`sync`] | a plain mutex for slow paths |
 //! | [`track`] | marks an allocation for a leak check |
 
@@ -22,6 +23,7 @@ pub mod atomic;
 pub mod barrier;
 pub mod cell;
 pub mod clock;
+pub mod cost;
 pub mod edge;
 pub mod futex;
 pub mod spin;

@@ -52,13 +52,13 @@ impl Array {
 
 /// The ranges that one thread locks, and how often it traverses each.
 #[derive(Debug, Clone)]
-pub(super) enum Ranges {
+pub(crate) enum Ranges {
     Fixed(Range<usize>, usize),
     Random,
 }
 
 impl Ranges {
-    pub(super) fn of(variant: Variant, thread: usize, threads: usize) -> Self {
+    pub(crate) fn of(variant: Variant, thread: usize, threads: usize) -> Self {
         match variant {
             Variant::Full => Self::Fixed(0..SLOTS, 1),
             Variant::Disjoint => {
@@ -70,7 +70,7 @@ impl Ranges {
     }
 
     #[inline]
-    pub(super) fn next(&self, rng: &mut Rng) -> (Range<usize>, usize) {
+    pub(crate) fn next(&self, rng: &mut Rng) -> (Range<usize>, usize) {
         match self {
             Self::Fixed(range, passes) => (range.clone(), *passes),
             Self::Random => {

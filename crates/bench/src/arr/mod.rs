@@ -8,6 +8,7 @@ mod array;
 mod drive;
 mod record;
 
+pub(crate) use array::Ranges;
 pub use array::{Array, SLOTS};
 pub use drive::run;
 pub use record::Record;

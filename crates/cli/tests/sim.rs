@@ -1,0 +1,71 @@
+//! `spanlock sim`, from outside.
+
+use std::process::{Command, Output};
+
+fn run(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.args(arguments.split(' ')).output().unwrap()
+}
+
+fn written(arguments: &str) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn machines_are_listed() {
+    let listed = written("sim --list-machines");
+    for name in ["xeon-2x10x2", "xeon-2x18x2", "xeon-4x18x2", "small-1x2x1"] {
+        assert!(listed.contains(name), "{name} in {listed}");
+    }
+}
+
+#[test]
+fn the_same_command_writes_the_same_bytes() {
+    for command in [
+        "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json",
+        "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
+         --seconds 0.0001",
+    ] {
+        let first = written(command);
+        assert_eq!(first, written(command), "{command}");
+        assert!(first.contains("list-rw"), "{first}");
+    }
+}
+
+#[test]
+fn a_mutant_is_found_and_its_seed_replays_it() {
+    let found = run("sim fuzz --lock srl-array --runs 500 --mutant roll-back");
+    assert_eq!(found.status.code(), Some(1));
+    let told = String::from_utf8(found.stderr).unwrap();
+    let seed = told.split_once("seed ").unwrap().1;
+    let seed = seed.split_whitespace().next().unwrap();
+    let command = format!("sim fuzz --lock srl-array --runs 1 --mutant roll-back --seed {seed}");
+    let replayed = run(&command);
+    assert_eq!(replayed.status.code(), Some(1));
+    assert!(
+        String::from_utf8(replayed.stderr)
+            .unwrap()
+            .contains("asks for")
+    );
+    assert!(written("sim fuzz --lock list-rw --runs 20").contains("nothing found"));
+}
+
+#[test]
+fn wrong_arguments_are_named_with_what_was_expected() {
+    for (arguments, said) in [
+        ("sim fuzz --lock lsit", "list-rw"),
+        ("sim arr --machine abacus", "xeon-2x10x2"),
+        (
+            "sim arr --machine small-1x2x1 --threads 3",
+            "expected at most 2",
+        ),
+    ] {
+        let output = run(arguments);
+        assert!(!output.status.success());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains(said), "{arguments}: {errors}");
+    }
+}

@@ -1,0 +1,218 @@
+//! Machines: what is where, and how many cycles things take. Data files, one source for each number.
+
+use serde::Deserialize;
+
+/// A simulated machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// What users call it.
+    pub name: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// Processor packages.
+    pub sockets: usize,
+    /// Cores of each.
+    pub cores: usize,
+    /// Hardware threads of each core.
+    pub siblings: usize,
+    /// Cycles of a nanosecond.
+    pub gigahertz: f64,
+    /// What things take.
+    pub cycles: Latencies,
+}
+
+/// What things take, in cycles.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latencies {
+    /// A load of a line in this core's cache.
+    pub load_hit: u64,
+    /// A load of a line that only this socket's shared cache has, or other cores of it, unmodified.
+    pub load_shared_local: u64,
+    /// A load of a line that only another socket has, unmodified.
+    pub load_shared_remote: u64,
+    /// A load of a line modified by another core of this socket.
+    pub load_modified_local: u64,
+    /// A load of a line modified in another socket.
+    pub load_modified_remote: u64,
+    /// A load of a line that nobody has.
+    pub memory: u64,
+    /// Getting a line alone that this socket has, for a store.
+    pub own_local: u64,
+    /// Getting a line alone that another socket has, for a store.
+    pub own_remote: u64,
+    /// A read-modify-write of a line this core has alone; added to getting it otherwise.
+    pub rmw: u64,
+    /// A full fence, once the store buffer is empty.
+    pub fence: u64,
+    /// A spin-wait hint.
+    pub pause: u64,
+    /// How long a line is busy with a shared copy within the socket.
+    pub occupy_local: u64,
+    /// How long a line is busy with a shared copy to another socket.
+    pub occupy_remote: u64,
+    /// How long a core keeps a line it has just got alone.
+    pub keep: u64,
+    /// How many requests of the same socket are served before the oldest.
+    pub favour: u32,
+    /// Plain accesses that are under way at the same time.
+    pub overlap: u64,
+    /// Entries of a store buffer.
+    pub stores: usize,
+    /// Entering and leaving the system.
+    pub system: u64,
+    /// From the wake-up of a sleeper until it runs.
+    pub wake: u64,
+    /// Percent that private work takes while the core's sibling works as well.
+    pub sibling_work: u64,
+}
+
+/// Where virtual threads run. Threads beyond the hardware's share its contexts, each as fast as if alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Placement {
+    /// As a system does that is told nothing: idle cores first, of all sockets in turn, in an order that follows from
+    /// the seed; then their siblings.
+    #[default]
+    Unpinned,
+    /// Core by core with its siblings, socket by socket.
+    Compact,
+    /// Sockets in turn, one thread a core; then their siblings.
+    Scatter,
+}
+
+macro_rules! built_in {
+    ($($file:literal),+ $(,)?) => {
+        [$(include_str!(concat!("../machines/", $file, ".toml"))),+]
+    };
+}
+
+impl Machine {
+    /// The machines that come with the simulator.
+    ///
+    /// # Panics
+    /// Never: a test reads each.
+    #[must_use]
+    pub fn built_in() -> Vec<Self> {
+        built_in!(
+            "xeon-2x10x2",
+            "xeon-2x18x2",
+            "xeon-4x18x2",
+            "epyc-1x64x2",
+            "small-1x2x1"
+        )
+        .map(|text| Self::parse(text).expect("a test reads it"))
+        .into()
+    }
+
+    /// The machine of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        let mut all = Self::built_in().into_iter();
+        all.find(|machine| machine.name == name)
+    }
+
+    /// Reads a description in TOML.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let machine: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let cores = machine.sockets.saturating_mul(machine.cores);
+        if !(1..=MAX_CORES).contains(&cores) || machine.siblings == 0 {
+            return Err(format!(
+                "{}x{}x{}: expected 1 to {MAX_CORES} cores in all, and 1 sibling or more",
+                machine.sockets, machine.cores, machine.siblings
+            ));
+        }
+        if machine.gigahertz.is_nan() || machine.gigahertz <= 0.0 || machine.cycles.overlap == 0 {
+            return Err("gigahertz and overlap: expected more than 0".to_owned());
+        }
+        Ok(machine)
+    }
+
+    /// Threads that run at a time.
+    #[must_use]
+    pub fn contexts(&self) -> usize {
+        self.sockets * self.cores * self.siblings
+    }
+
+    pub(crate) fn socket(&self, core: u8) -> usize {
+        usize::from(core) / self.cores
+    }
+
+    /// The cores, in the order in which threads are placed.
+    pub(crate) fn places(&self, placement: Placement, seed: u64) -> Vec<u8> {
+        let socket_by_socket: Vec<u8> = (0..self.sockets * self.cores)
+            .map(|core| u8::try_from(core).expect("MAX_CORES"))
+            .collect();
+        if placement == Placement::Compact {
+            return socket_by_socket
+                .into_iter()
+                .flat_map(|core| std::iter::repeat_n(core, self.siblings))
+                .collect();
+        }
+        let mut order = socket_by_socket;
+        if placement == Placement::Unpinned {
+            let mut rng = fastrand::Rng::with_seed(seed ^ 0x706c_6163);
+            for socket in order.chunks_mut(self.cores) {
+                rng.shuffle(socket);
+            }
+        }
+        let in_turn = (0..self.cores)
+            .flat_map(|nth| (0..self.sockets).map(move |socket| (socket, nth)))
+            .map(|(socket, nth)| order[socket * self.cores + nth]);
+        let in_turn: Vec<u8> = in_turn.collect();
+        in_turn.repeat(self.siblings)
+    }
+}
+
+/// As many as a line's set of sharers has bits.
+const MAX_CORES: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::{Machine, Placement};
+    use std::collections::HashSet;
+
+    #[test]
+    fn machines_are_read_and_their_names_are_distinct() {
+        let machines = Machine::built_in();
+        let names: HashSet<_> = machines.iter().map(|machine| &machine.name).collect();
+        assert_eq!(names.len(), machines.len());
+    }
+
+    #[test]
+    fn wrong_machines_are_refused() {
+        let text = include_str!("../machines/small-1x2x1.toml");
+        for (from, to) in [
+            ("cores = 2", "cores = 1000"),
+            ("cores = 2", "cores = 0"),
+            ("siblings = 1", "siblings = 0"),
+            ("siblings = 1", "sibling = 1"),
+        ] {
+            assert!(text.contains(from));
+            assert!(Machine::parse(&text.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
+    fn every_placement_uses_every_context_once() {
+        for machine in Machine::built_in() {
+            for placement in [Placement::Unpinned, Placement::Compact, Placement::Scatter] {
+                let places = machine.places(placement, 7);
+                assert_eq!(places.len(), machine.contexts());
+                for core in 0..machine.sockets * machine.cores {
+                    let here = places.iter().filter(|&&at| usize::from(at) == core);
+                    assert_eq!(here.count(), machine.siblings);
+                }
+            }
+            let compact = machine.places(Placement::Compact, 0);
+            assert_eq!(compact[0], compact[machine.siblings - 1]);
+            if machine.sockets > 1 {
+                let scatter = machine.places(Placement::Scatter, 0);
+                assert_ne!(machine.socket(scatter[0]), machine.socket(scatter[1]));
+            }
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! A run's state: threads, their clocks, and what is to happen.
+//!
+//! Everything is in one [`World`], which belongs to the host thread that executes the run. It is only ever borrowed
+//! between two switches of coroutines: [`with`] takes a closure that does not suspend.
+
+mod line;
+mod memory;
+
+pub(crate) use line::Access;
+pub(crate) use memory::{Cell, drain, fence, fence_after_rmw, load, store, touch, update, watch};
+
+use crate::clock::Duration;
+use crate::futex::Woken;
+use crate::local::Values;
+use crate::report::{Failure, Trace};
+use crate::run::{self, Ended, Setup};
+use crate::thread::ExitHook;
+use corosensei::Yielder;
+use line::Line;
+use memory::{Buffer, Pending};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::Location;
+use std::ptr;
+
+pub(crate) type Time = u64;
+
+/// What the loop is to do.
+pub(crate) enum Step {
+    Resume(usize),
+    Ended,
+    Failed(String),
+}
+
+/// What happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A thread goes on.
+    Resume(usize),
+    /// A thread that slept so often has slept long enough.
+    Deadline(usize, u64),
+    /// A thread's oldest store asks for its line.
+    Drain(usize),
+    /// A line that was busy serves the next.
+    Serve(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// In a futex's queue, since that operation.
+    Sleeping(usize),
+    Joining(usize),
+    /// Until a line, a store buffer or a watched word changes.
+    Waiting(&'static str),
+    Done,
+}
+
+pub(crate) struct Virtual {
+    pub(crate) time: Time,
+    pub(crate) locals: Values,
+    pub(crate) index: Option<usize>,
+    pub(crate) hooks: Vec<ExitHook>,
+    core: u8,
+    state: State,
+    yielder: *const Yielder<(), ()>,
+    /// How often it slept.
+    sleeps: u64,
+    woken: Woken,
+    /// What getting a line took, once it got it.
+    granted: u64,
+    buffer: Buffer,
+}
+
+impl Virtual {
+    pub(crate) fn core(&self) -> usize {
+        usize::from(self.core)
+    }
+}
+
+/// A hasher for addresses: the same in every run, and nothing is ever listed in its order.
+#[derive(Default)]
+pub(crate) struct Addresses(u64);
+
+impl Hasher for Addresses {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
+type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<Addresses>>;
+
+pub(crate) struct World {
+    pub(crate) setup: Setup,
+    pub(crate) running: usize,
+    pub(crate) newborn: Vec<run::Thread>,
+    pub(crate) globals: Values,
+    pub(crate) indices: Vec<bool>,
+    threads: Vec<Virtual>,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    sequence: u64,
+    places: Vec<u8>,
+    /// Threads of each core that do not wait.
+    active: Vec<usize>,
+    line_of: ByAddress<u32>,
+    lines: Vec<Line>,
+    pending: ByAddress<Pending>,
+    sleepers: ByAddress<Vec<usize>>,
+    watchers: ByAddress<Vec<usize>>,
+    rng: fastrand::Rng,
+    operations: u64,
+    digest: Addresses,
+    trace: VecDeque<Trace>,
+    panic: Option<String>,
+    fatal: Option<String>,
+}
+
+thread_local! {
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// # Panics
+/// Outside a run.
+pub(crate) fn with<R>(f: impl FnOnce(&mut World) -> R) -> R {
+    WORLD.with_borrow_mut(|world| f(world.as_mut().expect("called outside a simulated run")))
+}
+
+/// `None` outside a run.
+pub(crate) fn peek<R>(f: impl FnOnce(&World) -> R) -> Option<R> {
+    WORLD.with_borrow(|world| world.as_ref().map(f))
+}
+
+pub(crate) fn is_running() -> bool {
+    peek(|_| ()).is_some()
+}
+
+pub(crate) fn begin(world: World) {
+    WORLD.set(Some(world));
+}
+
+pub(crate) fn end() {
+    // Out first: what is dropped with it finds itself outside a run.
+    drop(WORLD.take());
+}
+
+/// Ends a run of which stacks are left: nothing that they point to goes.
+pub(crate) fn abandon() {
+    std::mem::forget(WORLD.take());
+}
+
+/// Lets others run until the running thread is resumed.
+fn suspend() {
+    let yielder = with(|world| world.current().yielder);
+    // SAFETY: the yielder is the running coroutine's own: `started` stored it from inside, and it lives as long as
+    // that coroutine's stack.
+    unsafe { &*yielder }.suspend(());
+}
+
+/// Whether operations take effect at once: outside a run, and while a thread unwinds, which no other must see.
+fn is_direct() -> bool {
+    std::thread::panicking() || !is_running()
+}
+
+/// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
+fn turn() {
+    let must_wait = with(|world| {
+        world.operations += 1;
+        if world.operations > world.setup.operations {
+            world.fatal = Some(format!(
+                "still running after {} operations",
+                world.setup.operations
+            ));
+            return true;
+        }
+        let delay = world.delay();
+        let me = world.running;
+        let thread = world.current_mut();
+        thread.time += delay;
+        let time = thread.time;
+        let is_next = world
+            .events
+            .peek()
+            .is_none_or(|Reverse((next, ..))| *next > time);
+        if !is_next {
+            world.at(time, Event::Resume(me));
+        }
+        !is_next
+    });
+    if must_wait {
+        suspend();
+    }
+}
+
+/// Suspends the running thread for a reason that somebody else ends.
+fn wait(why: &'static str) {
+    with(|world| world.pause_thread(State::Waiting(why)));
+    suspend();
+}
+
+/// So many cycles pass for the running thread.
+pub(crate) fn work(cycles: u64) {
+    if is_running() {
+        with(|world| {
+            let core = usize::from(world.current().core);
+            let share = if world.active[core] > 1 {
+                world.setup.machine.cycles.sibling_work
+            } else {
+                100
+            };
+            world.current_mut().time += cycles * share / 100;
+        });
+    }
+}
+
+/// An address's line, should it be used again, is a new one.
+pub(crate) fn forget_line(address: usize) {
+    WORLD.with_borrow_mut(|world| {
+        if let Some(world) = world {
+            world.line_of.remove(&(address / line::BYTES));
+        }
+    });
+}
+
+#[track_caller]
+pub(crate) fn mark(what: String) {
+    if is_running() {
+        let at = Location::caller();
+        with(|world| world.note(what, None, None, Some(at)));
+    }
+}
+
+pub(crate) fn enter_system() {
+    if !is_direct() {
+        work(with(|world| world.setup.machine.cycles.system));
+        turn();
+    }
+}
+
+/// Sleeps in the queue of an address.
+#[track_caller]
+pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
+    if !is_running() {
+        std::thread::yield_now();
+        return Woken::LookAgain;
+    }
+    let at = Location::caller();
+    if std::thread::panicking() {
+        // Others cannot run meanwhile.
+        with(|world| {
+            let panic = world.panic.take().unwrap_or_default();
+            world.fatal = Some(format!("{panic}, and waits while it unwinds, at {at}"));
+        });
+    }
+    with(|world| {
+        world.note("sleeps", Some(address), None, Some(at));
+        let me = world.running;
+        world.sleepers.entry(address).or_default().push(me);
+        world.pause_thread(State::Sleeping(address));
+        let thread = world.current_mut();
+        thread.sleeps += 1;
+        let (time, sleeps) = (thread.time, thread.sleeps);
+        if let Some(deadline) = deadline {
+            let cycles = world.cycles(deadline).max(time);
+            world.at(cycles, Event::Deadline(me, sleeps));
+        }
+    });
+    suspend();
+    with(|world| {
+        let woken = world.current().woken;
+        let what = match woken {
+            Woken::LookAgain => "wakes up",
+            Woken::TimedOut => "times out",
+        };
+        world.note(what, Some(address), None, None);
+        woken
+    })
+}
+
+/// Wakes the first in the queue of an address, at most so many.
+#[track_caller]
+pub(crate) fn wake(address: usize, at_most: usize) {
+    if !is_running() {
+        return;
+    }
+    let at = Location::caller();
+    // In the kernel's queue lock, which is a fence.
+    drain();
+    enter_system();
+    with(|world| {
+        world.note("wakes", Some(address), None, Some(at));
+        let time = world.current().time;
+        let wake = world.setup.machine.cycles.wake;
+        let mut woken = world.sleepers.remove(&address).unwrap_or_default();
+        let left = woken.split_off(at_most.min(woken.len()));
+        if !left.is_empty() {
+            world.sleepers.insert(address, left);
+        }
+        for sleeper in woken {
+            world.threads[sleeper].woken = Woken::LookAgain;
+            world.resume_at(sleeper, time + wake);
+        }
+    });
+}
+
+/// A new virtual thread; its number.
+pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
+    let thread = run::coroutine(work);
+    with(|world| {
+        let number = world.threads.len();
+        let core = world.places[number % world.places.len()];
+        let parent = world
+            .threads
+            .get(world.running)
+            .map_or(0, |parent| parent.time);
+        let start = parent + world.setup.machine.cycles.wake;
+        world.threads.push(Virtual {
+            time: start,
+            locals: Values::default(),
+            index: None,
+            hooks: Vec::new(),
+            core,
+            state: State::Ready,
+            yielder: ptr::null(),
+            sleeps: 0,
+            woken: Woken::LookAgain,
+            granted: 0,
+            buffer: Buffer::default(),
+        });
+        world.active[usize::from(core)] += 1;
+        world.newborn.push(thread);
+        world.at(start, Event::Resume(number));
+        number
+    })
+}
+
+/// Waits for a thread's end.
+pub(crate) fn join(thread: usize) {
+    drain();
+    turn();
+    let is_done = with(|world| {
+        let is_done = world.threads[thread].state == State::Done;
+        if !is_done {
+            world.pause_thread(State::Joining(thread));
+        }
+        is_done
+    });
+    if !is_done {
+        suspend();
+    }
+}
+
+pub(crate) fn started(yielder: &Yielder<(), ()>) {
+    with(|world| world.current_mut().yielder = yielder);
+}
+
+pub(crate) fn finished(panicked: bool) {
+    if panicked {
+        with(|world| {
+            let panic = world.panic.take();
+            world.fatal = Some(panic.unwrap_or_else(|| format!("t{} panicked", world.running)));
+        });
+        return;
+    }
+    drain();
+    with(|world| {
+        let me = world.running;
+        let time = world.current().time;
+        world.pause_thread(State::Done);
+        let joiners: Vec<usize> = (0..world.threads.len())
+            .filter(|&thread| world.threads[thread].state == State::Joining(me))
+            .collect();
+        for joiner in joiners {
+            world.resume_at(joiner, time);
+        }
+    });
+}
+
+/// Keeps what a panic says; `false` outside a run.
+pub(crate) fn note_panic(what: &str) -> bool {
+    // Not to be borrowed when the panic is the simulator's own.
+    WORLD.with(|world| match world.try_borrow_mut().as_deref_mut() {
+        Ok(Some(world)) => {
+            world.panic = Some(format!("t{}: {what}", world.running));
+            true
+        }
+        _ => false,
+    })
+}
+
+impl World {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let machine = &setup.machine;
+        let cores = machine.sockets * machine.cores;
+        Self {
+            places: machine.places(setup.placement, setup.seed),
+            rng: fastrand::Rng::with_seed(setup.seed),
+            setup,
+            running: 0,
+            newborn: Vec::new(),
+            globals: Values::default(),
+            indices: Vec::new(),
+            threads: Vec::new(),
+            events: BinaryHeap::new(),
+            sequence: 0,
+            active: vec![0; cores],
+            line_of: ByAddress::default(),
+            lines: Vec::new(),
+            pending: ByAddress::default(),
+            sleepers: ByAddress::default(),
+            watchers: ByAddress::default(),
+            operations: 0,
+            digest: Addresses::default(),
+            trace: VecDeque::new(),
+            panic: None,
+            fatal: None,
+        }
+    }
+
+    pub(crate) fn current(&self) -> &Virtual {
+        &self.threads[self.running]
+    }
+
+    pub(crate) fn current_mut(&mut self) -> &mut Virtual {
+        &mut self.threads[self.running]
+    }
+
+    pub(crate) fn take_index(&mut self) -> usize {
+        let free = self.indices.iter().position(|taken| !taken);
+        let index = free.unwrap_or(self.indices.len());
+        if free.is_none() {
+            self.indices.push(true);
+        }
+        self.indices[index] = true;
+        self.current_mut().index = Some(index);
+        index
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "runs are short")]
+    pub(crate) fn duration(&self, cycles: Time) -> Duration {
+        Duration::from_secs_f64(cycles as f64 / self.setup.machine.gigahertz / 1e9)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates"
+    )]
+    fn cycles(&self, time: Duration) -> Time {
+        (time.as_secs_f64() * self.setup.machine.gigahertz * 1e9) as Time
+    }
+
+    fn at(&mut self, time: Time, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    /// How late an operation is, when that is random.
+    fn delay(&mut self) -> u64 {
+        let fuzz = self.setup.fuzz;
+        let mut delay = 0;
+        if fuzz.jitter > 0 {
+            delay += self.rng.u64(..fuzz.jitter);
+        }
+        if fuzz.preempted > 0 && self.rng.u32(..10_000) < fuzz.preempted {
+            delay += self.rng.u64(..fuzz.preemption.max(1));
+        }
+        delay
+    }
+
+    fn pause_thread(&mut self, state: State) {
+        let core = usize::from(self.current().core);
+        self.active[core] -= 1;
+        self.current_mut().state = state;
+    }
+
+    /// Has a thread that is paused go on at a time, or now if that is later.
+    fn resume_at(&mut self, number: usize, time: Time) {
+        let thread = &mut self.threads[number];
+        thread.state = State::Ready;
+        thread.time = thread.time.max(time);
+        let (time, core) = (thread.time, usize::from(thread.core));
+        self.active[core] += 1;
+        self.at(time, Event::Resume(number));
+    }
+
+    /// Lets happen what is next, until that is a thread's going on.
+    pub(crate) fn next(&mut self) -> Step {
+        loop {
+            if let Some(what) = self.fatal.take() {
+                return Step::Failed(what);
+            }
+            if self.threads[0].state == State::Done {
+                return Step::Ended;
+            }
+            let Some(Reverse((time, _, event))) = self.events.pop() else {
+                return Step::Failed("deadlock: all threads wait".to_owned());
+            };
+            match event {
+                Event::Resume(number) => {
+                    self.running = number;
+                    return Step::Resume(number);
+                }
+                Event::Deadline(number, sleeps) => self.deadline(number, sleeps, time),
+                Event::Drain(number) => self.drain_next(number, time),
+                Event::Serve(line) => self.serve(line, time),
+            }
+        }
+    }
+
+    fn deadline(&mut self, number: usize, sleeps: u64, time: Time) {
+        let State::Sleeping(address) = self.threads[number].state else {
+            return;
+        };
+        if self.threads[number].sleeps == sleeps {
+            if let Some(sleepers) = self.sleepers.get_mut(&address) {
+                sleepers.retain(|&sleeper| sleeper != number);
+            }
+            self.threads[number].woken = Woken::TimedOut;
+            self.resume_at(number, time + self.setup.machine.cycles.wake);
+        }
+    }
+
+    /// Notes what the running thread does.
+    fn note(
+        &mut self,
+        what: impl Into<Cow<'static, str>>,
+        address: Option<usize>,
+        value: Option<u64>,
+        at: Option<&'static Location<'static>>,
+    ) {
+        let what = what.into();
+        let place = address.map(|address| (self.line(address), (address % line::BYTES) as u8));
+        let (time, thread) = (self.current().time, self.running);
+        self.digest.write_u64(time);
+        self.digest.write_usize(thread);
+        self.digest.write(what.as_bytes());
+        if let Some((line, byte)) = place {
+            self.digest
+                .write_u64(u64::from(line) << 8 | u64::from(byte));
+        }
+        if self.setup.trace > 0 {
+            if self.trace.len() == self.setup.trace {
+                self.trace.pop_front();
+            }
+            self.trace.push_back(Trace {
+                time,
+                thread,
+                what,
+                place,
+                value,
+                at,
+            });
+        }
+    }
+
+    pub(crate) fn ended<T>(&self, value: T) -> Ended<T> {
+        Ended {
+            value,
+            elapsed: self.duration(self.threads[0].time),
+            operations: self.operations,
+            digest: self.digest.0,
+        }
+    }
+
+    pub(crate) fn failure(&mut self, what: String) -> Failure {
+        let threads = (0..self.threads.len())
+            .map(|number| match self.threads[number].state {
+                State::Ready => "runs".to_owned(),
+                State::Sleeping(address) => {
+                    let line = self.line(address);
+                    format!("sleeps on L{line}+{}", address % line::BYTES)
+                }
+                State::Joining(other) => format!("waits for t{other} to end"),
+                State::Waiting(why) => format!("waits for {why}"),
+                State::Done => "has ended".to_owned(),
+            })
+            .collect();
+        Failure {
+            what,
+            time: self.duration(self.current().time),
+            seed: self.setup.seed,
+            threads,
+            trace: self.trace.iter().cloned().collect(),
+        }
+    }
+}

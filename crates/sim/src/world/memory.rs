@@ -1,0 +1,420 @@
+//! Loads, stores, read-modify-writes and fences: total store order, or something weaker.
+//!
+//! A store goes into its thread's *store buffer* and becomes *visible* to others later, in the order of the buffer.
+//! Meanwhile its thread sees it. Stores of several threads to one word become visible in the order in which they were
+//! issued, which is one of those that hardware allows.
+//!
+//! The host's memory always holds the value that was issued last, so that whoever has a word to himself may read it,
+//! move it and free it: a store that becomes visible later does not touch it. What others see of a word with stores
+//! pending is in [`Pending`].
+
+use super::line::{Access, Requester};
+use super::{Event, State, Time, World, is_direct, turn, wait, with};
+use crate::run::Rmw;
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::ptr;
+
+/// A word of the host's memory.
+pub trait Cell {
+    /// What it holds.
+    fn get(&self) -> u64;
+    /// Changes that.
+    fn set(&self, bits: u64);
+}
+
+fn address(cell: &impl Cell) -> usize {
+    ptr::from_ref(cell).addr()
+}
+
+/// A word that has stores pending.
+pub(super) struct Pending {
+    /// What all see who have none of them.
+    visible: u64,
+    /// By thread, in the order of issue.
+    stores: VecDeque<(usize, u64)>,
+    /// Threads that wait for one to become visible.
+    waiting: Vec<usize>,
+}
+
+/// What a thread sees of a word.
+enum View {
+    /// What the host's memory holds.
+    Issued,
+    Older(u64),
+}
+
+#[derive(Default)]
+pub(super) struct Buffer {
+    /// Addresses, and what is to be seen there.
+    stores: VecDeque<(usize, u64)>,
+    /// Whether the oldest waits for another thread's.
+    is_blocked: bool,
+    /// Whether the thread waits for it to shrink.
+    is_awaited: bool,
+    /// When the last that left it was done.
+    done: Time,
+}
+
+/// Gets a line, which may take its turn. What it takes is still to be added to the thread's clock, after the effect.
+fn obtain(address: usize, access: Access) -> u64 {
+    let takes = with(|world| {
+        let line = world.line(address);
+        let (who, core) = (Requester::Thread(world.running), world.current().core);
+        let now = world.current().time;
+        world.request(line, who, access, core, now)
+    });
+    takes.unwrap_or_else(|| {
+        wait("a line");
+        with(|world| world.current().granted)
+    })
+}
+
+#[track_caller]
+pub(crate) fn load(cell: &impl Cell) -> u64 {
+    if is_direct() {
+        return seen(cell);
+    }
+    let at = Location::caller();
+    let place = address(cell);
+    turn();
+    let takes = if with(|world| world.has_own(place)) {
+        with(|world| world.setup.machine.cycles.load_hit)
+    } else {
+        obtain(place, Access::Load)
+    };
+    let value = seen(cell);
+    with(|world| {
+        world.note("load", Some(place), Some(value), Some(at));
+        world.current_mut().time += takes;
+    });
+    value
+}
+
+/// What the running thread sees of a word, without any cost.
+fn seen(cell: &impl Cell) -> u64 {
+    match super::peek(|world| world.view(address(cell))) {
+        Some(View::Older(value)) => value,
+        Some(View::Issued) | None => cell.get(),
+    }
+}
+
+#[track_caller]
+pub(crate) fn store(cell: &impl Cell, value: u64) {
+    if is_direct() {
+        settle(address(cell));
+        cell.set(value);
+        return;
+    }
+    let at = Location::caller();
+    turn();
+    while with(World::buffer_is_full) {
+        wait("room in its store buffer");
+    }
+    issue(cell, value);
+    with(|world| {
+        world.note("store", Some(address(cell)), Some(value), Some(at));
+        world.current_mut().time += 1;
+    });
+}
+
+/// Puts a store into the buffer.
+fn issue(cell: &impl Cell, value: u64) {
+    let before = cell.get();
+    with(|world| {
+        let me = world.running;
+        let pending = world
+            .pending
+            .entry(address(cell))
+            .or_insert_with(|| Pending {
+                visible: before,
+                stores: VecDeque::new(),
+                waiting: Vec::new(),
+            });
+        pending.stores.push_back((me, value));
+        let now = world.current().time;
+        let buffer = &mut world.current_mut().buffer;
+        buffer.stores.push_back((address(cell), value));
+        if buffer.stores.len() == 1 {
+            world.drain_at(me, now + 1);
+        }
+    });
+    cell.set(value);
+}
+
+/// Forgets what is pending on a word that a thread changes while it unwinds, or outside a run.
+fn settle(address: usize) {
+    if super::is_running() {
+        with(|world| {
+            if let Some(pending) = world.pending.get_mut(&address)
+                && let Some((_, newest)) = pending.stores.back()
+            {
+                pending.visible = *newest;
+            }
+        });
+    }
+}
+
+#[track_caller]
+pub(crate) fn update(cell: &impl Cell, what: &'static str, f: impl Fn(u64) -> Option<u64>) -> u64 {
+    if is_direct() {
+        let before = seen(cell);
+        settle(address(cell));
+        if let Some(after) = f(before) {
+            cell.set(after);
+        }
+        return before;
+    }
+    let at = Location::caller();
+    let place = address(cell);
+    let rmw = with(|world| world.setup.rmw);
+    turn();
+    let takes = match rmw {
+        Rmw::Fences => {
+            drain();
+            turn();
+            obtain(place, Access::Rmw)
+        }
+        Rmw::Buffered => loop {
+            // Nobody changes a word between a read-modify-write and its becoming visible.
+            if with(|world| world.waits_for_others(place)) {
+                wait("a word that another thread changes");
+            } else if with(World::buffer_is_full) {
+                wait("room in its store buffer");
+            } else {
+                let takes = obtain(place, Access::Rmw);
+                if !with(|world| world.has_others(place)) {
+                    break takes;
+                }
+            }
+        },
+    };
+    let before = seen(cell);
+    let after = f(before);
+    with(|world| {
+        let what = if after.is_none() { "cas fails" } else { what };
+        world.note(what, Some(place), Some(after.unwrap_or(before)), Some(at));
+    });
+    if let Some(after) = after {
+        match rmw {
+            Rmw::Buffered => issue(cell, after),
+            Rmw::Fences => {
+                // Stores that others have issued already come after this.
+                let is_newest = with(|world| match world.pending.get_mut(&place) {
+                    Some(pending) => {
+                        pending.visible = after;
+                        false
+                    }
+                    None => true,
+                });
+                if is_newest {
+                    cell.set(after);
+                }
+                with(|world| world.changed(place, world.current().time + takes));
+            }
+        }
+    }
+    with(|world| world.current_mut().time += takes);
+    before
+}
+
+/// Waits until the running thread's stores are visible.
+pub(crate) fn drain() {
+    if is_direct() {
+        return;
+    }
+    while with(|world| !world.current().buffer.stores.is_empty()) {
+        with(|world| world.current_mut().buffer.is_awaited = true);
+        wait("its stores to become visible");
+    }
+    with(|world| {
+        let thread = world.current_mut();
+        thread.time = thread.time.max(thread.buffer.done);
+    });
+}
+
+#[track_caller]
+pub(crate) fn fence() {
+    if is_direct() {
+        return;
+    }
+    let at = Location::caller();
+    turn();
+    drain();
+    with(|world| {
+        world.note("fence", None, None, Some(at));
+        let fence = world.setup.machine.cycles.fence;
+        world.current_mut().time += fence;
+    });
+}
+
+#[track_caller]
+pub(crate) fn fence_after_rmw() {
+    if super::is_running() && with(|world| world.setup.rmw == Rmw::Buffered) {
+        fence();
+    }
+}
+
+/// A plain access: it has a cost and no effect.
+pub(crate) fn touch(address: usize, access: Access) {
+    if is_direct() {
+        return;
+    }
+    turn();
+    with(|world| {
+        let line = world.line(address);
+        let (core, now) = (world.current().core, world.current().time);
+        let cycles = &world.setup.machine.cycles;
+        let (overlap, hit) = (cycles.overlap, cycles.load_hit);
+        let takes = world.touch_line(line, access, core, now);
+        let takes = if takes > hit {
+            (takes / overlap).max(hit)
+        } else {
+            1
+        };
+        world.current_mut().time += takes;
+    });
+}
+
+/// Suspends the running thread until a word changes visibly.
+pub(crate) fn watch(address: usize) {
+    if is_direct() {
+        std::thread::yield_now();
+        return;
+    }
+    with(|world| {
+        let me = world.running;
+        world.watchers.entry(address).or_default().push(me);
+    });
+    wait("a word to change");
+}
+
+impl World {
+    fn view(&self, address: usize) -> View {
+        let me = self.running;
+        let Some(pending) = self.pending.get(&address) else {
+            return View::Issued;
+        };
+        if pending
+            .stores
+            .back()
+            .is_none_or(|(thread, _)| *thread == me)
+        {
+            return View::Issued;
+        }
+        let own = pending
+            .stores
+            .iter()
+            .rev()
+            .find(|(thread, _)| *thread == me);
+        View::Older(own.map_or(pending.visible, |(_, value)| *value))
+    }
+
+    fn has_own(&self, address: usize) -> bool {
+        let pending = self.pending.get(&address);
+        pending.is_some_and(|pending| pending.stores.iter().any(|(by, _)| *by == self.running))
+    }
+
+    fn has_others(&self, address: usize) -> bool {
+        let pending = self.pending.get(&address);
+        pending.is_some_and(|pending| pending.stores.iter().any(|(by, _)| *by != self.running))
+    }
+
+    /// The same; and if so, the running thread will be resumed when one of them becomes visible.
+    fn waits_for_others(&mut self, address: usize) -> bool {
+        let waits = self.has_others(address);
+        let me = self.running;
+        if waits && let Some(pending) = self.pending.get_mut(&address) {
+            pending.waiting.push(me);
+        }
+        waits
+    }
+
+    /// Whether it is; and if so, the running thread will be resumed when it shrinks.
+    fn buffer_is_full(&mut self) -> bool {
+        let room = self.setup.machine.cycles.stores.max(1);
+        let buffer = &mut self.current_mut().buffer;
+        let is_full = buffer.stores.len() >= room;
+        buffer.is_awaited |= is_full;
+        is_full
+    }
+
+    /// Has a thread's oldest store ask for its line.
+    fn drain_at(&mut self, number: usize, time: Time) {
+        let most = self.setup.fuzz.drain;
+        let delay = if most > 0 { self.rng.u64(..most) } else { 0 };
+        self.at(time + delay, Event::Drain(number));
+    }
+
+    pub(super) fn drain_next(&mut self, number: usize, now: Time) {
+        let Some(&(address, _)) = self.threads[number].buffer.stores.front() else {
+            return;
+        };
+        let first = self
+            .pending
+            .get(&address)
+            .and_then(|pending| pending.stores.front());
+        if first.is_some_and(|(thread, _)| *thread != number) {
+            self.threads[number].buffer.is_blocked = true;
+            return;
+        }
+        let line = self.line(address);
+        let core = self.threads[number].core;
+        let granted = self.request(line, Requester::Store(number), Access::Store, core, now);
+        if let Some(takes) = granted {
+            self.commit(number, now, takes);
+        }
+    }
+
+    /// A thread's oldest store becomes visible, and takes so long.
+    pub(super) fn commit(&mut self, number: usize, now: Time, takes: u64) {
+        let buffer = &mut self.threads[number].buffer;
+        let Some((address, value)) = buffer.stores.pop_front() else {
+            return;
+        };
+        buffer.done = now + takes;
+        let is_empty = buffer.stores.is_empty();
+        let wakes = std::mem::take(&mut buffer.is_awaited);
+        if !is_empty {
+            self.drain_at(number, now + takes);
+        }
+        if wakes {
+            self.resume_at(number, now + takes);
+        }
+        let (next, waiting) = match self.pending.get_mut(&address) {
+            Some(pending) => {
+                pending.stores.pop_front();
+                pending.visible = value;
+                let next = pending.stores.front().map(|(thread, _)| *thread);
+                (next, std::mem::take(&mut pending.waiting))
+            }
+            None => (None, Vec::new()),
+        };
+        match next {
+            None => drop(self.pending.remove(&address)),
+            Some(next) => {
+                let buffer = &mut self.threads[next].buffer;
+                if buffer.is_blocked && buffer.stores.front().is_some_and(|(at, _)| *at == address)
+                {
+                    buffer.is_blocked = false;
+                    self.drain_at(next, now);
+                }
+            }
+        }
+        for thread in waiting {
+            self.resume_at(thread, now + takes);
+        }
+        self.changed(address, now + takes);
+    }
+
+    /// Resumes those who watch a word that has changed.
+    fn changed(&mut self, address: usize, time: Time) {
+        for watcher in self.watchers.remove(&address).unwrap_or_default() {
+            debug_assert_eq!(
+                self.threads[watcher].state,
+                State::Waiting("a word to change")
+            );
+            self.resume_at(watcher, time);
+        }
+    }
+}
