@@ -1,4 +1,4 @@
-//! Who wins where: runs of [`arr`](crate::arr) and [`batch`](crate::batch), compared by one path.
+//! Who wins where: runs of [`arr`] and [`batch`], compared by one path.
 //!
 //! Throughputs are medians over equal runs, and a difference within their spreads is a tie.
 

@@ -285,7 +285,7 @@ pub static LOCKS: &[Lock] = &[
     },
 ];
 
-/// What no lock can do better than, for [`uncontended`] only.
+/// What no lock can do better than, for [`uncontended`](crate::uncontended) only.
 pub static FLOORS: &[Lock] = &[
     Lock {
         name: "floor",
