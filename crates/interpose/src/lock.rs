@@ -213,7 +213,8 @@ impl Lock {
     /// Ends a reader's hold or the writer's.
     #[inline]
     pub(crate) fn unlock(&self) -> c_int {
-        if self.bias.leave_anonymously(local::seat) {
+        // SAFETY: no reader here has a token.
+        if unsafe { self.bias.leave_anonymously(local::seat) } {
             0
         } else {
             next::unlock(self)
@@ -222,7 +223,8 @@ impl Lock {
 
     /// The lock begins or ends its life: nobody else uses it. Its memory may hold anything.
     pub(crate) fn reset(&self) {
-        self.bias.reset();
+        // SAFETY: as said.
+        unsafe { self.bias.reset() };
     }
 
     /// As [`reset`](Self::reset), unless that is for all its processes to say.

@@ -16,6 +16,11 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn retract(slot: Slot) {
+    // SAFETY: these tests retract each publication once.
+    unsafe { slot.retract() };
+}
+
 #[test]
 fn a_row_takes_so_many_and_no_more() {
     let _alone = alone();
@@ -31,7 +36,7 @@ fn a_row_takes_so_many_and_no_more() {
         assert_eq!(collisions, COLUMNS - 1);
         assert!(visible::publish(address, seat).is_none());
         assert!(visible::is_published(address));
-        slots.into_iter().for_each(Slot::retract);
+        slots.into_iter().for_each(retract);
         assert!(!visible::is_published(address));
         assert!(visible::drain(address, Wait::Never));
     }
@@ -50,7 +55,7 @@ fn a_drain_waits_for_its_lock_only() {
     thread::scope(|scope| {
         let drain = scope.spawn(|| visible::drain(mine, Wait::Forever));
         thread::sleep(Duration::from_millis(2));
-        slot.retract();
+        retract(slot);
         assert!(drain.join().unwrap());
     });
 }
@@ -63,12 +68,15 @@ fn a_publication_is_retracted_by_address_too() {
     for _ in 0..2 {
         let _leaked = visible::publish(address, Seat::here());
     }
-    assert!(elsewhere(|| visible::retract_any(address)));
+    // SAFETY: here and below: nobody reads this lock.
+    let retract_any = || unsafe { visible::retract_any(address) };
+    assert!(elsewhere(retract_any));
     assert!(visible::is_published(address));
-    assert!(visible::retract_any(address));
-    assert!(!visible::retract_any(address));
+    assert!(retract_any());
+    assert!(!retract_any());
     let _leaked = visible::publish(address, Seat::here());
-    visible::forget(address);
+    // SAFETY: as above.
+    unsafe { visible::forget(address) };
     assert!(!visible::is_published(address));
 }
 
@@ -83,13 +91,14 @@ fn a_child_forgets_the_readers_it_left_behind() {
     let theirs = elsewhere(|| visible::publish(other, Seat::here()).expect("free"));
     let status = common::status_of_child(|| {
         let before = visible::is_published(other);
-        visible::forget_all_but(&kept);
+        // SAFETY: a child's one thread, which reads nothing.
+        unsafe { visible::forget_all_but(&kept) };
         before && !visible::is_published(other) && visible::is_published(mine)
     });
     assert_eq!(status, 0);
     assert!(visible::is_published(other));
-    theirs.retract();
-    kept.into_iter().for_each(Slot::retract);
+    retract(theirs);
+    kept.into_iter().for_each(retract);
 }
 
 /// A forked child uses the locks of its parent: what other threads read stays read, its own it may leave.

@@ -154,7 +154,8 @@ impl BiasState {
 
     #[cold] // A writer has arrived in between.
     fn turned_away(slot: Slot) {
-        slot.retract();
+        // SAFETY: published just above, by a reader who will have a token.
+        unsafe { slot.retract() };
     }
 
     /// A reader got in by the underlying lock, which it holds: it may set the bias.
@@ -235,7 +236,8 @@ impl Drop for BiasState {
     /// Forgets readers whose guards were leaked: the next lock at this address is another.
     fn drop(&mut self) {
         if self.word.load(Ordering::Relaxed) & BIASED != 0 && prim::intact!("bias-forget") {
-            visible::forget(self.address());
+            // SAFETY: nobody else has this lock, nor ever will.
+            unsafe { visible::forget(self.address()) };
         }
     }
 }

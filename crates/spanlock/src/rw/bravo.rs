@@ -187,7 +187,8 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     #[inline]
     unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
         match token.0 {
-            Way::Fast(slot) => slot.retract(),
+            // SAFETY: the lock lives, and releases by token alone.
+            Way::Fast(slot) => unsafe { slot.retract() },
             // SAFETY: the token is this lock's, so what is in it is the underlying lock's.
             Way::Slow(guard) => unsafe { self.raw.unlock_shared(guard) },
         }

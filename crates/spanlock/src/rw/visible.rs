@@ -12,7 +12,8 @@
 //! let address = LockAddress::of(&lock);
 //! let slot = visible::publish(address, Seat::here()).expect("nothing else is published here");
 //! assert!(!visible::drain(address, Wait::Never));
-//! slot.retract();
+//! // SAFETY: retracted once.
+//! unsafe { slot.retract() };
 //! assert!(visible::drain(address, Wait::Forever)); // Parks until all have left: here there is nobody.
 //! ```
 //!
@@ -332,8 +333,12 @@ impl Slot {
     }
 
     /// The reader leaves: one plain store, and a look whether somebody waits for it.
+    ///
+    /// # Safety
+    /// The publication still stands: neither the drop of its [`BiasState`](super::BiasState), nor a release without
+    /// a token, nor a function of this module has retracted it. Else the slot may be another lock's by now, whose writers would miss its reader.
     #[inline]
-    pub fn retract(self) {
+    pub unsafe fn retract(self) {
         // [depart] Release: pairs with the Acquire of the scan.
         self.0
             .lock
@@ -346,8 +351,11 @@ impl Slot {
 /// Retracts one publication of a lock, whichever: for releases that cannot say which acquisition they end.
 ///
 /// `false`: there is none. Costs a scan.
+///
+/// # Safety
+/// A reader of that lock leaves, or all publications of it were leaked.
 #[must_use]
-pub fn retract_any(lock: LockAddress) -> bool {
+pub unsafe fn retract_any(lock: LockAddress) -> bool {
     TABLE
         .places_in_use()
         .any(|place| place.holds(lock) && place.clear(lock))
@@ -387,12 +395,19 @@ pub fn drain(lock: LockAddress, wait: Wait) -> bool {
 }
 
 /// Retracts every publication of a lock that is about to be gone: the guards were leaked.
-pub fn forget(lock: LockAddress) {
-    while retract_any(lock) {}
+///
+/// # Safety
+/// Nobody reads that lock any more.
+pub unsafe fn forget(lock: LockAddress) {
+    // SAFETY: the caller's.
+    while unsafe { retract_any(lock) } {}
 }
 
 /// Retracts all publications but these: for a forked child, which has one thread, and knows what that holds.
-pub fn forget_all_but(kept: &[Slot]) {
+///
+/// # Safety
+/// No thread of this process reads any lock by another publication.
+pub unsafe fn forget_all_but(kept: &[Slot]) {
     for place in TABLE.places_in_use() {
         if !kept.iter().any(|slot| ptr::eq(slot.0, place)) {
             place.lock.store(0, Ordering::Relaxed);

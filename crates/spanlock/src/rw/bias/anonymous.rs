@@ -41,7 +41,7 @@ impl BiasState {
     fn step_back(&self, slot: Slot, seat: Seat) -> Entry {
         // [bias-owed] One's own publication, another of the lock's, or the underlying lock's.
         if slot.retract_if_untaken(self.address())
-            || self.leave_anonymously(|| seat)
+            || self.leave_any(|| seat)
             || !prim::intact!("bias-owed")
         {
             Entry::Refused
@@ -53,12 +53,22 @@ impl BiasState {
     /// Ends one reader's hold by the fast path, whosesoever; `false` if there is none: end one by the underlying lock.
     ///
     /// Not for writers: while one is inside by the underlying lock there is nothing to be found here.
+    ///
+    /// # Safety
+    /// No reader of this lock enters by [`enter`](Self::enter): its token would be stale.
     #[inline]
     #[must_use]
-    pub fn leave_anonymously(&self, seat: impl FnOnce() -> Seat) -> bool {
+    pub unsafe fn leave_anonymously(&self, seat: impl FnOnce() -> Seat) -> bool {
+        self.leave_any(seat)
+    }
+
+    #[inline]
+    fn leave_any(&self, seat: impl FnOnce() -> Seat) -> bool {
         // Relaxed: whose hold is to be ended has seen the bias on, and it stays on while anybody is inside by it.
         self.word.load(Ordering::Relaxed) & BIASED != 0
-            && (seat().retract(self.address()) || visible::retract_any(self.address()))
+            && (seat().retract(self.address())
+                // SAFETY: a reader leaves, and there are no tokens.
+                || unsafe { visible::retract_any(self.address()) })
     }
 
     /// A reader got in by the underlying lock, which it holds, and considers to set the bias: not each time, as that
@@ -74,9 +84,13 @@ impl BiasState {
         }
     }
 
-    /// Forgets readers, writers and the bias: the lock begins or ends its life, and nobody else uses it.
-    pub fn reset(&self) {
-        visible::forget(self.address());
+    /// Forgets readers, writers and the bias.
+    ///
+    /// # Safety
+    /// The lock begins or ends its life, and nobody else uses it.
+    pub unsafe fn reset(&self) {
+        // SAFETY: the caller's.
+        unsafe { visible::forget(self.address()) };
         self.word.store(0, Ordering::Relaxed);
         self.pace.store(0, Ordering::Relaxed);
     }

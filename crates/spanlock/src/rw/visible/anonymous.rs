@@ -42,7 +42,10 @@ impl Place {
 /// Retracts all publications but those in the seat's row: for a forked child, whose one thread sits there.
 ///
 /// Threads that shared the row leave theirs: holders that never leave, as they are to any lock that counts.
-pub fn forget_all_but_at(seat: Seat) {
+///
+/// # Safety
+/// No thread of this process reads any lock by a publication in another row.
+pub unsafe fn forget_all_but_at(seat: Seat) {
     for row in TABLE.rows_in_use() {
         if !ptr::eq(row, seat.row) {
             for place in &row.places {
