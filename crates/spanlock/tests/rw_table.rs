@@ -16,6 +16,11 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn here() -> Seat {
+    // SAFETY: these tests use it at once.
+    unsafe { Seat::here() }
+}
+
 fn retract(slot: Slot) {
     // SAFETY: these tests retract each publication once.
     unsafe { slot.retract() };
@@ -27,8 +32,10 @@ fn a_row_takes_so_many_and_no_more() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     // All numbers are good, and share rows if need be.
-    for number in [0, 1, 12_345, usize::MAX] {
-        let seat = Seat::numbered(number);
+    let shared = [0, 1, 12_345, usize::MAX].map(Seat::shared);
+    // SAFETY: no other thread of this process has got so far, and one alone publishes now.
+    let own = [Seat::owners() - 1, usize::MAX].map(|number| unsafe { Seat::own(number) });
+    for seat in shared.into_iter().chain(own).chain([here()]) {
         let slots: Vec<Slot> = (0..COLUMNS)
             .map(|_| visible::publish(address, seat).expect("there is a slot free"))
             .collect();
@@ -47,7 +54,7 @@ fn a_drain_waits_for_its_lock_only() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let slot = visible::publish(mine, Seat::here()).expect("free");
+    let slot = visible::publish(mine, here()).expect("free");
     assert!(visible::drain(other, Wait::Forever));
     assert!(!visible::drain(mine, Wait::Never));
     let soon = Wait::Until(Instant::now() + Duration::from_millis(2));
@@ -66,7 +73,7 @@ fn a_publication_is_retracted_by_address_too() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     for _ in 0..2 {
-        let _leaked = visible::publish(address, Seat::here());
+        let _leaked = visible::publish(address, here());
     }
     // SAFETY: here and below: nobody reads this lock.
     let retract_any = || unsafe { visible::retract_any(address) };
@@ -74,7 +81,7 @@ fn a_publication_is_retracted_by_address_too() {
     assert!(visible::is_published(address));
     assert!(retract_any());
     assert!(!retract_any());
-    let _leaked = visible::publish(address, Seat::here());
+    let _leaked = visible::publish(address, here());
     // SAFETY: as above.
     unsafe { visible::forget(address) };
     assert!(!visible::is_published(address));
@@ -87,8 +94,8 @@ fn a_child_forgets_the_readers_it_left_behind() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let kept = [visible::publish(mine, Seat::here()).expect("free")];
-    let theirs = elsewhere(|| visible::publish(other, Seat::here()).expect("free"));
+    let kept = [visible::publish(mine, here()).expect("free")];
+    let theirs = elsewhere(|| visible::publish(other, here()).expect("free"));
     let status = common::status_of_child(|| {
         let before = visible::is_published(other);
         // SAFETY: a child's one thread, which reads nothing.

@@ -5,7 +5,7 @@
 //! and opens it again by giving up: there is nothing to roll back.
 //!
 //! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
-//! writer arrives, fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
+//! writer that arrives at a biased lock fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
 //! that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that waits for fast readers
 //! holds or queues for.
 //!
@@ -21,7 +21,8 @@
 //!
 //! - **bias-reader** / **bias-writer** (store, fence, look on both sides): publish and look whether the path is open;
 //!   arrive and look who is visible. Of the two fences one is first; who fences second sees the other. Whoever is
-//!   seen and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**).
+//!   seen and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**). The
+//!   reader's fence is free and the writer's dear (`prim::barrier`): what a revocation costs is bounded by the pace.
 //! - **bias-closed**: the look is for *open*, not for *biased*.
 //! - **bias-set** / **bias-seen**: Release by the reader who sets the bias, Acquire by the look: what writers did
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
@@ -37,7 +38,8 @@ use super::pace::{self, Pace};
 use super::policy::{Bias, Event, Policy};
 use super::visible::{self, LockAddress, Seat, Slot};
 use crate::range::raw::Wait;
-use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
+use prim::atomic::{AtomicU32, Ordering};
+use prim::barrier;
 use prim::clock::Duration;
 
 /// Readers may be inside by the fast path.
@@ -107,7 +109,8 @@ impl BiasState {
         if !self.is_open() {
             return None;
         }
-        match self.knock(Seat::here(), policy) {
+        // SAFETY: used at once.
+        match self.knock(unsafe { Seat::here() }, policy) {
             Knock::Entered(slot) => Some(slot),
             Knock::Full => None,
             Knock::TurnedAway(slot) => {
@@ -136,7 +139,7 @@ impl BiasState {
         };
         // [bias-reader]
         if prim::intact!("bias-reader") {
-            fence_after_rmw();
+            barrier::light();
         }
         // [bias-seen] Acquire: pairs with [bias-set].
         let seen = self.word.load(prim::order!("bias-seen", Ordering::Acquire));
@@ -220,13 +223,15 @@ impl BiasState {
             before < u32::MAX - 2 * WRITER,
             "more than a billion writers"
         );
+        // Without a bias no reader is visible, and none is set any more.
+        let since = (before & BIASED != 0).then(pace::now);
         // [bias-writer]
-        if prim::intact!("bias-writer") {
-            fence_after_rmw();
+        if since.is_some() && prim::intact!("bias-writer") {
+            barrier::heavy();
         }
         Arrival {
             bias: self,
-            since: (before & BIASED != 0).then(pace::now),
+            since,
             took: Duration::ZERO,
         }
     }
