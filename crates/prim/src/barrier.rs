@@ -79,7 +79,7 @@ mod membarrier {
     pub(super) fn heavy() {
         fence(Ordering::SeqCst);
         // A child of `fork` may have to register anew.
-        if !expedite() && !(register() && expedite()) {
+        if !(expedite() || register() && expedite()) {
             refused();
         }
     }

@@ -27,7 +27,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     (
         "bias-owed",
-        "rw::anonymous::released_by_the_publication_of_one_turned_away",
+        "rw::tokenless::released_by_the_publication_of_one_turned_away",
     ),
     ("bias-reader", "rw::bias::a_reader_and_a_writer"),
     ("bias-recheck", "rw::bias::a_reader_and_a_writer"),
@@ -63,7 +63,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("depart", "rw::bias::a_reader_and_a_writer"),
     ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
-    ("depart-any", "rw::anonymous::a_reader_and_a_writer"),
+    ("depart-any", "rw::tokenless::a_reader_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
@@ -77,6 +77,10 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
+    (
+        "futex-leave-any",
+        "rw::tokenless::writers_and_a_reader",
+    ),
     ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-leave-shared", "rw::futex::a_reader_and_a_writer"),
     ("futex-mark", "rw::futex::a_reader_and_a_writer"),
@@ -109,6 +113,10 @@ const MUTANTS: &[Mutant] = &[
     ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
     ("leave", "rw::bias::a_reader_and_a_writer"),
+    (
+        "leave-closed",
+        "rw::tokenless::two_released_by_other_threads",
+    ),
     ("leave-reader", "segment::a_reader_and_a_writer"),
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
@@ -211,6 +219,14 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("sleeper", "list::two_writers_overlapping"),
     (
+        "slot-free",
+        "rw::bias::the_next_in_the_slot_tells_what_another_thread_did",
+    ),
+    (
+        "slot-take",
+        "rw::bias::the_next_in_the_slot_tells_what_the_one_before_did",
+    ),
+    (
         "ticket-parity",
         "rw::phase::ticket::a_reader_waits_for_one_writer_only",
     ),
@@ -226,6 +242,10 @@ const MUTANTS: &[Mutant] = &[
     (
         "ticket-wake-turn",
         "rw::phase::ticket::writers_and_a_reader",
+    ),
+    (
+        "tokenless-checked",
+        "rw::tokenless::writers_and_a_reader",
     ),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),

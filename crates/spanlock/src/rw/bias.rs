@@ -48,11 +48,8 @@ const BIASED: u32 = 1;
 /// One writer that has arrived.
 const WRITER: u32 = 2;
 
-mod anonymous;
-pub use anonymous::Entry;
-
 /// How a try of the fast path ends.
-enum Knock {
+pub(super) enum Knock {
     /// Inside.
     Entered(Slot),
     /// There is no slot free.
@@ -99,7 +96,8 @@ impl BiasState {
         }
     }
 
-    fn address(&self) -> LockAddress {
+    #[inline]
+    pub(super) fn address(&self) -> LockAddress {
         LockAddress::of(self)
     }
 
@@ -129,7 +127,7 @@ impl BiasState {
 
     /// Publishes, and looks whether that lets it in.
     #[inline]
-    fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
+    pub(super) fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
         let slot = visible::publish(self.address(), seat);
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
             policy.on(Event::Collision);
@@ -175,7 +173,7 @@ impl BiasState {
     }
 
     #[cold]
-    fn consider(&self) {
+    pub(super) fn consider(&self) {
         if !self.is_clear() {
             return;
         }
@@ -188,7 +186,7 @@ impl BiasState {
         }
     }
 
-    fn set(&self) {
+    pub(super) fn set(&self) {
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         if prim::intact!("bias-arrived") {
@@ -199,6 +197,12 @@ impl BiasState {
         } else {
             self.word.store(BIASED, order);
         }
+    }
+
+    /// Whether a reader may be inside by the fast path, at a glance.
+    #[inline]
+    pub(super) fn is_biased(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & BIASED != 0
     }
 
     /// Whether no reader is inside by the fast path and no writer has arrived.
@@ -213,7 +217,7 @@ impl BiasState {
     /// Whether a reader is inside by the fast path, or just trying it.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & BIASED != 0 && visible::is_published(self.address())
+        self.is_biased() && visible::is_published(self.address())
     }
 
     /// A writer arrives: the fast path is closed until all that have arrived are inside or gone.
@@ -237,10 +241,23 @@ impl BiasState {
     }
 }
 
+impl BiasState {
+    /// Forgets readers, writers and the bias.
+    ///
+    /// # Safety
+    /// The lock begins or ends its life, and nobody else uses it.
+    pub unsafe fn reset(&self) {
+        // SAFETY: the caller's.
+        unsafe { visible::forget(self.address()) };
+        self.word.store(0, Ordering::Relaxed);
+        self.pace.store(0, Ordering::Relaxed);
+    }
+}
+
 impl Drop for BiasState {
     /// Forgets readers whose guards were leaked: the next lock at this address is another.
     fn drop(&mut self) {
-        if self.word.load(Ordering::Relaxed) & BIASED != 0 && prim::intact!("bias-forget") {
+        if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: nobody else has this lock, nor ever will.
             unsafe { visible::forget(self.address()) };
         }

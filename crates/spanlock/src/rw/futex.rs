@@ -123,6 +123,7 @@ impl State {
 /// - Guards may be sent to and dropped by other threads.
 ///
 /// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
+#[repr(C)] // So that the preference, which is no data, can be another for a while.
 pub struct FutexRwLock<P: Preference = WritersFirst> {
     state: AtomicU32,
     /// Counts the wake-ups of writers.
@@ -150,6 +151,20 @@ impl<P: Preference> FutexRwLock<P> {
         }
     }
 
+    /// The same lock, by another preference.
+    #[inline]
+    #[must_use]
+    pub fn preferring<Q: Preference>(&self) -> &FutexRwLock<Q> {
+        // SAFETY: the type is `repr(C)`, and the preference is not in it.
+        unsafe { &*std::ptr::from_ref(self).cast() }
+    }
+
+    /// Whether as many read as can be counted.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.state().readers() == READERS
+    }
+
     fn state(&self) -> State {
         State(self.state.load(Ordering::Relaxed))
     }
@@ -163,7 +178,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn read(&self, wait: Wait) -> Option<GuardSend> {
         match self.enter_shared() {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
@@ -172,7 +187,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn write(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn write(&self, wait: Wait) -> Option<GuardSend> {
         // Not looked at beforehand: a guess that is right costs one transfer of the cache line instead of two.
         match self.enter_exclusive(State(0), Slept::No) {
             Ok(()) => Some(GuardSend::new()),
@@ -289,6 +304,34 @@ impl<P: Preference> FutexRwLock<P> {
                 .fetch_sub(1, prim::order!("futex-leave-shared", Ordering::Release)),
         );
         debug_assert!(before.readers() > 0, "a read lock was released twice");
+        self.left_by_one(before);
+    }
+
+    /// One of the readers leaves, whichever; `false` if there is none.
+    #[inline]
+    pub(super) fn leave_any(&self) -> bool {
+        let mut seen = self.state();
+        while seen.readers() > 0 {
+            // [futex-leave] Release: pairs with [futex-enter].
+            let left = self.state.compare_exchange(
+                seen.0,
+                seen.0 - 1,
+                prim::order!("futex-leave-any", Ordering::Release),
+                Ordering::Relaxed,
+            );
+            match left {
+                Ok(_) => {
+                    self.left_by_one(seen);
+                    return true;
+                }
+                Err(found) => seen = State(found),
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn left_by_one(&self, before: State) {
         if before.readers() == 1 && before.has_waiting_writer() {
             self.wake_writer();
         } else if before.readers() == READERS {
@@ -297,7 +340,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn leave_exclusive(&self, _: GuardSend) {
+    pub(super) fn leave_exclusive(&self, _: GuardSend) {
         // [futex-leave] Release: pairs with [futex-enter].
         let before = State(self.state.fetch_and(
             !WRITER,

@@ -38,7 +38,7 @@
 //!
 //! - **depart**, or **depart-any** where it is not known to be the reader's own: Release by a retraction, Acquire by the
 //!   scan: the reader's critical section.
-//! - **take-free** / **take**: who publishes acquires the departure that made the slot free, and releases that, and
+//! - **slot-free** / **slot-take**: who publishes acquires the departure that made the slot free, and releases that, and
 //!   what it did itself before, with the publication: a scan may see that only, and not the departure.
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
@@ -62,8 +62,8 @@ use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::ptr;
 
-mod anonymous;
-pub use anonymous::forget_all_but_at;
+mod tokenless;
+pub use tokenless::forget_all_but_at;
 
 /// Slots in a row.
 pub const COLUMNS: usize = prim::sized(8, 2);
@@ -282,6 +282,13 @@ impl Seat {
         TABLE.size()
     }
 
+    /// That of its own row, if it is one.
+    #[must_use]
+    pub fn number(self) -> Option<usize> {
+        let mut rows = TABLE.own.in_use().iter();
+        rows.position(|row| ptr::eq(row, self.row))
+    }
+
     #[inline]
     fn first(self) -> &'static Place {
         &self.row.places[self.column]
@@ -316,7 +323,7 @@ fn probe(lock: LockAddress, seat: Seat) -> Option<Slot> {
 impl Place {
     #[inline]
     fn take(&'static self, lock: LockAddress, tenancy: Tenancy) -> Option<Slot> {
-        let free = prim::order!("take-free", Ordering::Acquire); // [take-free]
+        let free = prim::order!("slot-free", Ordering::Acquire); // [slot-free]
         // The look beforehand spares a locked instruction on a slot that is taken; in an own row it is all.
         if self.lock.load(free) != 0 {
             return None;
@@ -324,10 +331,10 @@ impl Place {
         // Against writers it is ordered by the fences of `bias.rs`, which come next.
         let address = lock.0.get();
         match tenancy {
-            // [take] Release.
+            // [slot-take] Release.
             Tenancy::Own => self
                 .lock
-                .store(address, prim::order!("take", Ordering::Release)),
+                .store(address, prim::order!("slot-take", Ordering::Release)),
             // A read-modify-write passes on what it found, and the look has acquired that: Release for what it did itself.
             Tenancy::Shared => {
                 let taken =

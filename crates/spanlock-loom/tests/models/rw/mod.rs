@@ -35,11 +35,11 @@ macro_rules! models {
     };
 }
 
-mod anonymous;
 mod bias;
 mod cohort;
 mod futex;
 mod phase;
+mod tokenless;
 
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::cell::UnsafeCell;
@@ -78,7 +78,7 @@ impl<L: RawRwLock> Guarded<L> {
         })
     }
 
-    fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
+    pub fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
         Reading {
             guarded: self,
             token: Some(token),
