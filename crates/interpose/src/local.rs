@@ -166,7 +166,10 @@ pub(crate) fn after_fork() {
     let seat = seat();
     for (at, word) in TAKEN.iter().enumerate() {
         let own = seat.number().filter(|number| number / 64 == at);
-        word.store(own.map_or(0, |number| 1 << (number % 64)), Ordering::Relaxed);
+        word.store(
+            own.map_or(0, |number| 1 << (number % 64)),
+            Ordering::Relaxed,
+        );
     }
 }
 

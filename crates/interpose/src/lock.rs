@@ -99,9 +99,11 @@ impl Lock {
             return self.read_foreign(setting, foreign);
         }
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(&setting).read_slowly(Wait::Never)
+            self.parts::<WritersFirst>(&setting)
+                .read_slowly(Wait::Never)
         } else {
-            self.parts::<ReadersFirst>(&setting).read_slowly(Wait::Never)
+            self.parts::<ReadersFirst>(&setting)
+                .read_slowly(Wait::Never)
         };
         if !entered {
             return self.read_contended(&patience, setting);

@@ -77,10 +77,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
-    (
-        "futex-leave-any",
-        "rw::tokenless::writers_and_a_reader",
-    ),
+    ("futex-leave-any", "rw::tokenless::writers_and_a_reader"),
     ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-leave-shared", "rw::futex::a_reader_and_a_writer"),
     ("futex-mark", "rw::futex::a_reader_and_a_writer"),
@@ -223,10 +220,6 @@ const MUTANTS: &[Mutant] = &[
         "rw::bias::the_next_in_the_slot_tells_what_another_thread_did",
     ),
     (
-        "slot-take",
-        "rw::bias::the_next_in_the_slot_tells_what_the_one_before_did",
-    ),
-    (
         "ticket-parity",
         "rw::phase::ticket::a_reader_waits_for_one_writer_only",
     ),
@@ -243,10 +236,7 @@ const MUTANTS: &[Mutant] = &[
         "ticket-wake-turn",
         "rw::phase::ticket::writers_and_a_reader",
     ),
-    (
-        "tokenless-checked",
-        "rw::tokenless::writers_and_a_reader",
-    ),
+    ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),
     ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),

@@ -21,7 +21,7 @@
 //! - **tokenless-checked**: as **bias-checked** in `bravo.rs`.
 //! - The rest is the bias', the table's and the underlying lock's.
 
-use super::bias::{BiasState, Knock};
+use super::bias::{Arrival, BiasState, Knock};
 use super::futex::{FutexRwLock, GiveWay, Preference};
 use super::policy::{Bias, Policy};
 use super::visible::{self, Seat};
@@ -31,7 +31,7 @@ use crate::range::raw::Wait;
 ///
 /// - **Cost**: a biased read is two stores to acquire; to release, a compare-exchange on a line of the thread's own. Else
 ///   as the underlying lock, and a few loads. To release what another thread acquired by the fast path costs as much
-///   as a writer's revocation.
+///   as a writer's revocation, and takes the bias off if nobody else reads.
 /// - **Fairness** and **recursion**: the underlying lock's. One that gives way to waiting writers holds new readers
 ///   back also while a writer waits for those in the table.
 /// - Not in Rust, where guards carry tokens: [`Bravo`](super::Bravo) is faster and safe.
@@ -183,9 +183,23 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     #[cold] // Another thread's reader leaves.
     fn leave_elsewhere(&self) -> bool {
         // [leave-closed]
-        let _arrived = prim::intact!("leave-closed").then(|| self.bias.arrive());
+        let arrival = prim::intact!("leave-closed").then(|| self.bias.arrive());
         // SAFETY: a reader leaves.
         let retracted = unsafe { visible::retract_any(self.bias.address()) };
-        retracted || self.under.leave_any()
+        let left = retracted || self.under.leave_any();
+        if let Some(arrival) = arrival
+            && retracted
+        {
+            self.take_bias_off(arrival);
+        }
+        left
+    }
+
+    /// Takes the bias off if nobody reads: where readers are released by other threads it does not pay.
+    fn take_bias_off(&self, mut arrival: Arrival<'_>) {
+        if arrival.drain(Wait::Never) && self.under.write(Wait::Never).is_some() {
+            arrival.enter(self.policy);
+            self.leave_exclusive();
+        }
     }
 }

@@ -38,8 +38,9 @@
 //!
 //! - **depart**, or **depart-any** where it is not known to be the reader's own: Release by a retraction, Acquire by the
 //!   scan: the reader's critical section.
-//! - **slot-free** / **slot-take**: who publishes acquires the departure that made the slot free, and releases that, and
-//!   what it did itself before, with the publication: a scan may see that only, and not the departure.
+//! - **slot-free**: who publishes acquires the departure that made the slot free, and releases that, and what it did
+//!   itself before, with the publication: a scan may see that only, and not the departure. (That it releases no model
+//!   can tell: its thread's last departure was followed by the cheap fence, which is a full one there.)
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
 //!   clear. One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers
@@ -307,9 +308,7 @@ pub struct Slot(&'static Place);
 #[must_use]
 pub fn publish(lock: LockAddress, seat: Seat) -> Option<Slot> {
     let first = seat.first();
-    first
-        .take(lock, seat.tenancy)
-        .or_else(|| probe(lock, seat))
+    first.take(lock, seat.tenancy).or_else(|| probe(lock, seat))
 }
 
 #[cold] // Nested readers, and threads that share a row.
@@ -331,10 +330,8 @@ impl Place {
         // Against writers it is ordered by the fences of `bias.rs`, which come next.
         let address = lock.0.get();
         match tenancy {
-            // [slot-take] Release.
-            Tenancy::Own => self
-                .lock
-                .store(address, prim::order!("slot-take", Ordering::Release)),
+            // Release: as [slot-free] has it.
+            Tenancy::Own => self.lock.store(address, Ordering::Release),
             // A read-modify-write passes on what it found, and the look has acquired that: Release for what it did itself.
             Tenancy::Shared => {
                 let taken =

@@ -156,25 +156,26 @@ fn released_by_another_thread() {
     both!(2, scenario);
 }
 
-/// A reader by the underlying lock leaves by the publication of one that a writer turns away, which owes it that.
+/// A release by another thread takes the publication of a reader that a writer turns away, which owes it that.
 #[test]
 fn released_by_the_publication_of_one_turned_away() {
     fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
         let guarded = Guarded::new(lock);
-        let mine = guarded.read();
-        let writer = guarded.spawn(|guarded| guarded.write().done());
-        let turned_away = guarded.spawn(|guarded| guarded.read().done());
-        // Another's hold, as it were, is released by the thread that has this one.
-        let reading = guarded.spawn(|guarded| {
-            // SAFETY: the hold of `mine`, which is forgotten.
-            unsafe { guarded.lock.unlock_shared(()) };
+        guarded.read().done(); // This thread's row is the first that is looked at.
+        let holder = guarded.spawn(|guarded| {
+            let reading = guarded.read();
+            reading.look();
+            std::mem::forget(reading);
         });
-        std::mem::forget(mine);
+        holder.join().unwrap();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: the hold above, which nobody else releases.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        guarded.read().done();
         writer.join().unwrap();
-        turned_away.join().unwrap();
-        reading.join().unwrap();
+        other.join().unwrap();
     }
-    both!(1, scenario);
+    both!(2, scenario);
 }
 
 /// Two threads release what others acquired: one looks through the table while a reader comes behind its back and the
