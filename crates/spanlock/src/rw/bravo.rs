@@ -9,6 +9,8 @@ use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 
+mod upgrade;
+
 /// Makes a reader-writer lock scale with its readers.
 ///
 /// While reading is frequent the lock is *biased*: a reader writes to a slot of its own in a table that all locks
@@ -50,6 +52,8 @@ use std::fmt;
 ///   was. To revoke is to spin briefly and then sleep. A try to read can fail with no writer inside: while one looks
 ///   whether it may enter it holds the underlying lock for a moment. A try to write that would fail because of
 ///   readers in the table leaves them their bias.
+/// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and is counted as a slow
+///   reader.
 /// - Guards may go to other threads where the underlying lock's may.
 /// - Not for locks that are mostly written, or held by one thread at a time.
 /// - A lock must not be moved while a *leaked* read guard of it is about: the place it was at would look read.

@@ -1,6 +1,7 @@
 //! The bias against writers, and the table: who is seen, who waits, who is woken.
 
 use super::Guarded;
+use lock_api::RawRwLock;
 use prim::model;
 use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
 use std::sync::Arc;
@@ -24,6 +25,35 @@ fn revoked() -> Arc<Guarded<Biased>> {
 }
 
 models!(biased(); two: Some(4), three: Some(2));
+
+/// A lock that is never biased asks no writer to arrive.
+#[test]
+fn without_a_bias() {
+    let off = Tuning {
+        bias: Bias::Off,
+        ..EAGER
+    };
+    let make = move || Biased::with_policy(FutexRwLock::new(), off);
+    model(Some(3), move || super::two_writers_and_a_reader(make()));
+    model(Some(3), move || super::tries(make()));
+}
+
+/// A token goes to another thread, which releases it while a writer waits for that.
+#[test]
+fn released_by_another_thread() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        let reading = guarded.read();
+        reading.look();
+        let token = reading.into_token();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: this lock's token.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(token) });
+        writer.join().unwrap();
+        other.join().unwrap();
+        guarded.write().done();
+    });
+}
 
 /// A reader that came by the underlying lock sets the bias while a writer arrives.
 #[test]
@@ -166,10 +196,10 @@ fn a_full_row_is_a_detour() {
 fn a_lock_that_is_dropped_forgets_leaked_readers() {
     model(None, || {
         let mut place = Box::new(biased());
-        let _leaked = lock_api::RawRwLock::lock_shared(&*place);
+        let _leaked = RawRwLock::lock_shared(&*place);
         *place = biased();
-        let token = lock_api::RawRwLock::lock_exclusive(&*place);
+        let token = RawRwLock::lock_exclusive(&*place);
         // SAFETY: its own token.
-        unsafe { lock_api::RawRwLock::unlock_exclusive(&*place, token) };
+        unsafe { RawRwLock::unlock_exclusive(&*place, token) };
     });
 }
