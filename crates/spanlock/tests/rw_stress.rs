@@ -191,12 +191,12 @@ fn biased<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
 
 #[test]
 fn futex_writers_first() {
-    stress(|| FutexRwLock::<WritersFirst>::new());
+    stress(FutexRwLock::<WritersFirst>::new);
 }
 
 #[test]
 fn futex_readers_first() {
-    stress(|| FutexRwLock::<ReadersFirst>::new());
+    stress(FutexRwLock::<ReadersFirst>::new);
 }
 
 #[test]

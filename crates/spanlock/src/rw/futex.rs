@@ -259,7 +259,7 @@ impl<P: Preference> FutexRwLock<P> {
             // [futex-enter] Acquire: pairs with [futex-leave].
             let entered = self.state.compare_exchange(
                 seen.0,
-                seen.0 - held.0 | WRITER | mark,
+                (seen.0 - held.0) | WRITER | mark,
                 prim::order!("futex-enter-exclusive", Ordering::Acquire),
                 Ordering::Relaxed,
             );

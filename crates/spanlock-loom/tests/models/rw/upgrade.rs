@@ -110,7 +110,7 @@ fn beside_a_writer<L: Upgrades>(lock: L) {
 
 fn one_at_a_time<L: Upgrades>(lock: L) {
     let guarded = Guarded::new(lock);
-    let other = guarded.spawn(|guarded| look_and_change(guarded));
+    let other = guarded.spawn(look_and_change);
     look_and_change(&guarded);
     other.join().unwrap();
     assert_eq!(guarded.read().look(), 2);
@@ -235,7 +235,7 @@ fn reading_twice_while_an_upgrade_drains() {
     model(Some(2), || {
         let guarded = Guarded::new(biased());
         let mine = guarded.read();
-        let upgrader = guarded.spawn(|guarded| look_and_change(guarded));
+        let upgrader = guarded.spawn(look_and_change);
         let writer = guarded.spawn(|guarded| guarded.write().done());
         guarded.read().done();
         mine.done();
