@@ -7,7 +7,7 @@ use common::elsewhere;
 use spanlock::range::raw::Wait;
 use spanlock::rw::visible::{self, COLUMNS, LockAddress, Seat, Slot};
 use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,75 @@ fn a_publication_is_retracted_by_address_too() {
     // SAFETY: as above.
     unsafe { visible::forget(address) };
     assert!(!visible::is_published(address));
+}
+
+/// Has the kernel refuse `membarrier` to this thread, as sandboxes do to all.
+#[cfg(target_os = "linux")]
+fn refuse_membarrier() {
+    let step = |code: u32, k: u32| libc::sock_filter {
+        code: u16::try_from(code).unwrap(),
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let call = u32::try_from(libc::SYS_membarrier).unwrap();
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0), // The number of the system call.
+        libc::sock_filter {
+            jf: 1, // Skips the refusal.
+            ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call)
+        },
+        step(libc::BPF_RET | libc::BPF_K, refusal),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog {
+        len: 4,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: it takes numbers.
+    let bound = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(bound, 0);
+    // SAFETY: a filter of four steps, which are live.
+    let filtered = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const filter,
+        )
+    };
+    assert_eq!(filtered, 0);
+}
+
+/// From then on readers fence in earnest.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_writer_to_whom_the_fence_is_refused_gets_in() {
+    let _alone = alone();
+    let lock = 0_u8;
+    let address = LockAddress::of(&lock);
+    let turns = Barrier::new(2);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            refuse_membarrier();
+            prim::barrier::heavy();
+            for _ in 0..300 {
+                turns.wait();
+                let patience = Wait::Until(Instant::now() + common::HANG);
+                assert!(visible::drain(address, patience));
+                turns.wait();
+            }
+        });
+        for round in 0..300 {
+            let slot = visible::publish(address, here()).expect("free");
+            turns.wait();
+            // Long enough to be slept through, in most rounds.
+            thread::sleep(Duration::from_micros(10 * (round % 20)));
+            retract(slot);
+            turns.wait();
+        }
+        writer.join().unwrap();
+    });
 }
 
 /// A child keeps what it is told to keep, of what the parent's threads had published.

@@ -52,6 +52,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("cohort-reader", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-turn-back", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-uncounted", "rw::cohort::a_writer_gives_up"),
     ("cohort-wake-readers", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-wake-writer", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-writer", "rw::cohort::a_reader_and_a_writer"),
@@ -80,7 +81,12 @@ const MUTANTS: &[Mutant] = &[
     ("futex-leave-any", "rw::tokenless::writers_and_a_reader"),
     ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-leave-shared", "rw::futex::a_reader_and_a_writer"),
+    ("futex-leave-upgradable", "rw::upgrade::futex::beside_one"),
     ("futex-mark", "rw::futex::a_reader_and_a_writer"),
+    (
+        "futex-next-upgradable",
+        "rw::upgrade::futex::one_after_another",
+    ),
     (
         "futex-pass-on",
         "rw::futex::a_reader_goes_on_when_the_writer_gives_up",
@@ -92,6 +98,10 @@ const MUTANTS: &[Mutant] = &[
     (
         "futex-signal",
         "rw::futex::a_writer_gives_up_beside_another",
+    ),
+    (
+        "futex-wake-upgrader",
+        "rw::upgrade::futex::beside_a_reader_and_a_writer",
     ),
     (
         "gate",
@@ -166,7 +176,18 @@ const MUTANTS: &[Mutant] = &[
         "rw::phase::ticket::a_reader_and_a_writer",
     ),
     ("phase-try", "rw::phase::ticket::a_try_does_not_wait"),
-    ("phase-wake", "rw::phase::ticket::a_reader_and_a_writer"),
+    (
+        "phase-share",
+        "rw::phase::ticket::a_writer_becomes_a_reader",
+    ),
+    (
+        "phase-wake-readers",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
+    (
+        "phase-wake-writer",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
     ("pin", "reclaim::nodes_return_only_after_a_grace_period"),
     ("publish", "list::figure_one_with_a_detour"),
     ("publish-acquire", "list::figure_one"),
@@ -228,14 +249,7 @@ const MUTANTS: &[Mutant] = &[
         "ticket-turn-acquire",
         "rw::phase::ticket::writers_and_a_reader",
     ),
-    (
-        "ticket-wake-readers",
-        "rw::phase::ticket::a_reader_and_a_writer",
-    ),
-    (
-        "ticket-wake-turn",
-        "rw::phase::ticket::writers_and_a_reader",
-    ),
+    ("ticket-wake", "rw::phase::ticket::writers_and_a_reader"),
     ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),

@@ -15,7 +15,7 @@
 //! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock.
 //! 3. So: if the lock is not biased, no reader is inside by the fast path.
 //! 4. While a reader is inside by the fast path, no writer waits for the underlying lock, and none holds it but to
-//!    look and let go.
+//!    look and let go. (One that is an upgradable reader so far holds it beside readers.)
 //!
 //! # Memory ordering
 //!
@@ -28,25 +28,31 @@
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
 //!   read-modify-writes and keep it.
 //! - **bias-arrived**: a bias is set where no writer has arrived, in one step.
-//! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word. Whoever set a
-//!   bias held that lock before, so the look is no older than that. Relaxed will do.
+//! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word, and at nothing
+//!   else. Whoever set a bias held that lock before, so the look is no older than that. Relaxed will do. It must not
+//!   *wait* for that lock before it has arrived: a bias could be set meanwhile, readers pass it, and it would have to
+//!   give up its place.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
 //! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
 
 use super::pace::{self, Pace};
-use super::policy::{Bias, Event, Policy};
+use super::policy::{Bias, Event, Policy, ask, tell};
 use super::visible::{self, LockAddress, Seat, Slot};
 use crate::range::raw::Wait;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::barrier;
 use prim::clock::Duration;
+use std::mem;
 
 /// Readers may be inside by the fast path.
 const BIASED: u32 = 1;
 
+/// They never will be.
+const NEVER: u32 = 2;
+
 /// One writer that has arrived.
-const WRITER: u32 = 2;
+const WRITER: u32 = 4;
 
 /// How a try of the fast path ends.
 pub(super) enum Knock {
@@ -63,7 +69,8 @@ pub(super) enum Knock {
 #[derive(Debug)]
 pub struct BiasState {
     word: AtomicU32,
-    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn.
+    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn; and
+    /// by writers who give up.
     pace: AtomicU32,
 }
 
@@ -91,6 +98,17 @@ impl BiasState {
         pub const fn biased() -> Self {
             Self {
                 word: AtomicU32::new(BIASED),
+                pace: AtomicU32::new(0),
+            }
+        }
+    }
+
+    prim::const_fn! {
+        /// Never biased, and so without a use for arrivals.
+        #[must_use]
+        pub const fn never() -> Self {
+            Self {
+                word: AtomicU32::new(NEVER),
                 pace: AtomicU32::new(0),
             }
         }
@@ -130,7 +148,7 @@ impl BiasState {
     pub(super) fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
         let slot = visible::publish(self.address(), seat);
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
-            policy.on(Event::Collision);
+            tell(policy, Event::Collision);
         }
         let Some(slot) = slot else {
             return Knock::Full;
@@ -147,7 +165,7 @@ impl BiasState {
             seen & BIASED != 0
         };
         if open || !prim::intact!("bias-recheck") {
-            policy.on(Event::FastRead);
+            tell(policy, Event::FastRead);
             return Knock::Entered(slot);
         }
         Knock::TurnedAway(slot)
@@ -162,8 +180,8 @@ impl BiasState {
     /// A reader got in by the underlying lock, which it holds: it may set the bias.
     #[inline]
     pub fn entered_slowly(&self, policy: &impl Policy) {
-        policy.on(Event::SlowRead);
-        match policy.tuning().bias {
+        tell(policy, Event::SlowRead);
+        match ask(policy).bias {
             Bias::Off => {}
             // Before a look at the word, which would wait for the atomic operation that got the reader in.
             Bias::Adaptive if !pace::is_considered() => {}
@@ -190,7 +208,7 @@ impl BiasState {
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         if prim::intact!("bias-arrived") {
-            // It fails where the bias is set already or a writer has arrived: well.
+            // It fails where the bias is set already, or never to be, or a writer has arrived: well.
             let _ = self
                 .word
                 .compare_exchange(0, BIASED, order, Ordering::Relaxed);
@@ -211,7 +229,14 @@ impl BiasState {
     #[inline]
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == 0
+        self.word.load(Ordering::Relaxed) & !NEVER == 0
+    }
+
+    /// Whether it is one that is [`never`](Self::never) biased.
+    #[inline]
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & NEVER != 0
     }
 
     /// Whether a reader is inside by the fast path, or just trying it.
@@ -225,7 +250,7 @@ impl BiasState {
         let before = self.word.fetch_add(WRITER, Ordering::Relaxed);
         debug_assert!(
             before < u32::MAX - 2 * WRITER,
-            "more than a billion writers"
+            "more than half a billion writers"
         );
         // Without a bias no reader is visible, and none is set any more.
         let since = (before & BIASED != 0).then(pace::now);
@@ -296,8 +321,15 @@ impl Arrival<'_> {
         if biased != 0 {
             self.revoke(policy);
         }
-        bias.word.fetch_sub(biased, Ordering::Relaxed);
-        // And drops the arrival.
+        mem::forget(self); // Nothing is given up.
+        bias.word.fetch_sub(biased + WRITER, Ordering::Relaxed);
+    }
+
+    /// The writer goes away. As to drop it, and the policy hears of it.
+    pub fn give_up(self, policy: &impl Policy) {
+        if self.since.is_some() {
+            tell(policy, Event::Withdrawal);
+        }
     }
 
     #[cold]
@@ -306,17 +338,21 @@ impl Arrival<'_> {
         let took = u64::try_from(self.took.as_nanos()).unwrap_or(u64::MAX);
         // Relaxed: readers who write it hold the lock, as does this thread.
         let pace = Pace(self.bias.pace.load(Ordering::Relaxed));
-        let inhibition = pace.revoked(since, since.saturating_add(took), policy.tuning());
+        let inhibition = pace.revoked(since, since.saturating_add(took), ask(policy));
         self.bias.pace.store(inhibition.pace.0, Ordering::Relaxed);
-        policy.on(Event::Revocation {
-            took: self.took,
-            inhibited: inhibition.lasts,
-        });
+        let (took, inhibited) = (self.took, inhibition.lasts);
+        tell(policy, Event::Revocation { took, inhibited });
     }
 }
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
+        if self.since.is_some() {
+            // Relaxed: it is as well if a count is lost to one who writes it at the same time.
+            let wasted = |pace| Some(Pace(pace).wasted().0);
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            _ = self.bias.pace.fetch_update(success, failure, wasted);
+        }
         // [bias-withdraw]
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(WRITER, Ordering::Relaxed);

@@ -23,7 +23,7 @@
 
 use super::bias::{Arrival, BiasState, Knock};
 use super::futex::{FutexRwLock, GiveWay, Preference};
-use super::policy::{Bias, Policy};
+use super::policy::{Bias, Policy, ask};
 use super::visible::{self, Seat};
 use crate::range::raw::Wait;
 
@@ -83,7 +83,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
         if !self.bias.is_clear() {
             return;
         }
-        match self.policy.tuning().bias {
+        match ask(self.policy).bias {
             Bias::Off => {}
             Bias::Adaptive => self.bias.consider(),
             Bias::Eager => self.bias.set(),

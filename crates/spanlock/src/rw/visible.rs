@@ -178,7 +178,7 @@ impl Table {
         if known > 0 {
             return known;
         }
-        let rows = (2 * thread::cpus()).next_power_of_two();
+        let rows = (2 * thread::processors()).next_power_of_two();
         let rows = rows.clamp(FEWEST_ROWS, MOST_ROWS);
         self.size.store(rows, Ordering::Relaxed);
         rows

@@ -26,6 +26,35 @@ fn revoked() -> Arc<Guarded<Biased>> {
 
 models!(biased(); two: Some(4), three: Some(2));
 
+/// A lock that is never biased asks no writer to arrive.
+#[test]
+fn without_a_bias() {
+    let off = Tuning {
+        bias: Bias::Off,
+        ..EAGER
+    };
+    let make = move || Biased::with_policy(FutexRwLock::new(), off);
+    model(Some(3), move || super::two_writers_and_a_reader(make()));
+    model(Some(3), move || super::tries(make()));
+}
+
+/// A token goes to another thread, which releases it while a writer waits for that.
+#[test]
+fn released_by_another_thread() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        let reading = guarded.read();
+        reading.look();
+        let token = reading.into_token();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: this lock's token.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(token) });
+        writer.join().unwrap();
+        other.join().unwrap();
+        guarded.write().done();
+    });
+}
+
 /// A reader that came by the underlying lock sets the bias while a writer arrives.
 #[test]
 fn a_slow_reader_sets_the_bias_against_a_writer() {
