@@ -18,7 +18,7 @@ pub use compared::conclusion_lines;
 pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
-pub use rw::{harm, rw, rw_uncontended};
+pub use rw::{harm, preload, rw, rw_uncontended};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
