@@ -233,6 +233,7 @@ impl BiasState {
     }
 
     /// Whether a reader is inside by the fast path, or just trying it.
+    #[inline]
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.word.load(Ordering::Relaxed) & BIASED != 0 && visible::is_published(self.address())
