@@ -20,7 +20,7 @@ pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
 pub use rw::{harm, rw, rw_uncontended};
-pub use sim::sim;
+pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
@@ -63,6 +63,15 @@ pub enum Line {
     /// A simulated run of ArrBench.
     #[serde(rename = "sim-arr")]
     SimArr(crate::sim::arr::Record),
+    /// A simulated run of W1 or W2.
+    #[serde(rename = "sim-batch")]
+    SimBatch(crate::sim::batch::Record),
+    /// Simulated acquisition times of one lock.
+    #[serde(rename = "sim-latency")]
+    SimLatency(crate::sim::latency::Record),
+    /// What becomes of the order of locks on other machines.
+    #[serde(rename = "sim-ranking")]
+    SimRanking(crate::sim::sweep::Ranking),
     /// The machine of the simulated runs that follow.
     #[serde(rename = "sim-machine")]
     SimMachine(crate::sim::Machine),

@@ -4,10 +4,14 @@
 //! [`Line`](crate::report::Line) for that.
 
 pub mod arr;
+pub mod batch;
 pub mod fuzz;
+pub mod latency;
 mod point;
 mod subject;
+pub mod sweep;
 
 pub use point::{Point, Record, Run};
+pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
-pub use subject::{LOCKS, Lock};
+pub use subject::{BASELINES, LOCKS, Lock};

@@ -1,6 +1,5 @@
 //! `spanlock sim fuzz`.
 
-use super::repeatable;
 use crate::Failure;
 use crate::progress::Progress;
 use clap::Args;
@@ -12,7 +11,7 @@ use std::process::Command;
 #[derive(Args)]
 pub(crate) struct Fuzz {
     /// The lock.
-    #[arg(long, value_parser = repeatable, value_name = "NAME")]
+    #[arg(long, value_parser = Lock::find, value_name = "NAME")]
     lock: &'static Lock,
     /// How many schedules.
     #[arg(long, default_value_t = 1000, value_name = "N")]
