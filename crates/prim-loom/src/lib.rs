@@ -78,6 +78,12 @@ pub const fn sized(_real: usize, model: usize) -> usize {
     model
 }
 
+/// A number that nothing else has while this lives where it does.
+#[must_use]
+pub fn address_of<T>(what: &T) -> usize {
+    std::ptr::from_ref(what).addr()
+}
+
 /// Declares one function that `prim` makes `const`.
 #[macro_export]
 macro_rules! const_fn {

@@ -81,7 +81,10 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
     let thread = run::coroutine(work);
     with(|world| {
         let number = world.threads.len();
-        let core = world.places[number % world.places.len()];
+        let place = number % world.places.len();
+        let core = world.places[place];
+        let elder = world.places[..place].iter().filter(|&&at| at == core);
+        let context = usize::from(core) + elder.count() * world.active.len();
         let parent = world
             .threads
             .get(world.running)
@@ -93,6 +96,8 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
             index: None,
             hooks: Vec::new(),
             core,
+            context,
+            lost: 0,
             state: State::Ready,
             yielder: ptr::null(),
             sleeps: 0,
