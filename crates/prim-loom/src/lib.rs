@@ -39,6 +39,7 @@ struct Execution {
     sleepers: Vec<(usize, loom::thread::Thread)>,
     spins: usize,
     ticks: u64,
+    addresses: Vec<usize>,
 }
 
 thread_local! {
@@ -78,10 +79,19 @@ pub const fn sized(_real: usize, model: usize) -> usize {
     model
 }
 
-/// A number that nothing else has while this lives where it does.
+/// A number that nothing else has while this lives where it does: the same in each execution that asks for the same
+/// things in the same order, as loom needs.
 #[must_use]
 pub fn address_of<T>(what: &T) -> usize {
-    std::ptr::from_ref(what).addr()
+    let address = std::ptr::from_ref(what).addr();
+    with_execution(|execution| {
+        let known = &mut execution.addresses;
+        let at = known.iter().position(|&known| known == address);
+        at.unwrap_or_else(|| {
+            known.push(address);
+            known.len() - 1
+        }) + 1
+    })
 }
 
 /// Declares one function that `prim` makes `const`.

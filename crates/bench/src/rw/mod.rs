@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`target`] | what a lock under measurement offers, the public peers, and the floors |
 //! | [`locks`] | all the locks, by name: to add one, add an entry |
-//! | [`paper`] | BRAVO as P2 has it |
 //! | [`guarded`] | what locks guard: it shows an update that was lost and a read that was torn |
 //! | [`interference`] | readers of random locks of a pool: do locks get in each other's way (§5.1)? |
 //! | [`alternator`] | readers one after the other, in a ring (§5.2) |
@@ -24,7 +23,6 @@ pub mod guarded;
 pub mod hash_table;
 pub mod interference;
 pub mod locks;
-pub mod paper;
 pub mod readers;
 mod record;
 pub mod rwbench;
