@@ -1,6 +1,7 @@
 //! The locks that can be simulated, by name.
 
-use super::{arr, fuzz};
+use super::arr;
+use super::fuzz::{self, Case};
 use prim_sim::{Ended, Failure, Setup};
 use spanlock_sim::range::Span;
 use spanlock_sim::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
@@ -85,7 +86,7 @@ pub struct Lock {
     /// runs repeat exactly only in programs that install [`OnLines`](prim_sim::heap::OnLines).
     pub is_on_lines: bool,
     /// Runs one case.
-    pub(super) fuzz: fn(&fuzz::Case) -> Run<()>,
+    pub fuzz: fn(&Case) -> Run<()>,
     /// Runs one trial.
     pub(super) arr: fn(&Setup, arr::Trial) -> Run<arr::Outcome>,
 }
@@ -96,7 +97,7 @@ macro_rules! locks {
         pub static LOCKS: &[Lock] = &[$($(Lock {
             name: $name,
             is_on_lines: matches!(Place::$place, Place::OnLines),
-            fuzz: |case| fuzz::run(|| $face($make), case),
+            fuzz: |case| fuzz::range::run(|| $face($make), case),
             arr: |setup, trial| arr::run(|| $face($make), setup, trial),
         }),+),+];
     };
