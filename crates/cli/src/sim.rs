@@ -149,9 +149,7 @@ fn run_fuzz(args: &Fuzz) -> Result<(), Failure> {
     let seeds = args.seed..args.seed.saturating_add(args.runs);
     let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
     progress.step(args.lock.name);
-    let found = fuzz::search(args.lock.fuzz, seeds, args.mutant, |_| {
-        progress.done()
-    });
+    let found = fuzz::search(args.lock.fuzz, seeds, args.mutant, |_| progress.done());
     drop(progress);
     found.map_err(|failure| Failure::Check(format!("{}: {failure}", args.lock.name)))?;
     writeln!(

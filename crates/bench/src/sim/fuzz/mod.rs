@@ -18,7 +18,7 @@ pub(super) mod range;
 pub use mutant::Mutant;
 
 use fastrand::Rng;
-use prim_sim::{Ended, Failure, Fuzz, Machine, Placement, Rmw, Setup, thread};
+use prim_sim::{Ended, Failure, Fuzz, Machine, Placement, Rmw, Setup, Stock, thread};
 use std::sync::Arc;
 
 /// One run. It follows from a seed, the name of a lock and that of a mutant.
@@ -56,6 +56,7 @@ impl Case {
                 preempted: rng.choice([0, 30, 300]).expect("three"),
                 preemption: rng.choice([10_000, 300_000, 10_000_000]).expect("three"),
                 drain: rng.choice([0, 1000, 30_000]).expect("three"),
+                stock: rng.choice([Stock::Ample, Stock::Scarce]).expect("two"),
             },
             mutant: mutant.map(|mutant| mutant.name().to_owned()),
             operations: END,
@@ -73,7 +74,7 @@ impl Case {
     fn run<R: Send + Sync + 'static>(
         &self,
         make: impl FnOnce(&mut Rng, usize) -> R + Send + 'static,
-        work: impl Fn(&R, Hand) + Copy + Send + 'static,
+        work: impl Fn(&Arc<R>, Hand) + Copy + Send + 'static,
     ) -> Run {
         let case = self.clone();
         prim_sim::run(&self.setup, move || {
