@@ -37,7 +37,7 @@ mod world;
 pub use local::{Global, Local};
 pub use machine::{Latencies, Machine, Placement};
 pub use report::{Failure, Trace};
-pub use run::{Ended, Fuzz, Rmw, Setup, mark, run};
+pub use run::{Ended, Fuzz, Rmw, Setup, Stock, mark, run};
 
 /// Chooses between the size for real use and a small one for a model checker.
 #[must_use]
@@ -50,6 +50,16 @@ pub const fn sized(real: usize, _model: usize) -> usize {
 #[must_use]
 pub fn address_of<T>(what: &T) -> usize {
     world::address(std::ptr::from_ref(what).addr())
+}
+
+/// Chooses how many of something to keep in stock: the number for real use, or in runs with [`Stock::Scarce`] the
+/// model checker's.
+#[must_use]
+pub fn stock(real: usize, model: usize) -> usize {
+    match world::peek(|world| world.setup.fuzz.stock).unwrap_or_default() {
+        Stock::Ample => real,
+        Stock::Scarce => model,
+    }
 }
 
 /// Declares one function that is `const` here and plain where atomics cannot be constructed in constants.

@@ -106,6 +106,8 @@ pub(crate) fn exit() {
         for hook in hooks {
             hook(index);
         }
+        // Who gets the index next comes after all that was done with it.
+        world::drain();
         world::with(|world| world.indices[index] = false);
     }
 }

@@ -189,9 +189,15 @@ fn suspend() {
     unsafe { &*yielder }.suspend(());
 }
 
-/// Whether operations take effect at once: outside a run, and while a thread unwinds, which no other must see.
+/// Whether operations take effect at once: outside a run, and while a thread unwinds from what ends the run, which no
+/// other must see. (From what it throws itself, by `resume_unwind`, it unwinds like any other code.)
 fn is_direct() -> bool {
-    std::thread::panicking() || !is_running()
+    std::thread::panicking() && has_panicked() || !is_running()
+}
+
+/// Whether a thread has panicked in earnest.
+fn has_panicked() -> bool {
+    peek(|world| world.panic.is_some()) == Some(true)
 }
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.

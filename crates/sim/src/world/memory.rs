@@ -366,14 +366,18 @@ impl World {
         pending.is_some_and(|pending| pending.stores.iter().any(|(by, _)| *by != self.running))
     }
 
-    /// The same; and if so, the running thread will be resumed when one of them becomes visible.
+    /// The same, or others wait for stores of the running thread, and so come first. If so, it will be resumed when one
+    /// of them becomes visible.
     fn waits_for_others(&mut self, address: usize) -> bool {
-        let waits = self.has_others(address);
+        let has_others = self.has_others(address);
         let me = self.running;
-        if waits && let Some(pending) = self.pending.get_mut(&address) {
-            pending.waiting.push(me);
+        match self.pending.get_mut(&address) {
+            Some(pending) if has_others || !pending.waiting.is_empty() => {
+                pending.waiting.push(me);
+                true
+            }
+            _ => false,
         }
-        waits
     }
 
     /// Whether it is; and if so, the running thread will be resumed when it shrinks.

@@ -1,7 +1,9 @@
 //! The life of threads: how they begin and end, and sleep, and wait for each other.
 
 use super::memory::{Buffer, drain};
-use super::{Event, State, Time, Virtual, World, enter_system, is_running, suspend, turn, with};
+use super::{
+    Event, State, Time, Virtual, World, enter_system, is_direct, is_running, suspend, turn, with,
+};
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
@@ -18,7 +20,7 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
         return Woken::LookAgain;
     }
     let at = Location::caller();
-    if std::thread::panicking() {
+    if is_direct() {
         // Others cannot run meanwhile.
         with(|world| {
             let panic = world.panic.take().unwrap_or_default();
