@@ -8,14 +8,16 @@ mod memory;
 mod threads;
 
 pub(crate) use line::Access;
-pub(crate) use memory::{Cell, drain, fence, fence_after_rmw, load, store, touch, update, watch};
-pub(crate) use threads::{finished, join, sleep, spawn, started, wake};
+pub(crate) use memory::{
+    Cell, drain, fence, fence_after_rmw, fence_everybody, load, store, touch, update, watch,
+};
+pub(crate) use threads::{enter_system, finished, join, sleep, spawn, started, wake};
 
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
 use crate::report::{Failure, Trace};
-use crate::run::{self, Ended, Fuzz, Setup};
+use crate::run::{self, Ended, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
@@ -66,6 +68,9 @@ pub(crate) struct Virtual {
     pub(crate) index: Option<usize>,
     pub(crate) hooks: Vec<ExitHook>,
     core: u8,
+    context: usize,
+    /// What interrupts have taken, which its next operation is late by.
+    lost: u64,
     state: State,
     yielder: *const Yielder<(), ()>,
     /// How often it slept.
@@ -79,6 +84,15 @@ pub(crate) struct Virtual {
 impl Virtual {
     pub(crate) fn core(&self) -> usize {
         usize::from(self.core)
+    }
+
+    fn is_on_core(&self) -> bool {
+        matches!(self.state, State::Ready | State::Waiting(_))
+    }
+
+    /// The hardware thread that it runs on: those of a core are as far apart as there are cores.
+    pub(crate) fn context(&self) -> usize {
+        self.context
     }
 }
 
@@ -177,42 +191,42 @@ fn suspend() {
     unsafe { &*yielder }.suspend(());
 }
 
-/// Whether operations take effect at once: outside a run, and while a thread unwinds, which no other must see.
+/// Whether operations take effect at once: outside a run, and while a thread unwinds from what ends the run, which no
+/// other must see. (From what it throws itself, by `resume_unwind`, it unwinds like any other code.)
 fn is_direct() -> bool {
-    std::thread::panicking() || !is_running()
+    std::thread::panicking() && has_panicked() || !is_running()
+}
+
+/// Whether a thread has panicked in earnest.
+fn has_panicked() -> bool {
+    peek(|world| world.panic.is_some()) == Some(true)
 }
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
 fn turn() {
-    let must_wait = with(|world| {
+    let goes_on = with(|world| {
         world.operations += 1;
         if world.operations > world.setup.operations {
             world.fatal = Some(format!(
                 "still running after {} operations",
                 world.setup.operations
             ));
-            return true;
+            return false;
         }
         if world.current().time > world.latest {
             world.fatal = Some(format!("still running after {:?}", world.setup.lasts));
-            return true;
+            return false;
         }
         let delay = world.delay();
-        let me = world.running;
-        let thread = world.current_mut();
-        thread.time += delay;
-        let time = thread.time;
-        let is_next = world
-            .events
-            .peek()
-            .is_none_or(|Reverse((next, ..))| *next > time);
-        if !is_next {
-            world.at(time, Event::Resume(me));
-        }
-        !is_next
+        world.current_mut().time += delay;
+        world.goes_on()
     });
-    if must_wait {
+    if !goes_on {
         suspend();
+        // Interrupts that came meanwhile.
+        while with(|world| world.current().lost > 0 && !world.goes_on()) {
+            suspend();
+        }
     }
 }
 
@@ -237,6 +251,15 @@ pub(crate) fn work(cycles: u64) {
     }
 }
 
+/// An address in the simulated memory: lines follow each other in the order of first use. Never zero.
+pub(crate) fn address(host: usize) -> usize {
+    if !is_running() {
+        return host;
+    }
+    let line = with(|world| world.line(host));
+    (line as usize + 1) * line::BYTES + host % line::BYTES
+}
+
 /// The lines of so many bytes, should they be used again, are new ones.
 pub(crate) fn forget_lines(address: usize, bytes: usize) {
     WORLD.with(|world| {
@@ -254,13 +277,6 @@ pub(crate) fn mark(what: String) {
     if is_running() {
         let at = Location::caller();
         with(|world| world.note(what, None, None, Some(at)));
-    }
-}
-
-pub(crate) fn enter_system() {
-    if !is_direct() {
-        work(with(World::system));
-        turn();
     }
 }
 
@@ -330,20 +346,23 @@ impl World {
         Duration::from_secs_f64(cycles as f64 / self.setup.machine.gigahertz / 1e9)
     }
 
+    /// Whether no event is earlier than the running thread, which is late by its interrupts; else it will be resumed.
+    fn goes_on(&mut self) -> bool {
+        let me = self.running;
+        let thread = self.current_mut();
+        thread.time += std::mem::take(&mut thread.lost);
+        let time = thread.time;
+        let next = self.events.peek();
+        let is_next = next.is_none_or(|Reverse((next, ..))| *next > time);
+        if !is_next {
+            self.at(time, Event::Resume(me));
+        }
+        is_next
+    }
+
     fn at(&mut self, time: Time, event: Event) {
         self.sequence += 1;
         self.events.push(Reverse((time, self.sequence, event)));
-    }
-
-    /// What entering the system takes this time: never twice the same, or threads that give way to each other would go
-    /// round in step for ever.
-    fn system(&mut self) -> u64 {
-        let system = self.setup.machine.cycles.system;
-        if self.setup.fuzz == Fuzz::default() {
-            system / 2 + self.rng.u64(..=system)
-        } else {
-            system
-        }
     }
 
     /// How late an operation is, when that is random.

@@ -5,11 +5,19 @@
 
 pub mod arr;
 pub mod batch;
+mod crew;
 pub mod fuzz;
 pub mod latency;
+#[allow(dead_code, reason = "the numbers of workloads are told on hardware")]
+#[path = "../loads/mod.rs"]
+mod loads;
+pub mod micro;
 mod point;
+pub mod rw;
 mod subject;
 pub mod sweep;
+
+use prim_sim as prim; // See `loads`.
 
 pub use point::{Point, Record, Run};
 pub use prim_sim::heap::OnLines;

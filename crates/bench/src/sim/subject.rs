@@ -1,16 +1,17 @@
 //! The locks that can be simulated, by name.
 
-use super::fuzz;
+use super::fuzz::{self, Case};
 use crate::registry;
 use crate::setting::Resource;
 use prim_sim::{Ended, Failure};
 use spanlock_baseline_sim::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
-use spanlock_sim::range::Span;
 use spanlock_sim::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::segment::{SrlArray, SrlTree};
 use spanlock_sim::range::skip::{SkipEx, SkipRw};
+use spanlock_sim::range::{RangeLock, RangeMutex, Span};
 use std::any::Any;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A range lock, with readers or without.
@@ -18,6 +19,8 @@ pub(super) trait Subject: Send + Sync + 'static {
     type Token;
     /// Whether readers share.
     const SHARES: bool;
+    /// Whether no request waits for ever for others that come after it.
+    const IS_FAIR: bool = true;
 
     fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<Self::Token>;
 
@@ -28,11 +31,33 @@ pub(super) trait Subject: Send + Sync + 'static {
     /// # Safety
     /// As for the lock's own.
     unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
+
+    /// The positions that are locked as one with those of a span.
+    fn granule(&self, span: Span) -> Span;
+
+    /// Calls `f` while several spans are held; not, if that takes longer than it may.
+    fn hold_many<R>(
+        &self,
+        spans: &[Span],
+        mode: Mode,
+        timeout: Option<Duration>,
+        f: impl FnOnce() -> R,
+    ) -> Option<R>;
+}
+
+fn ranges(spans: &[Span]) -> impl Iterator<Item = RangeInclusive<u64>> {
+    spans.iter().map(|span| span.start()..=span.last())
 }
 
 /// A lock on lines of its own.
 #[repr(align(128))]
-pub(super) struct ReadersAndWriters<L>(L);
+pub(super) struct ReadersAndWriters<L: RawRangeLock>(RangeLock<L>);
+
+impl<L: RawRangeLock> ReadersAndWriters<L> {
+    fn new(raw: L) -> Self {
+        Self(RangeLock::from_raw(raw))
+    }
+}
 
 impl<L: RawRangeLock + Send + Sync + 'static> Subject for ReadersAndWriters<L> {
     type Token = L::Token;
@@ -40,42 +65,135 @@ impl<L: RawRangeLock + Send + Sync + 'static> Subject for ReadersAndWriters<L> {
 
     fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<L::Token> {
         match mode {
-            Mode::Shared => self.0.lock_shared(span, wait),
-            Mode::Exclusive => self.0.lock_exclusive(span, wait),
+            Mode::Shared => self.0.raw().lock_shared(span, wait),
+            Mode::Exclusive => self.0.raw().lock_exclusive(span, wait),
         }
     }
 
     unsafe fn unlock(&self, token: L::Token) {
         // SAFETY: the caller's promise.
-        unsafe { self.0.unlock(token) };
+        unsafe { self.0.raw().unlock(token) };
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
         // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade(token) }
+        unsafe { self.0.raw().downgrade(token) }
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        self.0.raw().granule(span)
+    }
+
+    fn hold_many<R>(
+        &self,
+        spans: &[Span],
+        mode: Mode,
+        timeout: Option<Duration>,
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let spans = ranges(spans);
+        Some(match (mode, timeout) {
+            (Mode::Shared, None) => held(self.0.read_many(spans), f),
+            (Mode::Shared, Some(timeout)) => held(self.0.try_read_many_for(spans, timeout)?, f),
+            (Mode::Exclusive, None) => held(self.0.write_many(spans), f),
+            (Mode::Exclusive, Some(timeout)) => held(self.0.try_write_many_for(spans, timeout)?, f),
+        })
     }
 }
 
 /// A lock on lines of its own, to which readers are writers.
 #[repr(align(128))]
-pub(super) struct WritersOnly<L>(L);
+pub(super) struct WritersOnly<L: RawRangeMutex>(RangeMutex<L>);
+
+impl<L: RawRangeMutex> WritersOnly<L> {
+    fn new(raw: L) -> Self {
+        Self(RangeMutex::from_raw(raw))
+    }
+}
 
 impl<L: RawRangeMutex + Send + Sync + 'static> Subject for WritersOnly<L> {
     type Token = L::Token;
     const SHARES: bool = false;
 
     fn lock(&self, _: Mode, span: Span, wait: Wait) -> Option<L::Token> {
-        self.0.lock_exclusive(span, wait)
+        self.0.raw().lock_exclusive(span, wait)
     }
 
     unsafe fn unlock(&self, token: L::Token) {
         // SAFETY: the caller's promise.
-        unsafe { self.0.unlock(token) };
+        unsafe { self.0.raw().unlock(token) };
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
         token
     }
+
+    fn granule(&self, span: Span) -> Span {
+        self.0.raw().granule(span)
+    }
+
+    fn hold_many<R>(
+        &self,
+        spans: &[Span],
+        _: Mode,
+        timeout: Option<Duration>,
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let spans = ranges(spans);
+        Some(match timeout {
+            None => held(self.0.lock_many(spans), f),
+            Some(timeout) => held(self.0.try_lock_many_for(spans, timeout)?, f),
+        })
+    }
+}
+
+/// A lock under which requests may be overtaken without end.
+pub(super) struct Unfair<S>(S);
+
+impl<S> Unfair<S> {
+    fn new(lock: S) -> Self {
+        Self(lock)
+    }
+}
+
+impl<S: Subject> Subject for Unfair<S> {
+    type Token = S::Token;
+    const SHARES: bool = S::SHARES;
+    const IS_FAIR: bool = false;
+
+    fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<S::Token> {
+        self.0.lock(mode, span, wait)
+    }
+
+    unsafe fn unlock(&self, token: S::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock(token) };
+    }
+
+    unsafe fn downgrade(&self, token: S::Token) -> S::Token {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.downgrade(token) }
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        self.0.granule(span)
+    }
+
+    fn hold_many<R>(
+        &self,
+        spans: &[Span],
+        mode: Mode,
+        timeout: Option<Duration>,
+        f: impl FnOnce() -> R,
+    ) -> Option<R> {
+        self.0.hold_many(spans, mode, timeout, f)
+    }
+}
+
+/// Calls `f`, then drops the guards; or the other way round, if it panics.
+fn held<G, R>(guards: G, f: impl FnOnce() -> R) -> R {
+    let _guards = guards;
+    f()
 }
 
 /// A lock of any kind. Workloads are compiled once for all: what a call takes the host, no simulated machine sees.
@@ -109,21 +227,21 @@ pub struct Lock {
     /// What users call it.
     pub name: &'static str,
     /// Runs one case.
-    pub(super) fuzz: fn(&fuzz::Case) -> Result<Ended<()>, Box<Failure>>,
+    pub fuzz: fn(&Case) -> Result<Ended<()>, Box<Failure>>,
     /// Makes one, within a run.
     pub(super) make: fn(Resource) -> Box<dyn AnyLock>,
 }
 
 macro_rules! locks {
-    ($(#[$meta:meta])* $list:ident: $($name:literal: $face:ident(|$resource:pat_param| $make:expr),)+) => {
+    ($(#[$meta:meta])* $list:ident: $($name:literal: |$resource:pat_param| $make:expr,)+) => {
         $(#[$meta])*
         pub static $list: &[Lock] = &[$({
             fn make($resource: Resource) -> impl Subject<Token: 'static> {
-                $face($make)
+                $make
             }
             Lock {
                 name: $name,
-                fuzz: |case| fuzz::run(|| make(Resource::ARRAY), case),
+                fuzz: |case| fuzz::range::run(|| make(Resource::ARRAY), case),
                 make: |resource| Box::new(make(resource)),
             }
         }),+];
@@ -148,38 +266,41 @@ fn depth(resource: Resource) -> u32 {
 locks! {
     /// The library's.
     LOCKS:
-    "list-rw": ReadersAndWriters(|_| ListRw::new()),
-    "list-rw-nofast": ReadersAndWriters(|_| ListRw::builder().fast_path(FastPath::Off).build()),
-    "list-rw-unfair": ReadersAndWriters(|_| ListRw::builder().fairness(Fairness::Unfair).build()),
-    "list-rw-at-once": ReadersAndWriters(|_| ListRw::builder().fairness(AT_ONCE).build()),
-    "list-rw-writers": ReadersAndWriters(|_| ListRw::builder().preference(Preference::Writers).build()),
-    "list-ex": WritersOnly(|_| ListEx::new()),
-    "list-ex-nofast": WritersOnly(|_| ListEx::builder().fast_path(FastPath::Off).build()),
-    "list-ex-unfair": WritersOnly(|_| ListEx::builder().fairness(Fairness::Unfair).build()),
-    "list-ex-at-once": WritersOnly(|_| ListEx::builder().fairness(AT_ONCE).build()),
-    "skip-rw": ReadersAndWriters(|_| SkipRw::new()),
-    "skip-rw-at-once": ReadersAndWriters(|_| SkipRw::builder().fairness(AT_ONCE).build()),
-    "skip-ex": WritersOnly(|_| SkipEx::new()),
-    "srl-array": ReadersAndWriters(|of| {
+    "list-rw": |_| ReadersAndWriters::new(ListRw::new()),
+    "list-rw-nofast": |_| ReadersAndWriters::new(ListRw::builder().fast_path(FastPath::Off).build()),
+    "list-rw-unfair": |_| Unfair::new(ReadersAndWriters::new(ListRw::builder().fairness(Fairness::Unfair).build())),
+    "list-rw-at-once": |_| ReadersAndWriters::new(ListRw::builder().fairness(AT_ONCE).build()),
+    "list-rw-writers": |_| ReadersAndWriters::new(ListRw::builder().preference(Preference::Writers).build()),
+    "list-ex": |_| WritersOnly::new(ListEx::new()),
+    "list-ex-nofast": |_| WritersOnly::new(ListEx::builder().fast_path(FastPath::Off).build()),
+    "list-ex-unfair": |_| Unfair::new(WritersOnly::new(ListEx::builder().fairness(Fairness::Unfair).build())),
+    "list-ex-at-once": |_| WritersOnly::new(ListEx::builder().fairness(AT_ONCE).build()),
+    "skip-rw": |_| ReadersAndWriters::new(SkipRw::new()),
+    "skip-rw-at-once": |_| ReadersAndWriters::new(SkipRw::builder().fairness(AT_ONCE).build()),
+    "skip-ex": |_| WritersOnly::new(SkipEx::new()),
+    "srl-array": |of| ReadersAndWriters::new(
         SrlArray::builder().segment(of.grain).segments(segments(of)).build()
-    }),
-    "srl-array-at-once": ReadersAndWriters(|of| {
+    ),
+    "srl-array-at-once": |of| ReadersAndWriters::new({
         let array = SrlArray::builder().segment(of.grain).segments(segments(of));
         array.fairness(AT_ONCE).build()
     }),
-    "srl-tree": ReadersAndWriters(|of| {
+    "srl-array-wide": |of| ReadersAndWriters::new(
+        SrlArray::builder().segment(4 * of.grain).segments(segments(of).div_ceil(4)).build()
+    ),
+    "srl-tree": |of| ReadersAndWriters::new(
         SrlTree::builder().segment(of.grain).fan_out(16).depth(depth(of)).build()
-    }),
+    ),
 }
 
 locks! {
     /// Those that the library's are compared with.
     BASELINES:
-    "pnova-rw": ReadersAndWriters(|of| Pnova::new(of.units, of.grain)),
-    "kernel-rw": ReadersAndWriters(|_| KernelRw::new()),
-    "lustre-ex": WritersOnly(|_| LustreEx::new()),
-    "song": WritersOnly(|_| Song::new(HEIGHT)),
-    "bitmap": WritersOnly(|of| Bitmap::new(of.units, of.grain)),
+    "pnova-rw": |of| Unfair::new(ReadersAndWriters::new(Pnova::new(of.units, of.grain))),
+    "kernel-rw": |_| ReadersAndWriters::new(KernelRw::new()),
+    "lustre-ex": |_| WritersOnly::new(LustreEx::new()),
+    "song": |_| Unfair::new(WritersOnly::new(Song::new(HEIGHT))),
+    "bitmap": |of| Unfair::new(WritersOnly::new(Bitmap::new(of.units, of.grain))),
 }
 
 impl Lock {

@@ -85,6 +85,11 @@ impl Simulated {
         threads
     }
 
+    /// Threads that the machine runs at a time.
+    pub(crate) fn contexts(&self) -> usize {
+        self.machine.contexts()
+    }
+
     /// The machine, and those to compare it with.
     fn machines(&self) -> Vec<Machine> {
         let others = if self.sweep {

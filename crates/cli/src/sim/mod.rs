@@ -6,6 +6,8 @@ mod cache;
 mod engine;
 mod fuzz;
 mod latency;
+mod micro;
+mod rw;
 
 use crate::Failure;
 use clap::{Args, Subcommand};
@@ -32,6 +34,10 @@ enum Workload {
     Batch(Box<batch::Batch>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
     Latency(Box<latency::Latency>),
+    /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
+    Micro(Box<micro::Micro>),
+    /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
+    Rw(Box<rw::Rw>),
 }
 
 pub(crate) fn run(command: Sim) -> Result<(), Failure> {
@@ -40,6 +46,8 @@ pub(crate) fn run(command: Sim) -> Result<(), Failure> {
         Some(Workload::Arr(args)) => arr::run(*args),
         Some(Workload::Batch(args)) => batch::run(*args),
         Some(Workload::Latency(args)) => latency::run(*args),
+        Some(Workload::Micro(args)) => micro::run(*args),
+        Some(Workload::Rw(args)) => rw::run(*args),
         None => list_machines(),
     }
 }
