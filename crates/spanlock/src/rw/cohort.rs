@@ -47,10 +47,10 @@ const PRESENT: u32 = 2;
 const READER: u32 = 2;
 
 /// How many writers of a node follow each other while other nodes' wait.
-const IN_A_ROW: u32 = prim::sized(64, 1) as u32;
+const IN_A_ROW: usize = 64;
 
 /// How often a reader is turned back before it queues with the writers.
-const PATIENCE: u32 = prim::sized(16, 1) as u32;
+const PATIENCE: usize = 16;
 
 /// What the threads of a memory node share.
 #[derive(Debug)]
@@ -151,7 +151,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     fn read(&self, wait: Wait) -> Option<NodeToken> {
         let at = thread::node() % NODES;
         let node = &self.nodes[at];
-        for _ in 0..PATIENCE {
+        for _ in 0..prim::stock(PATIENCE, 1) {
             if self.come(node) {
                 return Some(NodeToken(at));
             }
@@ -296,7 +296,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     fn leave_exclusive(&self, NodeToken(at): NodeToken) {
         let node = &self.nodes[at];
         let handed = node.handed.load(Ordering::Relaxed);
-        if node.waiting.load(Ordering::Relaxed) == 0 || handed == IN_A_ROW {
+        if node.waiting.load(Ordering::Relaxed) == 0 || handed == prim::stock(IN_A_ROW, 1) as u32 {
             return self.give_up(at);
         }
         node.handed.store(handed + 1, Ordering::Relaxed);

@@ -91,7 +91,7 @@ impl Pace {
 
 /// How many slow reads a thread makes for each that considers to set a bias: the look at the clock costs as much as a
 /// read.
-const CONSIDERED: u32 = prim::sized(32, 1) as u32;
+const CONSIDERED: usize = 32;
 
 prim::local! {
     static READS: std::cell::Cell<u32> = std::cell::Cell::new(0);
@@ -107,7 +107,7 @@ pub(super) fn is_considered() -> bool {
             .wrapping_mul(1_664_525)
             .wrapping_add(1_013_904_223);
         reads.set(next);
-        (next >> 16).is_multiple_of(CONSIDERED)
+        (next >> 16).is_multiple_of(prim::stock(CONSIDERED, 1) as u32)
     })
 }
 
