@@ -1,5 +1,6 @@
 //! `spanlock sim`, from outside.
 
+use spanlock_bench::report::Line;
 use std::process::{Command, Output};
 
 fn run(arguments: &str) -> Output {
@@ -34,6 +35,28 @@ fn the_same_command_writes_the_same_bytes() {
         assert_eq!(first, written(command), "{command}");
         assert!(first.contains("list-rw"), "{first}");
     }
+}
+
+#[test]
+fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
+    let command = "sim arr --locks list-rw,list-ex --threads 1,3 --variant full --reads 60 --seeds 2 \
+                   --seconds 0.0001 --format json";
+    let text = written(command);
+    let lines: Vec<Line> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let again: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert_eq!(text, again);
+    assert!(matches!(&lines[0], Line::Meta(meta) if meta.time.is_none()));
+    assert!(matches!(&lines[1], Line::SimMachine(machine) if machine.name == "xeon-2x10x2"));
+    let runs = lines.iter().filter_map(|line| match line {
+        Line::SimArr(record) => Some(&record.run),
+        _ => None,
+    });
+    let runs: Vec<_> = runs
+        .map(|run| (run.seed, run.threads, run.lock.as_str()))
+        .collect();
+    assert_eq!(runs.len(), 8);
+    assert_eq!(runs[0], (1, 1, "list-rw"));
+    assert_eq!(runs[7], (2, 3, "list-ex"));
 }
 
 #[test]
