@@ -23,6 +23,7 @@
 //! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
+//! | [`page`] | many measurements as one page |
 
 pub mod arr;
 pub mod batch;
@@ -31,6 +32,7 @@ pub mod counters;
 pub mod crew;
 pub mod latency;
 pub mod memory;
+pub mod page;
 pub mod processor;
 pub mod provenance;
 pub mod registry;

@@ -34,6 +34,16 @@ pub struct Judgement {
     pub because: String,
 }
 
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::CannotTell => "cannot tell",
+        })
+    }
+}
+
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -42,11 +52,6 @@ impl fmt::Display for Judgement {
             verdict,
             because,
         } = self;
-        let verdict = match verdict {
-            Verdict::Holds => "holds",
-            Verdict::Fails => "fails",
-            Verdict::CannotTell => "cannot tell",
-        };
         write!(f, "{verdict}: {says} ({source})\n    {because}")
     }
 }

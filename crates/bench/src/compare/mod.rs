@@ -8,6 +8,7 @@ mod standing;
 
 pub use claims::{Claim, Place, Quorum, Relation, claims};
 pub use judge::{Judgement, Verdict, judge};
+pub(crate) use standing::plural;
 pub use standing::{Placed, Standing, standings};
 
 use crate::arr::Variant;
@@ -92,7 +93,7 @@ impl Panel {
     }
 
     /// Threads there are beside those that are counted.
-    const fn more_threads(self) -> usize {
+    pub(crate) const fn more_threads(self) -> usize {
         match self {
             Self::Rw(load) => load.more_threads(),
             _ => 0,
@@ -196,7 +197,7 @@ impl From<&rw::Record> for Point {
 }
 
 /// All runs that were made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Field(Vec<Point>);
 
 impl Field {
@@ -209,8 +210,14 @@ impl Field {
         Self(runs.into_iter().map(Point::from).collect())
     }
 
+    #[cfg(test)]
     pub(crate) fn of_points(points: impl IntoIterator<Item = Point>) -> Self {
         Self(points.into_iter().collect())
+    }
+
+    /// One more.
+    pub fn add(&mut self, point: Point) {
+        self.0.push(point);
     }
 
     /// All of them.
