@@ -79,15 +79,18 @@ impl Comparison {
 #[must_use]
 pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
     let (least, most) = claim.threads;
+    let panels = field.panels().into_iter();
+    let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
+    let more = panels.iter().map(|panel| panel.more_threads()).min();
+    let fewest = least + more.unwrap_or(0);
     let (verdict, because) = if let Relation::Unmeasured(why) = claim.relation {
         (Verdict::CannotTell, why.to_owned())
-    } else if least > cores {
-        let because =
-            format!("it speaks of {least} threads and more, each on a processor; here are {cores}");
+    } else if fewest > cores {
+        let because = format!(
+            "it speaks of {fewest} threads and more, each on a processor; here are {cores}"
+        );
         (Verdict::CannotTell, because)
     } else {
-        let panels = field.panels().into_iter();
-        let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
         let places = panels.iter().flat_map(|&panel| {
             let threads = field.threads(panel).into_iter();
             let busy = move |n: &usize| n + panel.more_threads() <= cores;
@@ -386,6 +389,8 @@ mod tests {
         };
         let field = field([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);
         assert_eq!(verdict(&claim, &field, 3, "1 of 1 so"), Verdict::Holds);
+        let judgement = verdict(&claim, &field, 1, "2 threads and more");
+        assert_eq!(judgement, Verdict::CannotTell);
         let judgement = verdict(&claim, &field, 2, "not all it compares");
         assert_eq!(judgement, Verdict::CannotTell);
     }

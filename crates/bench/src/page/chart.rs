@@ -142,11 +142,10 @@ pub fn svg(chart: &Chart, id: &str) -> Markup {
 }
 
 fn draw(curve: &Curve, x: &Axis, y: &Axis) -> Markup {
-    let points: Vec<_> = curve
-        .marks
-        .iter()
-        .map(|mark| (x.at(mark.x), y.at(mark.y)))
-        .collect();
+    // Bars of several curves at one place stand side by side.
+    let aside = (curve.style % STYLES) as f64 * 1.5 - 5.25;
+    let place = |mark: &Mark| (x.at(mark.x) + aside, y.at(mark.y));
+    let points: Vec<_> = curve.marks.iter().map(place).collect();
     let line: Vec<_> = points
         .iter()
         .map(|(x, y)| format!("{},{}", pixel(*x), pixel(*y)))
@@ -157,7 +156,7 @@ fn draw(curve: &Curve, x: &Axis, y: &Axis) -> Markup {
             polyline points=(line.join(" ")) {}
             @for (mark, (at, up)) in curve.marks.iter().zip(points) {
                 @if mark.bar.1 > mark.bar.0 {
-                    path class="bar" d=(format!("M{at:.1} {}V{}", pixel(y.at(mark.bar.0)), pixel(y.at(mark.bar.1)))) {}
+                    path class="bar" d=(format!("M{at:.1} {}V{}", pixel(y.at(mark.bar.0.max(y.from))), pixel(y.at(mark.bar.1)))) {}
                 }
                 path class="mark" d=(marker(style, at, up)) { title { (mark.says) } }
             }

@@ -24,6 +24,9 @@ pub struct Grid {
     pub rows: Vec<(String, Vec<Option<Summary>>)>,
 }
 
+/// What is so many times less than the highest would lie on the axis.
+const LOST: f64 = 100.0;
+
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -55,10 +58,29 @@ impl Unit {
     }
 
     /// What axes have.
-    const fn label(self) -> &'static str {
+    const fn label(self, scale: Scale) -> &'static str {
+        match (self, scale) {
+            (Self::Operations, Scale::Linear) => "operations per second",
+            (Self::Operations, Scale::Powers) => "operations per second, by powers of ten",
+            (Self::Nanoseconds, _) => "nanoseconds, by powers of ten",
+        }
+    }
+
+    /// Evenly, unless the lowest would be lost on the axis.
+    fn scale(self, curves: &[Curve]) -> Scale {
+        let values = || {
+            curves
+                .iter()
+                .flat_map(|curve| &curve.marks)
+                .map(|mark| mark.y)
+        };
+        let (least, most) = (values().reduce(f64::min), values().reduce(f64::max));
+        let is_lost = least
+            .zip(most)
+            .is_some_and(|(least, most)| most > LOST * least);
         match self {
-            Self::Operations => "operations per second",
-            Self::Nanoseconds => "nanoseconds, by powers of ten",
+            Self::Operations if !is_lost => Scale::Linear,
+            Self::Operations | Self::Nanoseconds => Scale::Powers,
         }
     }
 }
@@ -178,11 +200,12 @@ impl Grid {
                 (!marks.is_empty()).then_some(Curve { name, style, marks })
             })
             .collect();
+        let scale = self.unit.scale(&curves);
         let title = format!(
             "{}, {panel}, {}. {} by {}: a curve for each of {}. The numbers are in the table below.",
             figure.title,
             self.place,
-            self.unit.label(),
+            self.unit.label(scale),
             self.across,
             curves
                 .iter()
@@ -193,12 +216,9 @@ impl Grid {
         (!curves.is_empty()).then(|| Chart {
             title,
             x_label: self.across.to_owned(),
-            y_label: self.unit.label().to_owned(),
+            y_label: self.unit.label(scale).to_owned(),
             ticks: self.columns.clone(),
-            scale: match self.unit {
-                Unit::Operations => Scale::Linear,
-                Unit::Nanoseconds => Scale::Powers,
-            },
+            scale,
             curves,
         })
     }
@@ -249,7 +269,7 @@ pub fn percentiles(title: String, rows: &[(&str, [u64; 5])]) -> Chart {
     Chart {
         title,
         x_label: "percentile".to_owned(),
-        y_label: Unit::Nanoseconds.label().to_owned(),
+        y_label: Unit::Nanoseconds.label(Scale::Powers).to_owned(),
         ticks: (0..)
             .map(f64::from)
             .zip(columns.map(str::to_owned))

@@ -223,7 +223,7 @@ pub(super) static CLAIMS: &[Claim] = &[
         says: "in readwhilewriting, BRAVO is like Per-CPU, and above Cohort-RW and the locks it is made of",
         place: Place::Nowhere,
         threads: (1, 72),
-        relation: Relation::Unmeasured("it is no part of this report: see `scripts/rocksdb`"),
+        relation: Relation::Unmeasured("it is no part of this report: see scripts/rocksdb"),
         quorum: Quorum::All,
     },
     Claim {

@@ -15,7 +15,7 @@ const BOTH: Place = Place::Longest(&[Phase::First, Phase::Again]);
 const READERS: Place = Place::Arr(Variant::Disjoint, (100, 100));
 
 const COUNTED: Relation =
-    Relation::Unmeasured("this report has no figure of memory: see `spanlock bench memory`");
+    Relation::Unmeasured("this report has no figure of memory: see spanlock bench memory");
 
 pub(super) static CLAIMS: &[Claim] = &[
     Claim {
