@@ -1,7 +1,12 @@
-//! Tells the library from which commit it is built, so that measurements can name it; compiles the shim of peers in C
-//! and C++ if asked to.
+//! Tells the library from which commit it is built, so that measurements can name it, and which edges can be weakened;
+//! compiles the shim of peers in C and C++ if asked to.
 
+#[path = "../spanlock-loom/tests/models/edges.rs"]
+mod edges;
+
+use std::path::Path;
 use std::process::Command;
+use std::{env, fs};
 
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok()?;
@@ -24,6 +29,11 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
+    let edges =
+        edges::named_in(Path::new("../spanlock/src")).expect("the library's source is there");
+    let out = env::var_os("OUT_DIR").expect("cargo says where");
+    let list = format!("&{:?}", edges.iter().collect::<Vec<_>>());
+    fs::write(Path::new(&out).join("edges.rs"), list).expect("cargo's folder can be written");
     #[cfg(feature = "cpp-peers")]
     cpp_peers();
 }

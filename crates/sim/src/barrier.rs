@@ -1,6 +1,6 @@
-//! An asymmetric store-load fence: here both halves are the full fence, so the cheap half is dearer than on hardware.
+//! An asymmetric store-load fence, as Linux's `membarrier` makes one of a compiler fence and an interrupt.
 
-use crate::atomic::{Ordering, fence};
+use crate::world;
 
 /// How far a [`heavy`] fence went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,16 +14,14 @@ pub enum Reach {
 /// There is nothing to prepare.
 pub fn prepare() {}
 
-/// The cheap half.
-#[track_caller]
-pub fn light() {
-    fence(Ordering::SeqCst);
-}
+/// The cheap half: nothing. Later loads may overtake the stores before.
+pub fn light() {}
 
-/// The dear half.
+/// The dear half: waits until all stores that any thread has issued are visible, and costs every thread that runs an
+/// interrupt.
 #[must_use]
 #[track_caller]
 pub fn heavy() -> Reach {
-    fence(Ordering::SeqCst);
+    world::fence_everybody();
     Reach::All
 }

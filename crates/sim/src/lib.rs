@@ -37,12 +37,29 @@ mod world;
 pub use local::{Global, Local};
 pub use machine::{Latencies, Machine, Placement};
 pub use report::{Failure, Trace};
-pub use run::{Ended, Fuzz, Rmw, Setup, mark, run};
+pub use run::{Ended, Fuzz, Rmw, Setup, Stock, mark, run};
 
 /// Chooses between the size for real use and a small one for a model checker.
 #[must_use]
 pub const fn sized(real: usize, _model: usize) -> usize {
     real
+}
+
+/// A number that nothing else has while this lives where it does. Not its address: that is the host's choice. This one
+/// follows from the run, so that what is placed by it, as by a hash, is so in each.
+#[must_use]
+pub fn address_of<T>(what: &T) -> usize {
+    world::address(std::ptr::from_ref(what).addr())
+}
+
+/// Chooses how many of something to keep in stock: the number for real use, or in runs with [`Stock::Scarce`] the
+/// model checker's.
+#[must_use]
+pub fn stock(real: usize, model: usize) -> usize {
+    match world::peek(|world| world.setup.fuzz.stock).unwrap_or_default() {
+        Stock::Ample => real,
+        Stock::Scarce => model,
+    }
 }
 
 /// Declares one function that is `const` here and plain where atomics cannot be constructed in constants.

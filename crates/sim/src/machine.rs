@@ -64,6 +64,10 @@ pub struct Latencies {
     pub system: u64,
     /// From the wake-up of a sleeper until it runs.
     pub wake: u64,
+    /// From interrupting other cores until they have answered.
+    pub interrupt: u64,
+    /// What a core loses that is interrupted.
+    pub interrupted: u64,
     /// Percent that private work takes while the core's sibling works as well.
     pub sibling_work: u64,
 }

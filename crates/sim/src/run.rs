@@ -19,6 +19,16 @@ pub enum Rmw {
     Buffered,
 }
 
+/// How much of what it may run out of a program keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stock {
+    /// As much as for real use.
+    #[default]
+    Ample,
+    /// As little as a model checker has: it runs out often.
+    Scarce,
+}
+
 /// What is done to a run so that unlikely things happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fuzz {
@@ -30,6 +40,8 @@ pub struct Fuzz {
     pub preemption: u64,
     /// Each store stays in the buffer for less than so many cycles.
     pub drain: u64,
+    /// How many nodes and the like are kept.
+    pub stock: Stock,
 }
 
 /// All that a run follows from, besides its workload.

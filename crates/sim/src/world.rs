@@ -8,7 +8,9 @@ mod memory;
 mod threads;
 
 pub(crate) use line::Access;
-pub(crate) use memory::{Cell, drain, fence, fence_after_rmw, load, store, touch, update, watch};
+pub(crate) use memory::{
+    Cell, drain, fence, fence_after_rmw, fence_everybody, load, store, touch, update, watch,
+};
 pub(crate) use threads::{finished, join, sleep, spawn, started, wake};
 
 use crate::clock::Duration;
@@ -66,6 +68,9 @@ pub(crate) struct Virtual {
     pub(crate) index: Option<usize>,
     pub(crate) hooks: Vec<ExitHook>,
     core: u8,
+    context: usize,
+    /// What interrupts have taken, which its next operation is late by.
+    lost: u64,
     state: State,
     yielder: *const Yielder<(), ()>,
     /// How often it slept.
@@ -79,6 +84,15 @@ pub(crate) struct Virtual {
 impl Virtual {
     pub(crate) fn core(&self) -> usize {
         usize::from(self.core)
+    }
+
+    fn is_on_core(&self) -> bool {
+        matches!(self.state, State::Ready | State::Waiting(_))
+    }
+
+    /// The hardware thread that it runs on: those of a core are as far apart as there are cores.
+    pub(crate) fn context(&self) -> usize {
+        self.context
     }
 }
 
@@ -175,38 +189,38 @@ fn suspend() {
     unsafe { &*yielder }.suspend(());
 }
 
-/// Whether operations take effect at once: outside a run, and while a thread unwinds, which no other must see.
+/// Whether operations take effect at once: outside a run, and while a thread unwinds from what ends the run, which no
+/// other must see. (From what it throws itself, by `resume_unwind`, it unwinds like any other code.)
 fn is_direct() -> bool {
-    std::thread::panicking() || !is_running()
+    std::thread::panicking() && has_panicked() || !is_running()
+}
+
+/// Whether a thread has panicked in earnest.
+fn has_panicked() -> bool {
+    peek(|world| world.panic.is_some()) == Some(true)
 }
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
 fn turn() {
-    let must_wait = with(|world| {
+    let goes_on = with(|world| {
         world.operations += 1;
         if world.operations > world.setup.operations {
             world.fatal = Some(format!(
                 "still running after {} operations",
                 world.setup.operations
             ));
-            return true;
+            return false;
         }
         let delay = world.delay();
-        let me = world.running;
-        let thread = world.current_mut();
-        thread.time += delay;
-        let time = thread.time;
-        let is_next = world
-            .events
-            .peek()
-            .is_none_or(|Reverse((next, ..))| *next > time);
-        if !is_next {
-            world.at(time, Event::Resume(me));
-        }
-        !is_next
+        world.current_mut().time += delay;
+        world.goes_on()
     });
-    if must_wait {
+    if !goes_on {
         suspend();
+        // Interrupts that came meanwhile.
+        while with(|world| world.current().lost > 0 && !world.goes_on()) {
+            suspend();
+        }
     }
 }
 
@@ -229,6 +243,15 @@ pub(crate) fn work(cycles: u64) {
             world.current_mut().time += cycles * share / 100;
         });
     }
+}
+
+/// An address in the simulated memory: lines follow each other in the order of first use. Never zero.
+pub(crate) fn address(host: usize) -> usize {
+    if !is_running() {
+        return host;
+    }
+    let line = with(|world| world.line(host));
+    (line as usize + 1) * line::BYTES + host % line::BYTES
 }
 
 /// An address's line, should it be used again, is a new one.
@@ -327,6 +350,20 @@ impl World {
     )]
     fn cycles(&self, time: Duration) -> Time {
         (time.as_secs_f64() * self.setup.machine.gigahertz * 1e9) as Time
+    }
+
+    /// Whether no event is earlier than the running thread, which is late by its interrupts; else it will be resumed.
+    fn goes_on(&mut self) -> bool {
+        let me = self.running;
+        let thread = self.current_mut();
+        thread.time += std::mem::take(&mut thread.lost);
+        let time = thread.time;
+        let next = self.events.peek();
+        let is_next = next.is_none_or(|Reverse((next, ..))| *next > time);
+        if !is_next {
+            self.at(time, Event::Resume(me));
+        }
+        is_next
     }
 
     fn at(&mut self, time: Time, event: Event) {

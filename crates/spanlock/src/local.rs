@@ -166,6 +166,10 @@ impl Local {
 
     /// A node that no other thread knows, assigned to this one.
     pub(crate) fn take_node(&self) -> NonNull<Node> {
+        // [barrier]
+        if !prim::intact!("barrier") && !self.epoch.is_walking() {
+            self.nodes.await_grace(epochs);
+        }
         let node = self.nodes.take(epochs);
         // SAFETY: so says `take`.
         unsafe { Node::assign(node, self.thread()) };

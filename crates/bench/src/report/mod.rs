@@ -63,6 +63,9 @@ pub enum Line {
     /// A simulated run of ArrBench.
     #[serde(rename = "sim-arr")]
     SimArr(crate::sim::arr::Record),
+    /// A simulated run of a workload of reader-writer locks.
+    #[serde(rename = "sim-rw")]
+    SimRw(crate::sim::rw::Record),
     /// The machine of the simulated runs that follow.
     #[serde(rename = "sim-machine")]
     SimMachine(crate::sim::Machine),

@@ -1,6 +1,5 @@
 //! All reader-writer locks, by name.
 
-use super::paper::Paper;
 use super::target::{Called, PrivateLine, RwTarget, SharedCount};
 use super::{Outcome, Trial, uncontended};
 use crate::registry::Exclusion;
@@ -12,6 +11,7 @@ use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
     PhaseFairTicket, Tuning,
 };
+use spanlock_baseline::PaperBravo;
 use std::time::Duration;
 
 /// A lock that can be measured.
@@ -86,7 +86,7 @@ fn off<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
 }
 
 /// The paper's.
-fn paper<L: RawRwLock>() -> RwLock<Paper<L>, ()> {
+fn paper<L: RawRwLock>() -> RwLock<PaperBravo<L>, ()> {
     RwLock::new(())
 }
 

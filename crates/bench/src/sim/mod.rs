@@ -6,6 +6,7 @@
 pub mod arr;
 pub mod fuzz;
 mod point;
+pub mod rw;
 mod subject;
 
 pub use point::{Point, Record, Run};

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::progress::Progress;
 use clap::Args;
 use spanlock_bench::sim::Lock;
-use spanlock_bench::sim::fuzz;
+use spanlock_bench::sim::fuzz::{self, Mutant};
 use std::io::{self, Write};
 use std::process::Command;
 
@@ -21,23 +21,21 @@ pub(crate) struct Fuzz {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Weaken a named edge of the lock's protocol, to see whether that is found.
-    #[arg(long, value_name = "EDGE")]
-    mutant: Option<String>,
+    #[arg(long, value_parser = Mutant::find, value_name = "EDGE")]
+    mutant: Option<Mutant>,
     /// Search for a mutant in this process, which it may bring down.
     #[arg(long, hide = true, requires = "mutant")]
     here: bool,
 }
 
 pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
-    if let Some(mutant) = args.mutant.as_deref().filter(|_| !args.here) {
+    if let Some(mutant) = args.mutant.filter(|_| !args.here) {
         return run_mutant(args, mutant);
     }
     let seeds = args.seed..args.seed.saturating_add(args.runs);
     let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
     progress.step(args.lock.name);
-    let found = fuzz::search(args.lock, seeds, args.mutant.as_deref(), |_| {
-        progress.done()
-    });
+    let found = fuzz::search(args.lock.fuzz, seeds, args.mutant, |_| progress.done());
     drop(progress);
     found.map_err(|failure| Failure::Check(format!("{}: {failure}", args.lock.name)))?;
     writeln!(
@@ -50,8 +48,8 @@ pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
 }
 
 /// In a process of its own: a mutant may free what it has not.
-fn run_mutant(args: &Fuzz, mutant: &str) -> Result<(), Failure> {
-    let name = args.lock.name;
+fn run_mutant(args: &Fuzz, mutant: Mutant) -> Result<(), Failure> {
+    let (name, mutant) = (args.lock.name, mutant.name());
     let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
     let output = Command::new(own)
         .args(["sim", "fuzz", "--here", "--lock", name])

@@ -3,6 +3,7 @@
 mod arr;
 mod engine;
 mod fuzz;
+mod rw;
 
 use crate::Failure;
 use clap::{Args, Subcommand};
@@ -25,6 +26,8 @@ enum Workload {
     Fuzz(fuzz::Fuzz),
     /// ArrBench in virtual time.
     Arr(Box<arr::Arr>),
+    /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
+    Rw(Box<rw::Rw>),
 }
 
 /// The lock of that name, if its runs repeat in this program, which leaves memory where the host puts it.
@@ -40,6 +43,7 @@ pub(crate) fn run(command: Sim) -> Result<(), Failure> {
     match command.workload {
         Some(Workload::Fuzz(args)) => fuzz::run(&args),
         Some(Workload::Arr(args)) => arr::run(*args),
+        Some(Workload::Rw(args)) => rw::run(*args),
         None => list_machines(),
     }
 }

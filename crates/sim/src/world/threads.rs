@@ -1,7 +1,9 @@
 //! The life of threads: how they begin and end, and sleep, and wait for each other.
 
 use super::memory::{Buffer, drain};
-use super::{Event, State, Time, Virtual, World, enter_system, is_running, suspend, turn, with};
+use super::{
+    Event, State, Time, Virtual, World, enter_system, is_direct, is_running, suspend, turn, with,
+};
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
@@ -18,7 +20,7 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
         return Woken::LookAgain;
     }
     let at = Location::caller();
-    if std::thread::panicking() {
+    if is_direct() {
         // Others cannot run meanwhile.
         with(|world| {
             let panic = world.panic.take().unwrap_or_default();
@@ -81,7 +83,10 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
     let thread = run::coroutine(work);
     with(|world| {
         let number = world.threads.len();
-        let core = world.places[number % world.places.len()];
+        let place = number % world.places.len();
+        let core = world.places[place];
+        let elder = world.places[..place].iter().filter(|&&at| at == core);
+        let context = usize::from(core) + elder.count() * world.active.len();
         let parent = world
             .threads
             .get(world.running)
@@ -93,6 +98,8 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
             index: None,
             hooks: Vec::new(),
             core,
+            context,
+            lost: 0,
             state: State::Ready,
             yielder: ptr::null(),
             sleeps: 0,

@@ -1,11 +1,13 @@
 //! Runs models in processes in which one named edge is weakened.
 
-use std::collections::BTreeSet;
+#[path = "edges.rs"]
+mod edges;
+
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, thread};
 
 /// An edge, and the model that fails without it.
 pub type Mutant = (&'static str, &'static str);
@@ -98,27 +100,8 @@ pub fn survives_a_mutant_of_nothing(model: &str) {
 /// # Panics
 /// When an edge named in the sources of this folder has no mutant, or a mutant no edge.
 pub fn covers(sources: &str, mutants: &[Mutant]) {
-    let mut named = BTreeSet::new();
-    collect_edges(Path::new(sources), &mut named);
+    let named = edges::named_in(Path::new(sources)).unwrap();
     let tested = mutants.iter().map(|(edge, _)| (*edge).to_owned()).collect();
     assert!(!named.is_empty());
     assert_eq!(named, tested);
-}
-
-/// Finds `intact!("…")` and `order!("…"` in source files.
-fn collect_edges(folder: &Path, edges: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect_edges(&path, edges);
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        for opening in ["intact!(", "order!("] {
-            edges.extend(text.split(opening).skip(1).filter_map(|rest| {
-                let name = rest.trim_start().strip_prefix('"')?;
-                Some(name.split('"').next()?.to_owned())
-            }));
-        }
-    }
 }

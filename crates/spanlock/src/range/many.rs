@@ -6,6 +6,9 @@
 //! it has. Along a chain of such requests, each waiting for the next, the positions waited for ascend: the next one
 //! holds something that overlaps this one's wanted range, and itself waits for something beyond what it holds. So
 //! no chain closes.
+//!
+//! - **granules**: ranges are rounded to the lock's granules, and joined, before any is asked for. Of two in one granule
+//!   the second would wait for the first (P3's segments do).
 
 use super::guard::Held;
 use super::raw::{RawRangeMutex, Wait};
@@ -30,7 +33,15 @@ pub(super) fn arrange<R: RangeBounds<u64>>(
 ) -> Spans {
     let mut all = Spans::new();
     for range in ranges {
-        all.extend(Span::of(range).map(|span| raw.granule(span)));
+        let span = Span::of(range);
+        // [granules]
+        all.extend(span.map(|span| {
+            if prim::intact!("granules") {
+                raw.granule(span)
+            } else {
+                span
+            }
+        }));
     }
     all.sort_unstable_by_key(|span| span.start());
     let mut arranged = Spans::new();

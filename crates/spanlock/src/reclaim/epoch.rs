@@ -41,6 +41,11 @@ impl Epoch {
         self.0.store(now.next_multiple_of(2), Ordering::Release);
     }
 
+    /// Whether its thread is walking. Asked by that thread.
+    pub(crate) fn is_walking(&self) -> bool {
+        !self.0.load(Ordering::Relaxed).is_multiple_of(2)
+    }
+
     /// The epoch, if its thread is walking.
     fn walking(&self) -> Option<u64> {
         // [unpin] Acquire: see above.

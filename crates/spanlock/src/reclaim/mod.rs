@@ -18,6 +18,11 @@
 //! - **grace**: a sealed batch is not used until every epoch recorded with it has moved. Used sooner, a node can
 //!   come back, at the same address and with another range, under a thread that is about to insert before it; the
 //!   insertion compares addresses only. So this edge guards exclusion and not just memory.
+//!
+//! # Progress
+//!
+//! - **barrier**: a thread that wants a node never waits for a walk to end, and no walk lasts while its thread sleeps.
+//!   In the paper both do: a thread that holds a range and wants another waits for one that waits for the first.
 
 mod epoch;
 mod pool;

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 /// A node that pools can hold.
 pub(crate) trait Recycled {
     /// How many of them a thread keeps ready (P1 §4.4's N).
-    const READY: usize;
+    fn ready() -> usize;
 
     /// A node for the pool to own.
     fn allocate() -> Box<Self>;
@@ -64,14 +64,14 @@ impl<T: Recycled> Pool<T> {
     /// Whether so many nodes are retired that a look at them is due, though none is needed.
     #[inline]
     pub(crate) fn is_bloated(&self) -> bool {
-        self.retired.len() > 2 * T::READY
+        self.retired.len() > 2 * T::ready()
     }
 
-    #[cold] // Once in `READY` acquisitions, and on a thread's first.
+    #[cold] // Once in `ready()` acquisitions, and on a thread's first.
     fn refill<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) -> NonNull<T> {
         self.collect(epochs);
-        if self.active.len() < (T::READY / 2).max(1) {
-            while self.active.len() < T::READY {
+        if self.active.len() < (T::ready() / 2).max(1) {
+            while self.active.len() < T::ready() {
                 self.active.push(NonNull::from(Box::leak(T::allocate())));
             }
         }
@@ -92,10 +92,19 @@ impl<T: Recycled> Pool<T> {
                 self.active.append(&self.sealed);
             }
         }
-        if self.active.len() > 2 * T::READY {
-            while self.active.len() > T::READY {
+        if self.active.len() > 2 * T::ready() {
+            while self.active.len() > T::ready() {
                 self.active.free_one();
             }
+        }
+    }
+
+    /// The mutant of [barrier]: waits for nodes where [`refill`](Self::refill) allocates.
+    #[cold]
+    pub(crate) fn await_grace<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
+        while self.active.is_empty() && !(self.sealed.is_empty() && self.retired.is_empty()) {
+            self.collect(&epochs);
+            prim::thread::yield_now();
         }
     }
 

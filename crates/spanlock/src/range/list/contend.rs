@@ -51,8 +51,8 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             }
             Some((std::ptr::from_ref(blocker).addr(), behind))
         });
-        // Whoever sleeps walks no list, and so holds nobody's nodes back.
-        drop(pin);
+        // [barrier] Whoever sleeps walks no list, and so holds nobody's nodes back.
+        let _still_walking = Some(pin).filter(|_| !prim::intact!("barrier"));
         self.room.rest(contender, ticket)
     }
 

@@ -31,7 +31,9 @@ struct Place {
 }
 
 impl Recycled for Node {
-    const READY: usize = prim::sized(128, 2);
+    fn ready() -> usize {
+        prim::stock(128, 2)
+    }
 
     fn allocate() -> Box<Self> {
         Box::new(Self::new(Stature::Plain))

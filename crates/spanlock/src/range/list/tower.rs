@@ -24,7 +24,9 @@ pub(crate) struct TallNode {
 }
 
 impl Recycled for TallNode {
-    const READY: usize = prim::sized(32, 1);
+    fn ready() -> usize {
+        prim::stock(32, 1)
+    }
 
     fn allocate() -> Box<Self> {
         Box::new(Self {
