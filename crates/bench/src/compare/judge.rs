@@ -100,7 +100,8 @@ pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
         let comparisons: Vec<_> = places
             .flat_map(|(panel, threads)| at(&claim.relation, field, panel, threads))
             .collect();
-        decide(claim, &comparisons)
+        let (verdict, because) = decide(claim, &comparisons);
+        open_if_partial(claim, field, &panels, verdict, because)
     };
     Judgement {
         source: claim.source.to_owned(),
@@ -108,6 +109,34 @@ pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
         verdict,
         because,
     }
+}
+
+/// The verdict, unless locks that did not run could have made it another.
+fn open_if_partial(
+    claim: &Claim,
+    field: &Field,
+    panels: &[Panel],
+    verdict: Verdict,
+    because: String,
+) -> (Verdict, String) {
+    let ran = |lock: &&&str| {
+        panels
+            .iter()
+            .any(|&panel| field.locks(panel).contains(lock))
+    };
+    let (some, others) = claim.relation.locks();
+    let locks = some.iter().chain(others);
+    let missing: Vec<&str> = locks.filter(|lock| !ran(lock)).copied().collect();
+    let is_settled = match verdict {
+        Verdict::Holds => claim.quorum == Quorum::Some,
+        Verdict::Fails => claim.quorum == Quorum::All,
+        Verdict::CannotTell => true,
+    };
+    if missing.is_empty() || is_settled {
+        return (verdict, because);
+    }
+    let because = format!("{because}; not run: {}", missing.join(", "));
+    (Verdict::CannotTell, because)
 }
 
 /// What a relation compares in one place.
@@ -361,6 +390,32 @@ mod tests {
             verdict(&beyond, &mixed, 8, "9 threads and more"),
             Verdict::CannotTell
         );
+    }
+
+    #[test]
+    fn locks_that_did_not_run_leave_open_what_they_could_change() {
+        let with = |quorum| Claim {
+            relation: Relation::Above(&["a"], &["b", "c"], 1.0),
+            quorum,
+            ..CLAIM
+        };
+        let (wins, loses) = (runs([3.0; 3], [1.0; 3]), runs([1.0; 3], [3.0; 3]));
+        for (quorum, [if_wins, if_loses]) in [
+            (Quorum::All, [Verdict::CannotTell, Verdict::Fails]),
+            (Quorum::Most, [Verdict::CannotTell, Verdict::CannotTell]),
+            (Quorum::Some, [Verdict::Holds, Verdict::CannotTell]),
+        ] {
+            let found = [&wins, &loses].map(|field| judge(&with(quorum), field, 4));
+            assert_eq!(found[0].verdict, if_wins, "{quorum:?} {}", found[0]);
+            assert_eq!(found[1].verdict, if_loses, "{quorum:?} {}", found[1]);
+            let open = found
+                .iter()
+                .filter(|one| one.verdict == Verdict::CannotTell);
+            assert!(
+                open.into_iter()
+                    .all(|one| one.because.ends_with("not run: c"))
+            );
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ const TOP: f64 = 26.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 const LEFT: f64 = 46.0;
 /// Width of a letter of a curve's name, and the least distance of two names.
-const LETTER: f64 = 6.3;
+const LETTER: f64 = 6.8;
 const LINE: f64 = 13.0;
 
 /// Along one axis.

@@ -205,15 +205,27 @@ pub static FIGURES: &[Figure] = &[
         locks: SKIP_LOCKS,
         ..THROUGHPUT
     },
+    Figure {
+        source: "Micro, contended words",
+        title: "Additions and compare-exchanges",
+        places: &[Place::Micro],
+        locks: &["add", "compare-exchange"],
+        ..THROUGHPUT
+    },
+    Figure {
+        source: "Micro, simple locks",
+        title: "The simplest locks",
+        places: &[Place::Micro],
+        locks: &["ttas", "mcs", "rw-counter"],
+        ..THROUGHPUT
+    },
 ];
 
 impl Figure {
     /// The paper, as it is called here.
     #[must_use]
     pub fn paper(&self) -> &'static str {
-        self.source
-            .split_once(' ')
-            .map_or(self.source, |(paper, _)| paper)
+        self.source.split([' ', ',']).next().unwrap_or(self.source)
     }
 
     /// What links to it.

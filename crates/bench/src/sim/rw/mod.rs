@@ -9,6 +9,7 @@ mod subject;
 pub use subject::{FUZZED, LOCKS, Lock};
 
 use super::{Run, Setup};
+use crate::compare::{self, Panel};
 use crate::crew::Schedule;
 use crate::report::Line;
 use crate::rw::target::RwTarget;
@@ -102,6 +103,18 @@ impl sim::Record for Record {
 
     fn run(&self) -> &Run {
         &self.run
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        Self {
+            panel: Panel::Rw(record.load),
+            lock: record.run.lock.clone(),
+            threads: record.run.threads,
+            ops_per_sec: Ok(record.run.ops_per_sec),
+            counters: Vec::new(),
+        }
     }
 }
 
