@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
+use spanlock_bench::micro::Kernel;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -86,6 +87,8 @@ pub(crate) enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(Memory),
+    /// Contended words and the simplest locks on them: what the machine is like.
+    Micro(Micro),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -158,6 +161,18 @@ pub(crate) struct Arr {
     pub(crate) latency: bool,
     #[command(flatten)]
     pub(crate) runs: Runs,
+}
+
+#[derive(Args)]
+pub(crate) struct Micro {
+    /// What is repeated; all of them unless told.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
+    pub(crate) kernels: Vec<Kernel>,
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@ mod compared;
 mod latency;
 mod locks;
 mod memory;
+mod micro;
 mod panel;
 mod rw;
 mod sim;
@@ -19,6 +20,7 @@ pub use compared::{conclusion_lines, conclusions};
 pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
+pub use micro::micro;
 pub use rw::{harm, rw, rw_uncontended};
 pub use sim::sim;
 pub use soak::soak;
@@ -55,6 +57,8 @@ pub enum Line {
     Latency(crate::latency::Record),
     /// What one lock and its holders take of memory.
     Memory(crate::memory::Record),
+    /// A run of a microbenchmark.
+    Micro(crate::micro::Record),
     /// A run of a workload of reader-writer locks.
     Rw(crate::rw::Record),
     /// A round without contention, of a reader-writer lock.
@@ -66,6 +70,9 @@ pub enum Line {
     /// A simulated run of a workload of reader-writer locks.
     #[serde(rename = "sim-rw")]
     SimRw(crate::sim::rw::Record),
+    /// A simulated run of a microbenchmark.
+    #[serde(rename = "sim-micro")]
+    SimMicro(crate::sim::micro::Record),
     /// The machine of the simulated runs that follow.
     #[serde(rename = "sim-machine")]
     SimMachine(crate::sim::Machine),

@@ -13,29 +13,23 @@
 //! | [`readers`] | nothing but reading |
 //! | [`uncontended`] | what one thread pays |
 //!
-//! Workloads are compiled twice: here, and by [`sim::rw`](crate::sim::rw) for simulated machines. They say `prim` and `crew`,
-//! and mean what is called so where they are.
-//!
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
 
 #[cfg(feature = "cpp-peers")]
 mod cpp;
-mod loads;
 pub mod locks;
 mod record;
 pub mod target;
 pub mod uncontended;
 
-pub use loads::{
+pub use crate::loads::{
     alternator, guarded, hash_table, interference, readers, run, rwbench, test_rwlock,
 };
 pub use record::Record;
 
-use crate::crew;
 use crate::crew::{Run, Schedule, Throughput};
 use crate::registry::Exclusion;
-use ::prim;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

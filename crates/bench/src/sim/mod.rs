@@ -4,10 +4,17 @@
 //! [`Line`](crate::report::Line) for that.
 
 pub mod arr;
+mod crew;
 pub mod fuzz;
+#[allow(dead_code, reason = "the numbers of workloads are told on hardware")]
+#[path = "../loads/mod.rs"]
+mod loads;
+pub mod micro;
 mod point;
 pub mod rw;
 mod subject;
+
+use prim_sim as prim; // See `loads`.
 
 pub use point::{Point, Record, Run};
 pub use prim_sim::{Failure, Machine, Placement, Setup};

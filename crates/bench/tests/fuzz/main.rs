@@ -5,6 +5,7 @@
 
 mod mutants;
 mod range;
+mod rw;
 
 use prim_sim::{Ended, Failure};
 use spanlock_bench::sim::fuzz::Case;
@@ -19,9 +20,9 @@ fn runs() -> u64 {
     told.map_or(RUNS, |text| text.parse().expect("a whole number"))
 }
 
-type Run = fn(&Case) -> Result<Ended<()>, Box<Failure>>;
+type Run = Box<dyn Fn(&Case) -> Result<Ended<()>, Box<Failure>>>;
 
 /// How to run a case on the lock of that name.
 fn find(lock: &str) -> Result<Run, String> {
-    range::find(lock)
+    range::find(lock).or_else(|_| rw::find(lock))
 }

@@ -6,7 +6,7 @@ use spanlock_bench::sim::fuzz::{Mutant, search};
 use spanlock_bench::sim::{LOCKS, Lock};
 
 pub fn find(lock: &str) -> Result<Run, String> {
-    Ok(Lock::find(lock)?.fuzz)
+    Ok(Box::new(Lock::find(lock)?.fuzz))
 }
 
 #[test]

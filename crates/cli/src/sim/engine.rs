@@ -74,6 +74,11 @@ impl Simulated {
         threads
     }
 
+    /// Threads that the machine runs at a time.
+    pub(crate) fn contexts(&self) -> usize {
+        self.machine.contexts()
+    }
+
     /// A setup for each seed.
     fn setups(&self) -> Vec<Setup> {
         let seeds = self.seed..self.seed.saturating_add(self.seeds);

@@ -4,16 +4,17 @@ use super::repeatable;
 use crate::Failure;
 use crate::progress::Progress;
 use clap::Args;
-use spanlock_bench::sim::Lock;
-use spanlock_bench::sim::fuzz::{self, Mutant};
+use spanlock_bench::sim;
+use spanlock_bench::sim::fuzz::{self, Case, Mutant};
+use spanlock_bench::sim::rw::{self, FUZZED, LOCKS};
 use std::io::{self, Write};
 use std::process::Command;
 
 #[derive(Args)]
 pub(crate) struct Fuzz {
     /// The lock.
-    #[arg(long, value_parser = repeatable, value_name = "NAME")]
-    lock: &'static Lock,
+    #[arg(long, value_parser = lock, value_name = "NAME")]
+    lock: Lock,
     /// How many schedules.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     runs: u64,
@@ -28,20 +29,56 @@ pub(crate) struct Fuzz {
     here: bool,
 }
 
+/// A range lock or a reader-writer lock.
+#[derive(Clone, Copy)]
+enum Lock {
+    Range(&'static sim::Lock),
+    Rw(&'static rw::Lock),
+}
+
+fn lock(name: &str) -> Result<Lock, String> {
+    let rw = rw::Lock::find(name, LOCKS.iter().chain(FUZZED)).map(Lock::Rw);
+    rw.or_else(|others| match repeatable(name) {
+        Ok(lock) => Ok(Lock::Range(lock)),
+        Err(expected) => Err(format!("{expected}; or {others}")),
+    })
+}
+
+impl Lock {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Range(lock) => lock.name,
+            Self::Rw(lock) => lock.name,
+        }
+    }
+
+    fn run(self, case: &Case) -> fuzz::Run {
+        match self {
+            Self::Range(lock) => (lock.fuzz)(case),
+            Self::Rw(lock) => lock.fuzz(case),
+        }
+    }
+}
+
 pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
     if let Some(mutant) = args.mutant.filter(|_| !args.here) {
         return run_mutant(args, mutant);
     }
     let seeds = args.seed..args.seed.saturating_add(args.runs);
     let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
-    progress.step(args.lock.name);
-    let found = fuzz::search(args.lock.fuzz, seeds, args.mutant, |_| progress.done());
+    progress.step(args.lock.name());
+    let found = fuzz::search(
+        |case| args.lock.run(case),
+        seeds,
+        args.mutant,
+        |_| progress.done(),
+    );
     drop(progress);
-    found.map_err(|failure| Failure::Check(format!("{}: {failure}", args.lock.name)))?;
+    found.map_err(|failure| Failure::Check(format!("{}: {failure}", args.lock.name())))?;
     writeln!(
         io::stdout(),
         "{}: {} schedules, nothing found",
-        args.lock.name,
+        args.lock.name(),
         args.runs
     )?;
     Ok(())
@@ -49,7 +86,7 @@ pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
 
 /// In a process of its own: a mutant may free what it has not.
 fn run_mutant(args: &Fuzz, mutant: Mutant) -> Result<(), Failure> {
-    let (name, mutant) = (args.lock.name, mutant.name());
+    let (name, mutant) = (args.lock.name(), mutant.name());
     let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
     let output = Command::new(own)
         .args(["sim", "fuzz", "--here", "--lock", name])

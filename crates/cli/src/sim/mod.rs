@@ -3,6 +3,7 @@
 mod arr;
 mod engine;
 mod fuzz;
+mod micro;
 mod rw;
 
 use crate::Failure;
@@ -26,6 +27,8 @@ enum Workload {
     Fuzz(fuzz::Fuzz),
     /// ArrBench in virtual time.
     Arr(Box<arr::Arr>),
+    /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
+    Micro(Box<micro::Micro>),
     /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
     Rw(Box<rw::Rw>),
 }
@@ -43,6 +46,7 @@ pub(crate) fn run(command: Sim) -> Result<(), Failure> {
     match command.workload {
         Some(Workload::Fuzz(args)) => fuzz::run(&args),
         Some(Workload::Arr(args)) => arr::run(*args),
+        Some(Workload::Micro(args)) => micro::run(*args),
         Some(Workload::Rw(args)) => rw::run(*args),
         None => list_machines(),
     }

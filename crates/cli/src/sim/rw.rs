@@ -126,15 +126,15 @@ pub(super) fn run(Rw { load }: Rw) -> Result<(), Failure> {
     }
 }
 
-/// With so many threads besides those that read.
+/// With so many threads besides those that are told.
 fn run_loads(runs: Runs, loads: &[Load], writers: usize) -> Result<(), Failure> {
     let locks: Vec<_> = if runs.locks.is_empty() {
         LOCKS.iter().collect()
     } else {
         runs.locks
     };
-    let threads = runs.simulated.threads(MAX_THREADS);
-    let _ = writers;
+    let most = runs.simulated.contexts().saturating_sub(writers);
+    let threads = runs.simulated.threads(most.min(MAX_THREADS));
     let mut points = Vec::new();
     for &load in loads {
         for &threads in &threads {

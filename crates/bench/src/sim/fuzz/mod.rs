@@ -10,10 +10,12 @@
 //! | `mutant.rs` | the named edges that a run can weaken |
 //! | `oracle.rs` | who is inside; meetings of all threads |
 //! | `range.rs` | the work on range locks |
+//! | `rw.rs` | the work on reader-writer locks |
 
 mod mutant;
 mod oracle;
 pub(super) mod range;
+pub(super) mod rw;
 
 pub use mutant::Mutant;
 
@@ -32,7 +34,7 @@ pub struct Case {
 }
 
 /// How a run ended.
-pub(super) type Run = Result<Ended<()>, Box<Failure>>;
+pub type Run = Result<Ended<()>, Box<Failure>>;
 
 /// More operations of the machine than any case needs.
 const END: u64 = 2_000_000;

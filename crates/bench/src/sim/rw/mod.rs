@@ -1,24 +1,19 @@
 //! Reader-writer locks on simulated machines: the very workloads of [`crate::rw`], in virtual time.
 
-mod crew;
-#[allow(dead_code, reason = "the numbers of workloads are told on hardware")]
-#[path = "../../rw/loads/mod.rs"]
-mod loads;
 mod subject;
 
 pub use subject::{FUZZED, LOCKS, Lock};
 
-use super::{Run, Setup};
 use crate::compare::{self, Panel};
+use super::{Run, Setup, loads};
 use crate::crew::Schedule;
 use crate::report::Line;
 use crate::rw::target::RwTarget;
 use crate::rw::{Found, Load, Trial};
 use crate::sim;
-use prim_sim as prim;
 use prim_sim::clock::Duration;
 use serde::{Deserialize, Serialize};
-use subject::{Held, Make, Subject};
+pub(super) use subject::{Held, Make, Readers, Subject};
 
 /// A lock under a workload.
 #[derive(Clone, Copy)]

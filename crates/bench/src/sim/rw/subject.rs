@@ -1,5 +1,6 @@
 //! The reader-writer locks that can be simulated, by name.
 
+use crate::sim::fuzz::{self, Case};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock, RwLockWriteGuard};
 use prim_sim::Machine;
 use prim_sim::clock::{Duration, Instant};
@@ -10,14 +11,14 @@ use spanlock_sim::rw::{
 };
 
 /// A lock held: until dropped.
-pub(super) trait Held {}
+pub(in crate::sim) trait Held {}
 
 impl<T> Held for T {}
 
 type Holding<'a> = Box<dyn Held + 'a>;
 
 /// A reader-writer lock. What it does not offer is `None`.
-pub(super) trait Subject: Send + Sync {
+pub(in crate::sim) trait Subject: Send + Sync {
     fn read(&self) -> Holding<'_>;
     fn write(&self) -> Holding<'_>;
     fn try_read(&self) -> Option<Holding<'_>>;
@@ -119,7 +120,7 @@ where
 
 /// How a lock is to be made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Make {
+pub(in crate::sim) struct Make {
     /// The hardware threads of the machine.
     contexts: usize,
     /// Its memory nodes.
@@ -129,7 +130,7 @@ pub(super) struct Make {
 
 impl Make {
     /// As users have it, on that machine.
-    pub(super) fn on(machine: &Machine) -> Self {
+    pub(in crate::sim) fn on(machine: &Machine) -> Self {
         Self {
             contexts: machine.contexts(),
             nodes: machine.sockets,
@@ -138,14 +139,14 @@ impl Make {
     }
 
     /// With that bias, if it has one.
-    pub(super) fn with(self, bias: Bias) -> Self {
+    pub(in crate::sim) fn with(self, bias: Bias) -> Self {
         Self { bias, ..self }
     }
 }
 
 /// Whether readers of a lock share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(in crate::sim) enum Readers {
     /// They do.
     Share,
     /// They do, and one may read again while it reads.
@@ -158,8 +159,8 @@ pub(super) enum Readers {
 pub struct Lock {
     /// What users call it.
     pub name: &'static str,
-    pub(super) readers: Readers,
-    pub(super) make: fn(Make) -> Box<dyn Subject>,
+    pub(in crate::sim) readers: Readers,
+    pub(in crate::sim) make: fn(Make) -> Box<dyn Subject>,
 }
 
 fn plain<L: RawRwLock>() -> RwLock<L, ()> {
@@ -307,6 +308,14 @@ pub static FUZZED: &[Lock] = &[
 ];
 
 impl Lock {
+    /// Runs a case on it.
+    ///
+    /// # Errors
+    /// What the case found.
+    pub fn fuzz(&'static self, case: &Case) -> fuzz::Run {
+        fuzz::rw::run(self, case)
+    }
+
     /// The lock of that name.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
-//! The workloads, one in a file. They are compiled twice: see [`rw`](crate::rw). Where they are included there are the
-//! threads of a run, `crew`, and the platform, `prim`.
+//! Workloads that run on hardware and on simulated machines. This folder is compiled twice, here and in
+//! [`sim`](crate::sim): it says `prim` and `crew`, and means the platform and the threads that are called so where it is.
 
 pub mod alternator;
 pub mod guarded;
 pub mod hash_table;
 pub mod interference;
+pub mod micro;
 pub mod readers;
 pub mod rwbench;
 pub mod test_rwlock;
@@ -16,7 +17,7 @@ use crate::rw::{Load, Outcome, Tally, Trial};
 use crew::Signal;
 use prim::cost;
 
-/// Runs a workload on fresh locks.
+/// Runs a workload on fresh reader-writer locks.
 ///
 /// # Panics
 /// When the trial's numbers are not within what they say of themselves.

@@ -1,0 +1,111 @@
+//! Every reader-writer lock of the library, and BRAVO as published.
+
+use crate::mutants::Mutants;
+use crate::{Run, runs};
+use spanlock_bench::sim::fuzz::search;
+use spanlock_bench::sim::rw::{FUZZED, LOCKS, Lock};
+
+fn all() -> impl Iterator<Item = &'static Lock> + Clone {
+    LOCKS.iter().chain(FUZZED)
+}
+
+pub fn find(lock: &str) -> Result<Run, String> {
+    let lock = Lock::find(lock, all())?;
+    Ok(Box::new(|case| lock.fuzz(case)))
+}
+
+#[test]
+fn no_schedule_breaks_a_lock() {
+    for lock in all() {
+        let found = search(|case| lock.fuzz(case), 0..runs(), None, |_| ());
+        if let Err(failure) = found {
+            panic!("{}: {failure}", lock.name);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for lock in all() {
+        let digests = || {
+            let mut digests = Vec::new();
+            let run = |case: &_| lock.fuzz(case);
+            let ended = search(run, 0..10, None, |ended| digests.push(ended.digest));
+            assert!(ended.is_ok());
+            digests
+        };
+        let first = digests();
+        let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
+        assert_eq!(first, digests(), "{}", lock.name);
+        drop(disturbance);
+    }
+}
+
+const BRAVO: &[&str] = &["bravo-futex", "bravo-pf-t", "bravo-mutex"];
+const PHASE_FAIR: &[&str] = &["pf-t", "pf-q"];
+
+/// Edges, and the locks that have them.
+const MUTANTS: Mutants = &[
+    (
+        &[
+            "await",
+            "bias-arrived",
+            "bias-checked",
+            "bias-closed",
+            "bias-drain",
+            "bias-reader",
+            "bias-recheck",
+            "bias-seen",
+            "bias-set",
+            "bias-withdraw",
+            "bias-writer",
+            "depart",
+            "leave",
+            "rouse",
+            "rouse-count",
+            "row-in-use",
+        ],
+        BRAVO,
+    ),
+    (
+        &[
+            "cohort-handed",
+            "cohort-queue",
+            "cohort-reader",
+            "cohort-turn-back",
+            "cohort-wake-readers",
+            "cohort-wake-writer",
+            "cohort-writer",
+        ],
+        &["c-rw-wp"],
+    ),
+    (
+        &[
+            "futex-conservative",
+            "futex-downgrade",
+            "futex-mark",
+            "futex-pass-on",
+            "futex-signal",
+        ],
+        &["futex", "futex-readers"],
+    ),
+    (&["mutex-conservative", "mutex-wake"], &["mutex"]),
+    (&["paper-reader", "paper-writer"], &["bravo-futex-paper"]),
+    (&["phase-alternate", "phase-try", "phase-wake"], PHASE_FAIR),
+    (
+        &["queue-closed", "queue-enter", "queue-free", "queue-open"],
+        &["pf-q"],
+    ),
+    (
+        &["ticket-parity", "ticket-wake-readers", "ticket-wake-turn"],
+        &["pf-t"],
+    ),
+];
+
+/// Those that so few schedules catch.
+const CAUGHT: &[&str] = &["bias-reader", "bias-writer"];
+
+#[test]
+fn mutants_are_caught() {
+    crate::mutants::hunt(MUTANTS, CAUGHT);
+}
