@@ -16,7 +16,7 @@ use crate::counters::Rate;
 use crate::registry::{self, Exclusion};
 use crate::rw::{self, Load};
 use crate::stats::Summary;
-use crate::{arr, batch};
+use crate::{arr, batch, micro};
 use std::fmt;
 
 /// What runs have in common that can be compared: a panel of a figure.
@@ -189,6 +189,18 @@ impl From<&rw::Record> for Point {
         Self {
             panel: Panel::Rw(run.load),
             lock: run.lock.clone(),
+            threads: run.threads,
+            ops_per_sec: Ok(run.ops_per_sec),
+            counters: Vec::new(),
+        }
+    }
+}
+
+impl From<&micro::Record> for Point {
+    fn from(run: &micro::Record) -> Self {
+        Self {
+            panel: Panel::Micro,
+            lock: run.lock.name().to_owned(),
             threads: run.threads,
             ops_per_sec: Ok(run.ops_per_sec),
             counters: Vec::new(),

@@ -238,6 +238,8 @@ impl Reader<'_> {
             Line::Latency(run) => self.latency(&run)?,
             Line::SimArr(run) => self.simulated(Point::from(&run), &run.run)?,
             Line::SimRw(run) => self.simulated(Point::from(&run), &run.run)?,
+            Line::Micro(run) => drop(self.measured(Point::from(&run))?),
+            Line::SimMicro(run) => self.simulated(Point::from(&run), &run.run)?,
             Line::Memory(record) => self.source()?.other.memory.push(record),
             Line::Soak(record) => self.source()?.other.soak.push(record),
             Line::Uncontended(record) => self.source()?.other.uncontended.push(record),

@@ -1,6 +1,7 @@
 //! Microbenchmarks on simulated machines: those of [`crate::micro`].
 
 use super::{Run, Setup, loads};
+use crate::compare::{self, Panel};
 use crate::crew::Schedule;
 use crate::micro::{Kernel, Trial};
 use crate::report::Line;
@@ -72,6 +73,18 @@ impl sim::Record for Record {
 
     fn run(&self) -> &Run {
         &self.run
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        Self {
+            panel: Panel::Micro,
+            lock: record.run.lock.clone(),
+            threads: record.run.threads,
+            ops_per_sec: Ok(record.run.ops_per_sec),
+            counters: Vec::new(),
+        }
     }
 }
 

@@ -4,8 +4,8 @@ mod subject;
 
 pub use subject::{FUZZED, LOCKS, Lock};
 
-use crate::compare::{self, Panel};
 use super::{Run, Setup, loads};
+use crate::compare::{self, Panel};
 use crate::crew::Schedule;
 use crate::report::Line;
 use crate::rw::target::RwTarget;
