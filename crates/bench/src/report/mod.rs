@@ -22,7 +22,7 @@ pub use locks::{Entry, entries, locks};
 pub use memory::memory;
 pub use micro::micro;
 pub use rw::{harm, rw, rw_uncontended};
-pub use sim::sim;
+pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
@@ -67,6 +67,15 @@ pub enum Line {
     /// A simulated run of ArrBench.
     #[serde(rename = "sim-arr")]
     SimArr(crate::sim::arr::Record),
+    /// A simulated run of W1 or W2.
+    #[serde(rename = "sim-batch")]
+    SimBatch(crate::sim::batch::Record),
+    /// Simulated acquisition times of one lock.
+    #[serde(rename = "sim-latency")]
+    SimLatency(crate::sim::latency::Record),
+    /// What becomes of the order of locks on other machines.
+    #[serde(rename = "sim-ranking")]
+    SimRanking(crate::sim::sweep::Ranking),
     /// A simulated run of a workload of reader-writer locks.
     #[serde(rename = "sim-rw")]
     SimRw(crate::sim::rw::Record),

@@ -1,6 +1,5 @@
 //! `spanlock sim fuzz`.
 
-use super::repeatable;
 use crate::Failure;
 use crate::progress::Progress;
 use clap::Args;
@@ -38,7 +37,7 @@ enum Lock {
 
 fn lock(name: &str) -> Result<Lock, String> {
     let rw = rw::Lock::find(name, LOCKS.iter().chain(FUZZED)).map(Lock::Rw);
-    rw.or_else(|others| match repeatable(name) {
+    rw.or_else(|others| match sim::Lock::find(name) {
         Ok(lock) => Ok(Lock::Range(lock)),
         Err(expected) => Err(format!("{expected}; or {others}")),
     })
