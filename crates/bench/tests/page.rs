@@ -245,6 +245,52 @@ fn winners_parameters_and_origins_are_there() {
 }
 
 #[test]
+fn of_a_sweep_the_machine_itself_is_drawn_and_what_outlasts_it_told() {
+    let machine = |name: &str| {
+        let mut machine = serde_json::to_value(Machine::find(name).unwrap()).unwrap();
+        machine["workload"] = "sim-machine".into();
+        machine
+    };
+    let varied = "small-1x2x1:rmw=30";
+    let mut there = simulated("list-rw", 1, 0, 9e6);
+    there["machine"] = varied.into();
+    let mut times = latency("list-rw", 700);
+    let run = simulated("list-rw", 1, 0, 2e6);
+    for (key, value) in run.as_object().unwrap() {
+        times[key] = value.clone();
+    }
+    times["workload"] = "sim-latency".into();
+    let ranking = json!({"workload": "sim-ranking", "panel": "full range, 100 % reads", "threads": 1,
+        "machine": "small-1x2x1", "order": [{"lock": "list-rw", "ops_per_sec": 2e6}], "pairs": 0, "machines": 1,
+        "swaps": []});
+    let mut input = Input::default();
+    let begin = [
+        meta("spanlock sim arr --sweep", 2),
+        machine("small-1x2x1"),
+        machine(varied),
+    ];
+    let lines = begin.into_iter().chain([run, there, times, ranking]);
+    input.add("sweep.jsonl", &text(lines)).unwrap();
+    assert_eq!(input.stages.len(), 1);
+    let page = page(&input);
+    has(&page, "#p1-7-1-fig-3-a-b td", "2.000 ±0 %");
+    has(&page, "#latency td", "700");
+    has(&page, "#validation pre", "full range, 100 % reads");
+    let mut input = Input::default();
+    let lines = [meta("spanlock sim arr", 2), machine(varied)]
+        .into_iter()
+        .chain([{
+            let mut run = simulated("list-rw", 1, 0, 2e6);
+            run["machine"] = varied.into();
+            run
+        }]);
+    input.add("varied.jsonl", &text(lines)).unwrap();
+    let page = self::page(&input);
+    has(&page, "#machines tr", "rmw30not the file's");
+    has(&page, "#machines tr", "load_modified_local230prototype");
+}
+
+#[test]
 fn what_lines_say_is_text_and_not_markup() {
     let mut input = Input::default();
     let name = "<b>\"&'";

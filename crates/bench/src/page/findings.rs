@@ -156,6 +156,24 @@ pub fn leaders(standing: &Standing) -> String {
     }
 }
 
+/// What becomes of the order of locks on varied machines, one text a machine.
+#[must_use]
+pub fn rankings(input: &Input) -> Vec<(&str, String)> {
+    let swept = input
+        .sources
+        .iter()
+        .filter(|source| !source.rankings.is_empty());
+    swept
+        .map(|source| {
+            let lines = source.rankings.iter().map(|ranking| format!("{ranking}\n"));
+            (
+                source.simulated.as_deref().unwrap_or_default(),
+                lines.collect(),
+            )
+        })
+        .collect()
+}
+
 /// What was given, in a sentence.
 #[must_use]
 pub fn lead(input: &Input) -> String {

@@ -25,7 +25,7 @@ pub struct Grid {
 }
 
 /// What is so many times less than the highest would lie on the axis.
-const LOST: f64 = 100.0;
+const LOST: f64 = 20.0;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use crate::compare::{Field, Panel, Phase, Point, distinct};
 use crate::provenance::Provenance;
 use crate::report::{self, Line};
+use crate::sim::sweep::Ranking;
 use crate::sim::{Machine, Placement, Run};
 use crate::times::AcquireTimes;
-use crate::{latency, memory, rw, soak, uncontended, waiting};
+use crate::{memory, rw, soak, uncontended, waiting};
 use std::fmt;
 
 /// Where runs were made.
@@ -86,6 +87,8 @@ pub struct Source {
     pub simulated: Option<String>,
     /// Runs among its lines.
     pub runs: usize,
+    /// What becomes of the order of locks on varied machines.
+    pub rankings: Vec<Ranking>,
     other: Other,
 }
 
@@ -161,7 +164,7 @@ impl Input {
             input: self,
             file,
             source: None,
-            machine: None,
+            machines: Vec::new(),
         };
         let lines = text.lines().enumerate();
         for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
@@ -212,8 +215,8 @@ struct Reader<'a> {
     file: &'a str,
     /// The number of the command whose lines follow.
     source: Option<usize>,
-    /// The machine of simulated runs that follow.
-    machine: Option<Machine>,
+    /// The machines of simulated runs that follow. Those after the first are the first one varied.
+    machines: Vec<Machine>,
 }
 
 impl Reader<'_> {
@@ -221,8 +224,9 @@ impl Reader<'_> {
         match line {
             Line::Meta(provenance) => return self.begin(provenance),
             Line::SimMachine(machine) => {
-                self.source()?.simulated = Some(machine.name.clone());
-                self.machine = Some(machine);
+                let source = self.source()?;
+                source.simulated.get_or_insert(machine.name.clone());
+                self.machines.push(machine);
             }
             Line::Arr(run) => {
                 let times = run.acquire_ns;
@@ -235,11 +239,28 @@ impl Reader<'_> {
             }
             Line::Batch(run) => drop(self.measured(Point::from(&run))?),
             Line::Rw(run) => drop(self.measured(Point::from(&run))?),
-            Line::Latency(run) => self.latency(&run)?,
-            Line::SimArr(run) => self.simulated(Point::from(&run), &run.run)?,
-            Line::SimRw(run) => self.simulated(Point::from(&run), &run.run)?,
+            Line::Latency(run) => {
+                for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
+                    let (point, distribution) = acquired(&run.lock, run.threads, phase, times);
+                    self.measured(point)?.distributions.push(distribution);
+                }
+            }
+            Line::SimArr(run) => drop(self.simulated(Point::from(&run), &run.run)?),
+            Line::SimBatch(run) => drop(self.simulated(Point::from(&run), &run.run)?),
+            Line::SimLatency(run) => {
+                for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
+                    let (lock, threads) = (&run.run.lock, run.run.threads);
+                    let (point, distribution) = acquired(lock, threads, phase, times);
+                    let stage = self.simulated(point, &run.run)?;
+                    stage
+                        .into_iter()
+                        .for_each(|stage| stage.distributions.push(distribution.clone()));
+                }
+            }
+            Line::SimRanking(ranking) => self.source()?.rankings.push(ranking),
+            Line::SimRw(run) => drop(self.simulated(Point::from(&run), &run.run)?),
             Line::Micro(run) => drop(self.measured(Point::from(&run))?),
-            Line::SimMicro(run) => self.simulated(Point::from(&run), &run.run)?,
+            Line::SimMicro(run) => drop(self.simulated(Point::from(&run), &run.run)?),
             Line::Memory(record) => self.source()?.other.memory.push(record),
             Line::Soak(record) => self.source()?.other.soak.push(record),
             Line::Uncontended(record) => self.source()?.other.uncontended.push(record),
@@ -257,12 +278,13 @@ impl Reader<'_> {
             return Err(format!("the same runs as in {}", known.file));
         }
         self.source = Some(self.input.sources.len());
-        self.machine = None;
+        self.machines.clear();
         self.input.sources.push(Source {
             file: self.file.to_owned(),
             provenance,
             simulated: None,
             runs: 0,
+            rankings: Vec::new(),
             other: Other::default(),
         });
         Ok(())
@@ -287,35 +309,40 @@ impl Reader<'_> {
         Ok(stage)
     }
 
-    fn simulated(&mut self, point: Point, run: &Run) -> Result<(), String> {
+    /// Adds a run of a simulated machine, unless it is a varied one.
+    fn simulated(&mut self, point: Point, run: &Run) -> Result<Option<&mut Stage>, String> {
         self.source()?.runs += 1;
-        let machine = self.machine.clone();
-        let machine = machine.filter(|machine| machine.name == run.machine);
-        let machine = machine
-            .ok_or_else(|| format!("expected a line `sim-machine` of {} before", run.machine))?;
+        let mut machines = self.machines.iter();
+        let at = machines.position(|machine| machine.name == run.machine);
+        let at =
+            at.ok_or_else(|| format!("expected a line `sim-machine` of {} before", run.machine))?;
+        if at > 0 {
+            return Ok(None); // Rankings tell what becomes of them.
+        }
+        let machine = self.machines[at].clone();
         let placement = run.placement;
         let ground = Ground::Simulated { machine, placement };
-        self.input.stage(&ground).field.add(point);
-        Ok(())
+        let stage = self.input.stage(&ground);
+        stage.field.add(point);
+        Ok(Some(stage))
     }
+}
 
-    fn latency(&mut self, run: &latency::Record) -> Result<(), String> {
-        for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
-            let stage = self.measured(Point {
-                panel: Panel::Longest(phase),
-                lock: run.lock.clone(),
-                threads: run.threads,
-                ops_per_sec: Ok(times.max as f64),
-                counters: Vec::new(),
-            })?;
-            stage.distributions.push(Distribution {
-                of: format!("{}, {}", phase.name(), threads(run.threads)),
-                lock: run.lock.clone(),
-                times,
-            });
-        }
-        Ok(())
-    }
+/// The longest acquisition of a lock, and all of them.
+fn acquired(lock: &str, count: usize, phase: Phase, times: AcquireTimes) -> (Point, Distribution) {
+    let point = Point {
+        panel: Panel::Longest(phase),
+        lock: lock.to_owned(),
+        threads: count,
+        ops_per_sec: Ok(times.max as f64),
+        counters: Vec::new(),
+    };
+    let distribution = Distribution {
+        of: format!("{}, {}", phase.name(), threads(count)),
+        lock: lock.to_owned(),
+        times,
+    };
+    (point, distribution)
 }
 
 /// So many, in words.

@@ -1,7 +1,7 @@
 //! The findings as Markdown.
 
 use super::figure::PAPERS;
-use super::findings::{Findings, lead, leaders, notes};
+use super::findings::{Findings, lead, leaders, notes, rankings};
 use super::input::Input;
 use super::validation;
 use std::fmt::Write;
@@ -61,6 +61,12 @@ pub fn summary(input: &Input, findings: &Findings) -> String {
         "in words",
     ];
     table(&mut text, &header, rows);
+    for (machine, orders) in rankings(input) {
+        let _ = write!(
+            text,
+            "\n### Orders of locks that outlast other numbers: {machine}\n\n```text\n{orders}```\n"
+        );
+    }
     text += "\n## Where the numbers come from\n\n";
     let rows = input.sources.iter().map(|source| {
         let from = &source.provenance;

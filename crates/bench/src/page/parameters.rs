@@ -21,7 +21,8 @@ pub fn parameters(machine: &Machine) -> (String, Vec<Parameter>) {
     let cycles = value.get("cycles").cloned().unwrap_or_default();
     let of = |name: &str| value.get(name).or_else(|| cycles.get(name));
     let (mut remarks, mut all) = (Vec::new(), Vec::new());
-    for line in Machine::text(&machine.name).unwrap_or_default().lines() {
+    let file = machine.name.split(':').next().unwrap_or_default(); // After it stands what was varied.
+    for line in Machine::text(file).unwrap_or_default().lines() {
         if let Some(remark) = line.strip_prefix('#') {
             remarks.push(remark.trim());
         }

@@ -78,13 +78,7 @@ impl sim::Record for Record {
 
 impl From<&Record> for compare::Point {
     fn from(record: &Record) -> Self {
-        Self {
-            panel: Panel::Micro,
-            lock: record.run.lock.clone(),
-            threads: record.run.threads,
-            ops_per_sec: Ok(record.run.ops_per_sec),
-            counters: Vec::new(),
-        }
+        record.run.compared(Panel::Micro)
     }
 }
 

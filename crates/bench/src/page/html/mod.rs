@@ -38,7 +38,7 @@ pub fn page(input: &Input, findings: &Findings) -> String {
                     }
                     (section("latency", LATENCY, &latencies(input)))
                     (section("winners", WINNERS, &winners(findings)))
-                    (section("validation", VALIDATION, &checks(findings)))
+                    (section("validation", VALIDATION, &checks(input, findings)))
                     (section("machines", MACHINES, &parameters(input)))
                     (section("sources", SOURCES, &sources(input)))
                 }
@@ -122,7 +122,7 @@ fn latencies(input: &Input) -> Markup {
     }
 }
 
-fn checks(findings: &Findings) -> Markup {
+fn checks(input: &Input, findings: &Findings) -> Markup {
     html! {
         p { (validation::verdict(&findings.checks)) }
         @if !findings.checks.is_empty() {
@@ -131,6 +131,11 @@ fn checks(findings: &Findings) -> Markup {
                  median throughput; 1 is the same order, 0 none, -1 the opposite. Ratios are simulated to measured."
             }
             (tables::checks(findings))
+        }
+        @for (machine, text) in super::findings::rankings(input) {
+            h3 { "Orders of locks that outlast other numbers: " (machine) }
+            p { "From the most to the least throughput; and the pairs that turn round when a number of the machine is another." }
+            pre tabindex="0" { (text) }
         }
     }
 }

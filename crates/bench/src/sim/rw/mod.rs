@@ -103,13 +103,7 @@ impl sim::Record for Record {
 
 impl From<&Record> for compare::Point {
     fn from(record: &Record) -> Self {
-        Self {
-            panel: Panel::Rw(record.load),
-            lock: record.run.lock.clone(),
-            threads: record.run.threads,
-            ops_per_sec: Ok(record.run.ops_per_sec),
-            counters: Vec::new(),
-        }
+        record.run.compared(Panel::Rw(record.load))
     }
 }
 
