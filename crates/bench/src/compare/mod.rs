@@ -120,7 +120,16 @@ impl Panel {
                 let over = rw::locks::find(lock).and_then(|lock| lock.over);
                 over.map_or(lock, |over| over.lock)
             }
-            _ => registry::find(lock).map_or(lock, |lock| lock.family),
+            _ => {
+                // Some forms are only simulated: `list-rw-writers` is of the family of `list-rw`.
+                let ends = lock
+                    .char_indices()
+                    .filter(|(_, letter)| *letter == '-')
+                    .map(|(at, _)| at);
+                let names = ends.chain([lock.len()]).map(|end| &lock[..end]).rev();
+                let mut known = names.filter_map(registry::find);
+                known.next().map_or(lock, |lock| lock.family)
+            }
         }
     }
 }

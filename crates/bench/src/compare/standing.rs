@@ -128,6 +128,7 @@ mod tests {
         let at = arr(Variant::Full, 80);
         let field = field([
             (at, "kernel-rw", 2, 1.00e6),
+            (at, "list-rw-of-a-kind", 2, 2.5e6),
             (at, "lustre-ex", 2, 1.50e6),
             (at, "list-ex", 2, 1.0e6),
             (at, "list-rw", 2, 2.99e6),

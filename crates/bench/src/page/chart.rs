@@ -58,13 +58,13 @@ pub struct Chart {
 /// How many curves can be told apart.
 pub const STYLES: usize = 8;
 
-const WIDTH: f64 = 420.0;
+const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 270.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 const LEFT: f64 = 46.0;
 /// Width of a letter of a curve's name, and the least distance of two names.
-const LETTER: f64 = 6.8;
+const LETTER: f64 = 7.7;
 const LINE: f64 = 13.0;
 
 /// Along one axis.

@@ -144,6 +144,9 @@ fn ruling(claim: &'static Claim, input: &Input) -> Ruling {
 /// Instead of a place, of what was not run.
 pub const NOWHERE: &str = "not run";
 
+/// How many that are level with the leader have names in a cell.
+const NAMED: usize = 4;
+
 /// Who leads, and who is level: for a cell.
 #[must_use]
 pub fn leaders(standing: &Standing) -> String {
@@ -152,7 +155,17 @@ pub fn leaders(standing: &Standing) -> String {
     match names.split_first() {
         None => "-".to_owned(),
         Some((leader, [])) => (*leader).to_owned(),
-        Some((leader, rest)) => format!("{leader}, level with {}", rest.join(", ")),
+        Some((leader, rest)) if rest.len() <= NAMED => {
+            format!("{leader}, level with {}", rest.join(", "))
+        }
+        Some((leader, rest)) => {
+            let (named, more) = rest.split_at(NAMED - 1);
+            format!(
+                "{leader}, level with {} and {} more",
+                named.join(", "),
+                more.len()
+            )
+        }
     }
 }
 

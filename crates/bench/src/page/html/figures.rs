@@ -38,7 +38,7 @@ fn figure(input: &Input, shown: &Shown) -> Markup {
                 }
             }
             @if !shown.rulings.is_empty() {
-                h4 { "What the paper says, and what runs say of it" }
+                h4 { "Claims, and what runs say of them" }
                 ul class="claims" {
                     @for ruling in &shown.rulings { (claim(ruling)) }
                 }
