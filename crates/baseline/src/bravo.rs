@@ -21,13 +21,18 @@ use prim::{clock, spin};
 const SLOTS: usize = prim::sized(4096, 4);
 
 /// A revocation slows writers down by no more than one part in this and one.
-const N: u64 = prim::sized(9, 0) as u64;
+const N: usize = 9;
 
 #[repr(align(4096))]
 struct Table([AtomicU64; SLOTS]);
 
 prim::global! {
     static TABLE: Table = Table(prim::array!(AtomicU64::new(0); SLOTS));
+}
+
+/// The slots in use.
+fn slots() -> &'static [AtomicU64] {
+    &TABLE.0[..prim::stock(SLOTS, 4)]
 }
 
 prim::local! {
@@ -80,7 +85,8 @@ impl<L: RawRwLock> PaperBravo<L> {
         }
         let thread = HERE.with(prim::address_of) as u64;
         let hash = (self.address() ^ thread.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = &TABLE.0[(hash >> (u64::BITS - SLOTS.ilog2())) as usize];
+        let slots = slots();
+        let slot = &slots[(hash >> (u64::BITS - slots.len().ilog2())) as usize];
         slot.compare_exchange(0, self.address(), Ordering::Relaxed, Ordering::Relaxed)
             .ok()?;
         // [paper-reader]
@@ -117,7 +123,7 @@ impl<L: RawRwLock> PaperBravo<L> {
         if prim::intact!("paper-writer") {
             fence(Ordering::SeqCst);
         }
-        for slot in &TABLE.0 {
+        for slot in slots() {
             // [paper-revoked] Acquire: pairs with [paper-depart].
             let acquire = prim::order!("paper-revoked", Ordering::Acquire);
             while slot.load(acquire) == self.address() {
@@ -125,8 +131,9 @@ impl<L: RawRwLock> PaperBravo<L> {
             }
         }
         let end = clock::nanoseconds();
-        let inhibited = end.saturating_add(end.saturating_sub(begin).saturating_mul(N));
-        self.inhibited_until.store(inhibited, Ordering::Relaxed);
+        let inhibited = end.saturating_sub(begin) * prim::stock(N, 0) as u64;
+        self.inhibited_until
+            .store(end + inhibited, Ordering::Relaxed);
     }
 }
 
@@ -192,7 +199,7 @@ unsafe impl<L: RawRwLock> RawRwLock for PaperBravo<L> {
 
     fn is_locked(&self) -> bool {
         let is_visible = |slot: &AtomicU64| slot.load(Ordering::Relaxed) == self.address();
-        self.raw.is_locked() || TABLE.0.iter().any(is_visible)
+        self.raw.is_locked() || slots().iter().any(is_visible)
     }
 
     fn is_locked_exclusive(&self) -> bool {

@@ -2,7 +2,7 @@
 
 mod rw;
 
-pub(crate) use rw::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+pub(crate) use rw::{Rw, RwHarm, RwLoad, RwPreload, RwRuns, RwUncontended};
 
 use crate::values::{
     Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,
@@ -57,11 +57,11 @@ pub(crate) struct Run {
 /// What `pthread_rwlock_t` becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Underlying {
-    /// glibc's lock with a bias towards readers while that pays.
+    /// Ours, with a bias towards readers while that pays.
     Bravo,
     /// The same, biased from birth and again after each write: for tests.
     BravoEager,
-    /// glibc's lock as it is, called through the library: the baseline.
+    /// glibc's, called through the library: the baseline.
     Glibc,
 }
 

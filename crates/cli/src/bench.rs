@@ -20,6 +20,7 @@ use std::io::{self, Write};
 
 mod memory;
 mod micro;
+mod preload;
 mod rw;
 mod soak;
 

@@ -42,6 +42,44 @@ fn the_same_command_writes_the_same_bytes() {
 }
 
 #[test]
+fn reader_writer_locks_and_kernels_are_simulated_alike_each_time() {
+    for (command, said) in [
+        (
+            "sim rw rwbench --writes 0.1 --threads 1,10 --seconds 0.00005 --format json",
+            "\"lock\":\"bravo-per-cpu-paper\",\"threads\":10",
+        ),
+        (
+            "sim rw interference --locks bravo-pf-t,bravo-pf-t-paper --pool 2,64 --seconds 0.00005",
+            "interference, 64 locks: million operations per virtual second",
+        ),
+        (
+            "sim rw hash_table --locks futex --entries 64 --threads 2 --seconds 0.00005",
+            "hash_table, 64 entries",
+        ),
+        (
+            "sim micro --threads 1,20,40 --seconds 0.00005 --seeds 2 --format json",
+            "\"workload\":\"sim-micro\",\"lock\":\"mcs\",\"threads\":40",
+        ),
+    ] {
+        let first = written(command);
+        assert_eq!(first, written(command), "{command}");
+        assert!(first.contains(said), "{first}");
+    }
+}
+
+#[test]
+fn a_missing_fence_in_a_biased_lock_is_found() {
+    for edge in ["bias-reader", "bias-writer"] {
+        let command = format!("sim fuzz --lock bravo-futex --runs 300 --mutant {edge}");
+        let found = run(&command);
+        assert_eq!(found.status.code(), Some(1), "{edge}");
+        let told = String::from_utf8(found.stderr).unwrap();
+        assert!(told.contains("a writer"), "{edge}: {told}");
+    }
+    assert!(written("sim fuzz --lock bravo-futex --runs 20").contains("nothing found"));
+}
+
+#[test]
 fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
     let command = "sim arr --locks list-rw,list-ex --threads 1,3 --variant full --reads 60 --seeds 2 \
                    --seconds 0.0001 --format json";
@@ -138,6 +176,13 @@ fn a_mutant_does_not_bring_down_the_command() {
 fn wrong_arguments_are_named_with_what_was_expected() {
     for (arguments, said) in [
         ("sim fuzz --lock lsit", "list-rw"),
+        ("sim fuzz --lock lsit", "bravo-futex-readers"),
+        ("sim rw readers --locks futex-readers", "bravo-futex-paper"),
+        (
+            "sim rw hash_table --machine small-1x2x1 --threads 1",
+            "1 threads on small-1x2x1: expected at most 0",
+        ),
+        ("sim micro --kernels ad", "rw-counter"),
         ("sim arr --machine abacus", "xeon-2x10x2"),
         ("sim arr --machine xeon-2x10x2:favor=0", "favour"),
         ("sim arr --seeds 0", "0"),

@@ -2,15 +2,6 @@
 
 use crate::world;
 
-/// How far a [`heavy`] fence went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Every thread is on one side of it or the other.
-    All,
-    /// Never here.
-    Caller,
-}
-
 /// There is nothing to prepare.
 pub fn prepare() {}
 
@@ -19,9 +10,7 @@ pub fn light() {}
 
 /// The dear half: waits until all stores that any thread has issued are visible, and costs every thread that runs an
 /// interrupt.
-#[must_use]
 #[track_caller]
-pub fn heavy() -> Reach {
+pub fn heavy() {
     world::fence_everybody();
-    Reach::All
 }

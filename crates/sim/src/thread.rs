@@ -139,6 +139,12 @@ pub fn cpus() -> usize {
     world::peek(|world| world.setup.machine.contexts()).unwrap_or(1)
 }
 
+/// As [`cpus`]: nobody is bound to a part of the machine.
+#[must_use]
+pub fn processors() -> usize {
+    cpus()
+}
+
 /// The hardware thread that runs the thread.
 #[must_use]
 pub fn cpu() -> usize {

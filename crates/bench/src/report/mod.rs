@@ -21,7 +21,7 @@ pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
 pub use micro::micro;
-pub use rw::{harm, rw, rw_uncontended};
+pub use rw::{harm, preload, rw, rw_uncontended};
 pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;

@@ -44,7 +44,7 @@ fn the_same_seed_gives_the_same_run() {
 const BRAVO: &[&str] = &["bravo-futex", "bravo-pf-t", "bravo-mutex"];
 const PHASE_FAIR: &[&str] = &["pf-t", "pf-q"];
 
-/// Edges, and the locks that have them.
+/// Steps, and the locks that have them. Orderings are not among them: the simulated memory is never weaker.
 const MUTANTS: Mutants = &[
     (
         &[
@@ -55,11 +55,8 @@ const MUTANTS: Mutants = &[
             "bias-drain",
             "bias-reader",
             "bias-recheck",
-            "bias-seen",
-            "bias-set",
             "bias-withdraw",
             "bias-writer",
-            "depart",
             "leave",
             "rouse",
             "rouse-count",
@@ -93,17 +90,45 @@ const MUTANTS: Mutants = &[
     (&["paper-reader", "paper-writer"], &["bravo-futex-paper"]),
     (&["phase-alternate", "phase-try", "phase-wake"], PHASE_FAIR),
     (
-        &["queue-closed", "queue-enter", "queue-free", "queue-open"],
-        &["pf-q"],
-    ),
-    (
         &["ticket-parity", "ticket-wake-readers", "ticket-wake-turn"],
         &["pf-t"],
     ),
 ];
 
-/// Those that so few schedules catch.
-const CAUGHT: &[&str] = &["bias-reader", "bias-writer"];
+/// Those that so few schedules catch; `leave` cannot be seen, as the light half of a fence is nothing, nor can
+/// `bias-withdraw`, without which a lock is slower.
+const CAUGHT: &[&str] = &[
+    "await",
+    "bias-arrived",
+    "bias-closed",
+    "bias-drain",
+    "bias-reader",
+    "bias-recheck",
+    "bias-writer",
+    "cohort-handed",
+    "cohort-queue",
+    "cohort-reader",
+    "cohort-turn-back",
+    "cohort-wake-readers",
+    "cohort-wake-writer",
+    "cohort-writer",
+    "futex-conservative",
+    "futex-downgrade",
+    "futex-mark",
+    "futex-signal",
+    "mutex-conservative",
+    "mutex-wake",
+    "paper-reader",
+    "paper-writer",
+    "phase-alternate",
+    "phase-try",
+    "phase-wake",
+    "rouse",
+    "row-in-use",
+    "ticket-parity",
+    "ticket-wake-readers",
+    "ticket-wake-turn",
+];
 
 #[test]
 fn mutants_are_caught() {

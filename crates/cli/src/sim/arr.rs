@@ -35,7 +35,7 @@ pub(crate) struct Arr {
     #[arg(long)]
     latency: bool,
     /// Virtual length of each measurement, after as much again for warming up.
-    #[arg(long, value_parser = seconds, default_value = "0.001")]
+    #[arg(long, value_parser = seconds, default_value = "0.002")]
     seconds: Duration,
     #[command(flatten)]
     simulated: Simulated,

@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
     ranges: usize,
     /// Virtual length of each measurement, after as much again for warming up.
-    #[arg(long, value_parser = seconds, default_value = "0.0002")]
+    #[arg(long, value_parser = seconds, default_value = "0.001")]
     seconds: Duration,
     #[command(flatten)]
     simulated: Simulated,
