@@ -26,6 +26,11 @@
 //! | [`report`] | measurements as tables and as lines of JSON |
 //! | [`page`] | many measurements as one page |
 
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the loads are compiled twice: for hardware and simulated"
+)]
+
 pub mod arr;
 pub mod batch;
 pub mod compare;
