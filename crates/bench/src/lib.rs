@@ -24,6 +24,7 @@
 //! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
+//! | [`page`] | many measurements as one page |
 
 #![expect(
     clippy::duplicate_mod,
@@ -39,6 +40,7 @@ pub mod latency;
 mod loads;
 pub mod memory;
 pub mod micro;
+pub mod page;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
