@@ -1,5 +1,6 @@
 //! `spanlock sim`, from outside.
 
+use spanlock_bench::report::Line;
 use std::process::{Command, Output};
 
 fn run(arguments: &str) -> Output {
@@ -37,6 +38,28 @@ fn the_same_command_writes_the_same_bytes() {
 }
 
 #[test]
+fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
+    let command = "sim arr --locks list-rw,list-ex --threads 1,3 --variant full --reads 60 --seeds 2 \
+                   --seconds 0.0001 --format json";
+    let text = written(command);
+    let lines: Vec<Line> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let again: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert_eq!(text, again);
+    assert!(matches!(&lines[0], Line::Meta(meta) if meta.time.is_none()));
+    assert!(matches!(&lines[1], Line::SimMachine(machine) if machine.name == "xeon-2x10x2"));
+    let runs = lines.iter().filter_map(|line| match line {
+        Line::SimArr(record) => Some(&record.run),
+        _ => None,
+    });
+    let runs: Vec<_> = runs
+        .map(|run| (run.seed, run.threads, run.lock.as_str()))
+        .collect();
+    assert_eq!(runs.len(), 8);
+    assert_eq!(runs[0], (1, 1, "list-rw"));
+    assert_eq!(runs[7], (2, 3, "list-ex"));
+}
+
+#[test]
 fn a_mutant_is_found_and_its_seed_replays_it() {
     let found = run("sim fuzz --lock list-rw --runs 500 --mutant writer-validation");
     assert_eq!(found.status.code(), Some(1));
@@ -71,6 +94,10 @@ fn a_mutant_does_not_bring_down_the_command() {
 fn wrong_arguments_are_named_with_what_was_expected() {
     for (arguments, said) in [
         ("sim fuzz --lock lsit", "list-rw"),
+        (
+            "sim fuzz --lock list-rw --mutant reader",
+            "reader-handshake",
+        ),
         ("sim arr --machine abacus", "xeon-2x10x2"),
         (
             "sim arr --machine small-1x2x1 --threads 3",

@@ -1,9 +1,9 @@
 //! Machines: what is where, and how many cycles things take. Data files, one source for each number.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A simulated machine.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// What users call it.
@@ -23,7 +23,7 @@ pub struct Machine {
 }
 
 /// What things take, in cycles.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latencies {
     /// A load of a line in this core's cache.
@@ -69,7 +69,8 @@ pub struct Latencies {
 }
 
 /// Where virtual threads run. Threads beyond the hardware's share its contexts, each as fast as if alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Placement {
     /// As a system does that is told nothing: idle cores first, of all sockets in turn, in an order that follows from
     /// the seed; then their siblings.

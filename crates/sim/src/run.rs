@@ -2,7 +2,7 @@
 
 use crate::clock::Duration;
 use crate::machine::{Machine, Placement};
-use crate::report::Failure;
+use crate::report::{Failure, Trace};
 use crate::world::{self, Step, World};
 use corosensei::{Coroutine, CoroutineResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,6 +63,8 @@ pub struct Setup {
     pub operations: u64,
     /// How many of the last operations a failure tells.
     pub trace: usize,
+    /// Is told each [`mark`] at once: for runs that may bring their process down.
+    pub listener: Option<fn(&Trace)>,
 }
 
 impl Setup {
@@ -78,6 +80,7 @@ impl Setup {
             mutant: None,
             operations: u64::MAX,
             trace: 200,
+            listener: None,
         }
     }
 }

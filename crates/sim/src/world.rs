@@ -29,6 +29,9 @@ use std::panic::Location;
 
 pub(crate) type Time = u64;
 
+/// How many marks a failure tells.
+const MARKS: usize = 60;
+
 /// What the loop is to do.
 pub(crate) enum Step {
     Resume(usize),
@@ -67,6 +70,8 @@ pub(crate) struct Virtual {
     pub(crate) hooks: Vec<ExitHook>,
     core: u8,
     state: State,
+    /// What it is about.
+    mark: String,
     yielder: *const Yielder<(), ()>,
     /// How often it slept.
     sleeps: u64,
@@ -130,6 +135,7 @@ pub(crate) struct World {
     operations: u64,
     digest: Addresses,
     trace: VecDeque<Trace>,
+    marks: VecDeque<Trace>,
     panic: Option<String>,
     fatal: Option<String>,
 }
@@ -178,23 +184,22 @@ fn suspend() {
 /// Whether operations take effect at once: outside a run, and while a thread unwinds from what ends the run, which no
 /// other must see. (From what it throws itself, by `resume_unwind`, it unwinds like any other code.)
 fn is_direct() -> bool {
-    std::thread::panicking() && has_panicked() || !is_running()
-}
-
-/// Whether a thread has panicked in earnest.
-fn has_panicked() -> bool {
-    peek(|world| world.panic.is_some()) == Some(true)
+    if !is_running() {
+        return true;
+    }
+    let unwinds = std::thread::panicking() && with(|world| world.panic.is_some());
+    if unwinds && with(World::is_at_its_end) {
+        // What it was to clean up may be without end, too.
+        with(|world| world.pause_thread(State::Waiting("nothing: it has panicked")));
+        suspend();
+    }
+    unwinds
 }
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
 fn turn() {
     let must_wait = with(|world| {
-        world.operations += 1;
-        if world.operations > world.setup.operations {
-            world.fatal = Some(format!(
-                "still running after {} operations",
-                world.setup.operations
-            ));
+        if world.is_at_its_end() {
             return true;
         }
         let delay = world.delay();
@@ -250,7 +255,7 @@ pub(crate) fn forget_line(address: usize) {
 pub(crate) fn mark(what: String) {
     if is_running() {
         let at = Location::caller();
-        with(|world| world.note(what, None, None, Some(at)));
+        with(|world| world.note_mark(what, at));
     }
 }
 
@@ -297,9 +302,23 @@ impl World {
             operations: 0,
             digest: Addresses::default(),
             trace: VecDeque::new(),
+            marks: VecDeque::new(),
             panic: None,
             fatal: None,
         }
+    }
+
+    /// Counts an operation; whether it is one too many, which ends the run.
+    fn is_at_its_end(&mut self) -> bool {
+        self.operations += 1;
+        let is_at_its_end = self.operations > self.setup.operations;
+        if is_at_its_end {
+            let what = format!("still running after {} operations", self.setup.operations);
+            let panic = self.panic.take().filter(|_| std::thread::panicking());
+            self.fatal =
+                Some(panic.map_or(what, |panic| format!("{panic}, and unwinds without end")));
+        }
+        is_at_its_end
     }
 
     pub(crate) fn current(&self) -> &Virtual {
@@ -426,6 +445,27 @@ impl World {
         }
     }
 
+    /// Notes what the running thread is about.
+    fn note_mark(&mut self, what: String, at: &'static Location<'static>) {
+        let mark = Trace {
+            time: self.current().time,
+            thread: self.running,
+            what: what.clone().into(),
+            place: None,
+            value: None,
+            at: Some(at),
+        };
+        if let Some(listener) = self.setup.listener {
+            listener(&mark);
+        }
+        if self.marks.len() == MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(mark);
+        self.current_mut().mark.clone_from(&what);
+        self.note(what, None, None, Some(at));
+    }
+
     pub(crate) fn ended<T>(&self, value: T) -> Ended<T> {
         Ended {
             value,
@@ -437,15 +477,21 @@ impl World {
 
     pub(crate) fn failure(&mut self, what: String) -> Failure {
         let threads = (0..self.threads.len())
-            .map(|number| match self.threads[number].state {
-                State::Ready => "runs".to_owned(),
-                State::Sleeping(address) => {
-                    let line = self.line(address);
-                    format!("sleeps on L{line}+{}", address % line::BYTES)
+            .map(|number| {
+                let state = match self.threads[number].state {
+                    State::Ready => "runs".to_owned(),
+                    State::Sleeping(address) => {
+                        let line = self.line(address);
+                        format!("sleeps on L{line}+{}", address % line::BYTES)
+                    }
+                    State::Joining(other) => format!("waits for t{other} to end"),
+                    State::Waiting(why) => format!("waits for {why}"),
+                    State::Done => return "has ended".to_owned(),
+                };
+                match self.threads[number].mark.as_str() {
+                    "" => state,
+                    mark => format!("{state}; last it {mark}"),
                 }
-                State::Joining(other) => format!("waits for t{other} to end"),
-                State::Waiting(why) => format!("waits for {why}"),
-                State::Done => "has ended".to_owned(),
             })
             .collect();
         Failure {
@@ -453,6 +499,7 @@ impl World {
             time: self.duration(self.current().time),
             seed: self.setup.seed,
             threads,
+            marks: self.marks.iter().cloned().collect(),
             trace: self.trace.iter().cloned().collect(),
         }
     }

@@ -197,6 +197,7 @@ fn the_same_setup_gives_the_same_run_and_another_seed_another() {
         preempted: 50,
         preemption: 10_000,
         drain: 100,
+        ..Fuzz::default()
     };
     let runs: Vec<_> = (0..4)
         .map(|seed| {

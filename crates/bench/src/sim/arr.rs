@@ -1,18 +1,21 @@
 //! ArrBench (P1 §7.1) on a simulated machine: the ranges of [`crate::arr`], in virtual time.
 
 use super::subject::{Lock, Subject};
+use super::{Run, Setup};
 use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Variant};
-use crate::crew;
+use crate::compare::{self, Panel};
+use crate::report::{self, Line};
+use crate::{crew, sim};
 use prim_sim::clock::{Duration, Instant};
-use prim_sim::{Ended, Failure, Setup, cost, thread};
-use serde::Serialize;
+use prim_sim::{Ended, Failure, cost, thread};
+use serde::{Deserialize, Serialize};
 use spanlock_sim::range::Span;
 use spanlock_sim::range::raw::{Mode, Wait};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One point, but for the machine and the lock.
+/// One run, but for the machine and the lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial {
     /// Which ranges are locked.
@@ -25,7 +28,7 @@ pub struct Trial {
     pub measured: Duration,
 }
 
-/// What it yielded.
+/// What a run yielded.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Operations of each thread in the measured time.
@@ -36,42 +39,25 @@ pub struct Outcome {
     found: u64,
 }
 
-/// A point's line of JSON, or of a table.
-#[derive(Debug, Clone, Serialize)]
-pub struct Record {
-    /// The machine's name.
-    pub machine: String,
-    /// The lock's name.
-    pub lock: &'static str,
-    /// Which ranges.
-    pub variant: &'static str,
-    /// Percent.
-    pub reads: u8,
-    /// Virtual threads.
-    pub threads: usize,
-    /// What random numbers followed from.
-    pub seed: u64,
-    /// Virtual seconds.
-    pub seconds: f64,
-    /// In a virtual second, of all threads.
-    pub ops_per_second: f64,
-    /// Of the thread that had the fewest.
-    pub min_ops: u64,
-    /// Of the thread that had the most.
-    pub max_ops: u64,
-    /// Operations of the simulated machine.
-    pub simulated: u64,
+/// A trial on a lock.
+#[derive(Clone, Copy)]
+pub struct Point {
+    /// The lock.
+    pub lock: &'static Lock,
+    /// The trial.
+    pub trial: Trial,
 }
 
-impl Record {
-    /// As one line.
-    ///
-    /// # Panics
-    /// Never: it has no maps.
-    #[must_use]
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("no maps")
-    }
+/// What a point yields: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which ranges were locked.
+    pub variant: Variant,
+    /// Of a hundred operations, those that read.
+    pub reads: u8,
+    /// Throughput, and where it comes from.
+    #[serde(flatten)]
+    pub run: Run,
 }
 
 /// Cycles of a no-op of the pause, of reading a slot, and of incrementing one. Fitted to P1's statement that all locks
@@ -81,30 +67,68 @@ const READ: u64 = 8;
 const WRITE: u64 = 12;
 const PAUSE: u64 = 2048;
 
-/// Runs a trial on a lock.
-///
-/// # Errors
-/// When the run fails, or updates were lost.
-pub fn measure(lock: &Lock, setup: &Setup, trial: Trial) -> Result<Record, String> {
-    let ended = (lock.arr)(setup, trial).map_err(|failure| failure.to_string())?;
-    let Outcome { ops, added, found } = ended.value;
-    if added != found {
-        return Err(LostUpdates { added, found }.to_string());
+impl sim::Point for Point {
+    type Record = Record;
+
+    fn name(&self) -> String {
+        let Trial {
+            variant,
+            reads,
+            threads,
+            measured,
+        } = self.trial;
+        let (lock, reads, seconds) = (self.lock.name, reads.get(), measured.as_secs_f64());
+        format!("arr, {variant} range, {reads} % reads, {threads} threads, {lock}, {seconds} s")
     }
-    let seconds = trial.measured.as_secs_f64();
-    Ok(Record {
-        machine: setup.machine.name.clone(),
-        lock: lock.name,
-        variant: trial.variant.name(),
-        reads: trial.reads.get(),
-        threads: trial.threads,
-        seed: setup.seed,
-        seconds,
-        ops_per_second: ops.iter().sum::<u64>() as f64 / seconds,
-        min_ops: ops.iter().copied().min().unwrap_or(0),
-        max_ops: ops.iter().copied().max().unwrap_or(0),
-        simulated: ended.operations,
-    })
+
+    fn measure(&self, setup: &Setup) -> Result<Record, String> {
+        let Self { lock, trial } = self;
+        let ended = (lock.arr)(setup, *trial).map_err(|failure| failure.to_string())?;
+        let Outcome { ops, added, found } = ended.value;
+        if added != found {
+            return Err(LostUpdates { added, found }.to_string());
+        }
+        Ok(Record {
+            variant: trial.variant,
+            reads: trial.reads.get(),
+            run: Run::new(lock.name, setup, trial.measured, &ops, ended.operations),
+        })
+    }
+}
+
+impl sim::Record for Record {
+    fn panel(&self) -> String {
+        compare::Point::from(self).panel.to_string()
+    }
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
+
+    fn conclusions(all: &[Self], cores: usize) -> (String, Vec<Line>) {
+        report::conclusions(&compare::Field::of(all), cores)
+    }
+}
+
+impl From<Record> for Line {
+    fn from(record: Record) -> Self {
+        Self::SimArr(record)
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        Self {
+            panel: Panel::Arr {
+                variant: record.variant,
+                reads: record.reads,
+            },
+            lock: record.run.lock.clone(),
+            threads: record.run.threads,
+            ops_per_sec: Ok(record.run.ops_per_sec),
+            counters: Vec::new(),
+        }
+    }
 }
 
 #[derive(Default)]

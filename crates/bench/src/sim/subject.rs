@@ -210,9 +210,9 @@ pub struct Lock {
 }
 
 macro_rules! locks {
-    ($($place:ident: { $($name:literal: $make:expr,)+ })+) => {
-        /// All of them.
-        pub static LOCKS: &[Lock] = &[$($(Lock {
+    ($(#[$meta:meta])* $list:ident: $($place:ident: { $($name:literal: $make:expr,)+ })+) => {
+        $(#[$meta])*
+        pub static $list: &[Lock] = &[$($(Lock {
             name: $name,
             is_on_lines: matches!(Place::$place, Place::OnLines),
             fuzz: |case| fuzz::range::run(|| $make, case),
@@ -233,6 +233,8 @@ const SEGMENTS: usize = crate::arr::SLOTS;
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
 locks! {
+    /// Those to be compared.
+    LOCKS:
     OnLines: {
     "list-rw": ReadersAndWriters::new(ListRw::new()),
     "list-rw-nofast": ReadersAndWriters::new(ListRw::builder().fast_path(FastPath::Off).build()),
@@ -250,8 +252,38 @@ locks! {
     AsTheHostLikes: {
     "srl-array": ReadersAndWriters::new(SrlArray::builder().segments(SEGMENTS).build()),
     "srl-array-at-once": ReadersAndWriters::new(SrlArray::builder().segments(SEGMENTS).fairness(AT_ONCE).build()),
-    "srl-array-wide": ReadersAndWriters::new(SrlArray::builder().segment(4).segments(SEGMENTS / 4).build()),
     "srl-tree": ReadersAndWriters::new(SrlTree::builder().fan_out(16).depth(2).build()),
+    }
+}
+
+/// Few, for most of the work is on few places.
+const FEW: usize = 16;
+
+locks! {
+    /// Further configurations, in which other paths are taken.
+    CONFIGURATIONS:
+    OnLines: {
+    "list-rw-writers-at-once": ReadersAndWriters::new(
+        ListRw::builder().preference(Preference::Writers).fairness(AT_ONCE).build()
+    ),
+    "list-rw-nofast-at-once": ReadersAndWriters::new(
+        ListRw::builder().fast_path(FastPath::Off).fairness(AT_ONCE).build()
+    ),
+    "skip-rw-nofast": ReadersAndWriters::new(SkipRw::builder().fast_path(FastPath::Off).build()),
+    "skip-rw-unfair": Unfair::new(ReadersAndWriters::new(SkipRw::builder().fairness(Fairness::Unfair).build())),
+    "skip-rw-writers": ReadersAndWriters::new(SkipRw::builder().preference(Preference::Writers).build()),
+    "skip-rw-flat": ReadersAndWriters::new(SkipRw::builder().height(1).build()),
+    "skip-ex-at-once": WritersOnly::new(SkipEx::builder().fairness(AT_ONCE).build()),
+    }
+    AsTheHostLikes: {
+    "srl-array-unfair": Unfair::new(ReadersAndWriters::new(
+        SrlArray::builder().segments(FEW).fairness(Fairness::Unfair).build()
+    )),
+    "srl-array-wide": ReadersAndWriters::new(SrlArray::builder().segment(4).segments(FEW).build()),
+    "srl-tree-wide": ReadersAndWriters::new(SrlTree::builder().segment(4).fan_out(2).depth(4).build()),
+    "srl-tree-at-once": ReadersAndWriters::new(
+        SrlTree::builder().fan_out(4).depth(2).fairness(AT_ONCE).build()
+    ),
     }
 }
 
@@ -261,8 +293,9 @@ impl Lock {
     /// # Errors
     /// What was expected instead.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        LOCKS.iter().find(|lock| lock.name == name).ok_or_else(|| {
-            let names: Vec<_> = LOCKS.iter().map(|lock| lock.name).collect();
+        let known = || LOCKS.iter().chain(CONFIGURATIONS);
+        known().find(|lock| lock.name == name).ok_or_else(|| {
+            let names: Vec<_> = known().map(|lock| lock.name).collect();
             format!("expected one of {}", names.join(", "))
         })
     }

@@ -96,6 +96,7 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
             hooks: Vec::new(),
             core,
             state: State::Ready,
+            mark: String::new(),
             yielder: ptr::null(),
             sleeps: 0,
             woken: Woken::LookAgain,

@@ -1,0 +1,63 @@
+//! `spanlock sim arr`.
+
+use super::engine::{Simulated, simulate};
+use super::repeatable;
+use crate::Failure;
+use crate::values::seconds;
+use clap::Args;
+use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
+use spanlock_bench::sim::arr::{Point, Trial};
+use spanlock_bench::sim::{LOCKS, Lock};
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct Arr {
+    /// Locks, by name; all of them unless told. Not those whose runs do not repeat in this program: segment locks.
+    #[arg(long, value_delimiter = ',', value_parser = repeatable, value_name = "NAME,...")]
+    locks: Vec<&'static Lock>,
+    /// Ranges: full, disjoint, random.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "full,disjoint,random",
+        value_name = "NAME,..."
+    )]
+    variant: Vec<Variant>,
+    /// Of a hundred operations, those that read.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "100,60",
+        value_name = "PERCENT,..."
+    )]
+    reads: Vec<Percent>,
+    /// Virtual length of each measurement, after as much again for warming up.
+    #[arg(long, value_parser = seconds, default_value = "0.001")]
+    seconds: Duration,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+pub(super) fn run(args: Arr) -> Result<(), Failure> {
+    let locks: Vec<_> = if args.locks.is_empty() {
+        LOCKS.iter().filter(|lock| lock.is_on_lines).collect()
+    } else {
+        args.locks
+    };
+    let threads = args.simulated.threads(MAX_THREADS);
+    let mut points = Vec::new();
+    for &variant in &args.variant {
+        for &reads in &args.reads {
+            for &threads in &threads {
+                let trial = Trial {
+                    variant,
+                    reads,
+                    threads,
+                    measured: args.seconds,
+                };
+                points.extend(locks.iter().map(|&lock| Point { lock, trial }));
+            }
+        }
+    }
+    simulate(args.simulated, &points)
+}
