@@ -4,6 +4,7 @@
 #[path = "../spanlock-loom/tests/models/edges.rs"]
 mod edges;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
@@ -29,8 +30,12 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
-    let edges =
-        edges::named_in(Path::new("../spanlock/src")).expect("the library's source is there");
+    let sources = ["../spanlock/src", "../baseline/src"];
+    let edges = sources.map(|source| edges::named_in(Path::new(source)));
+    let edges: BTreeSet<_> = edges
+        .into_iter()
+        .flat_map(|edges| edges.expect("the source is there"))
+        .collect();
     let out = env::var_os("OUT_DIR").expect("cargo says where");
     let list = format!("&{:?}", edges.iter().collect::<Vec<_>>());
     fs::write(Path::new(&out).join("edges.rs"), list).expect("cargo's folder can be written");

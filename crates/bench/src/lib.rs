@@ -11,9 +11,10 @@
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`uncontended`] | what one thread pays |
+//! | [`micro`] | contended words, and the simplest locks on them |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
-//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing and ArrBench |
+//! | [`sim`] | the library's locks and the baselines on simulated machines: most of the workloads, and schedule fuzzing |
 //! | [`compare`] | who wins where, and whether the papers agree |
 //! | [`counters`] | hardware counters, where there are any |
 //! | [`crew`] | threads that start, are measured and stop together |
@@ -30,7 +31,9 @@ pub mod compare;
 pub mod counters;
 pub mod crew;
 pub mod latency;
+mod loads;
 pub mod memory;
+pub mod micro;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
@@ -44,6 +47,8 @@ pub mod target;
 pub mod times;
 pub mod uncontended;
 pub mod waiting;
+
+use ::prim; // Also under this name in `sim`: see `loads`.
 
 #[doc(inline)]
 pub use spanlock_baseline as baseline;

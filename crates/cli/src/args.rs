@@ -2,7 +2,7 @@
 
 mod rw;
 
-pub(crate) use rw::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+pub(crate) use rw::{Rw, RwHarm, RwLoad, RwPreload, RwRuns, RwUncontended};
 
 use crate::values::{
     Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,
@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
+use spanlock_bench::micro::Kernel;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -54,11 +55,11 @@ pub(crate) struct Run {
 /// What `pthread_rwlock_t` becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Underlying {
-    /// glibc's lock with a bias towards readers while that pays.
+    /// Ours, with a bias towards readers while that pays.
     Bravo,
     /// The same, biased from birth and again after each write: for tests.
     BravoEager,
-    /// glibc's lock as it is, called through the library: the baseline.
+    /// glibc's, called through the library: the baseline.
     Glibc,
 }
 
@@ -84,6 +85,8 @@ pub(crate) enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(Memory),
+    /// Contended words and the simplest locks on them: what the machine is like.
+    Micro(Micro),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -156,6 +159,18 @@ pub(crate) struct Arr {
     pub(crate) latency: bool,
     #[command(flatten)]
     pub(crate) runs: Runs,
+}
+
+#[derive(Args)]
+pub(crate) struct Micro {
+    /// What is repeated; all of them unless told.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
+    pub(crate) kernels: Vec<Kernel>,
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
 }
 
 #[derive(Args)]

@@ -19,6 +19,8 @@ use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 mod memory;
+mod micro;
+mod preload;
 mod rw;
 mod soak;
 
@@ -30,6 +32,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Batch(args)) => run_batch(args),
         Some(Workload::Latency(args)) => run_latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Micro(args)) => micro::run(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Uncontended(args)) => run_uncontended(args),

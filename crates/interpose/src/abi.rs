@@ -51,23 +51,23 @@ alias! {
 
 export! {
     pthread_rwlock_rdlock (lock) {
-        lock.read(|| next::rdlock(lock))
+        lock.read(Endless, || next::rdlock(lock))
     }
 
     pthread_rwlock_tryrdlock (lock) {
-        lock.read(|| next::tryrdlock(lock))
+        lock.read(Try, || next::tryrdlock(lock))
     }
 
     pthread_rwlock_timedrdlock (lock, until: *const timespec) {
         match read_until(CLOCK_REALTIME, until) {
-            Ok(_) => lock.read(|| next::timedrdlock(lock, until)),
+            Ok(patience) => lock.read(patience, || next::timedrdlock(lock, until)),
             Err(refused) => refused,
         }
     }
 
     pthread_rwlock_clockrdlock (lock, clock: clockid_t, until: *const timespec) {
         match read_until(clock, until) {
-            Ok(_) => lock.read(|| next::clockrdlock(lock, clock, until)),
+            Ok(patience) => lock.read(patience, || next::clockrdlock(lock, clock, until)),
             Err(refused) => refused,
         }
     }

@@ -1,13 +1,13 @@
-//! `libspanlock_pthread.so`: the `pthread_rwlock_*` functions of glibc with a bias towards readers, for `LD_PRELOAD`.
+//! `libspanlock_pthread.so`: glibc's `pthread_rwlock_*` functions with locks that scale with readers, for `LD_PRELOAD`.
 //!
-//! Each lock stays glibc's, and each function ends in glibc's own unless a reader takes the fast path. What that needs
-//! is in eight bytes of `pthread_rwlock_t` that glibc leaves alone. `docs/interpose.md` tells users more.
+//! A lock is ours, inside glibc's 56 bytes; those that processes share stay glibc's, and each function of theirs ends
+//! in glibc's own. `docs/interpose.md` tells users more.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `abi` | the exported functions: shims |
 //! | `local` | what a thread keeps |
-//! | `lock` | the protocol between the bias and glibc's lock |
+//! | `lock` | a lock, ours or glibc's |
 //! | `next` | glibc's functions |
 //! | `setting` | what the environment asks for, the constructor, fork |
 //! | `stats` | counts, when asked for |

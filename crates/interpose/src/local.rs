@@ -1,20 +1,24 @@
-//! What a thread keeps: its seat in the table of visible readers, and when to consider a bias.
+//! What a thread keeps: its seat in the table of visible readers, its id, and when to consider a bias.
 //!
 //! In the *initial-exec* model, which the loader lays out with the thread, where the toolchain allows that: a library's
 //! thread-locals are else behind a call, which costs as much as the rest of the fast path.
 
+use libc::{c_void, pthread_key_t};
 use spanlock::rw::visible::Seat;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Of how many slow reads one considers a bias. A power of two.
 const CONSIDERED: u32 = 32;
 
 /// All zero at first. No destructor and no allocation: locks are used in either.
 struct Local {
-    seated: Cell<u64>,
-    seat: Cell<std::mem::MaybeUninit<Seat>>,
+    seated: Cell<u32>,
     reads: Cell<u32>,
+    thread: Cell<u32>,
+    seat: Cell<MaybeUninit<Seat>>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -56,17 +60,16 @@ mod place {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod place {
-    use super::Local;
-    use std::cell::Cell;
-    use std::mem::MaybeUninit;
+    use super::{Cell, Local, MaybeUninit};
 
     pub(super) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         thread_local! {
             static LOCAL: Local = const {
                 Local {
                     seated: Cell::new(0),
-                    seat: Cell::new(MaybeUninit::uninit()),
                     reads: Cell::new(0),
+                    thread: Cell::new(0),
+                    seat: Cell::new(MaybeUninit::uninit()),
                 }
             };
         }
@@ -86,13 +89,99 @@ pub(crate) fn seat() -> Seat {
     })
 }
 
-#[cold] // Once for each thread.
+#[cold] // Once for each thread, and in a destructor that runs after its seat was given up.
 fn take_seat(local: &Local) {
-    /// Numbers are not given back: that would need a hook at the thread's end. Two of few threads seldom meet.
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    let seat = Seat::numbered(THREADS.fetch_add(1, Ordering::Relaxed));
-    local.seat.set(std::mem::MaybeUninit::new(seat));
+    let seat = match take_number() {
+        Some(number) if is_given_up_at_exit(number) => {
+            // SAFETY: `give_up` frees the number when the thread uses this seat no more.
+            unsafe { Seat::own(number) }
+        }
+        Some(number) => {
+            free_number(number);
+            Seat::shared(number)
+        }
+        None => Seat::shared(thread() as usize),
+    };
+    local.seat.set(MaybeUninit::new(seat));
     local.seated.set(1);
+}
+
+/// Threads that can have a row of their own.
+const NUMBERS: usize = 1024;
+
+/// Bit `i` of word `w` is set while some thread has number `64 * w + i`.
+static TAKEN: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+
+/// The smallest that is free.
+fn take_number() -> Option<usize> {
+    TAKEN.iter().enumerate().find_map(|(at, word)| {
+        let lowest = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
+        // Acquire: pairs with the Release below, so that the row comes as it was left.
+        let before = word.fetch_update(Ordering::Acquire, Ordering::Relaxed, lowest);
+        let number = 64 * at + before.ok()?.trailing_ones() as usize;
+        (number < Seat::owners()).then_some(number).or_else(|| {
+            free_number(number);
+            None
+        })
+    })
+}
+
+fn free_number(number: usize) {
+    TAKEN[number / 64].fetch_and(!(1 << (number % 64)), Ordering::Release);
+}
+
+/// Has the running thread give its number up when it exits.
+fn is_given_up_at_exit(number: usize) -> bool {
+    /// One more than the key, once there is one.
+    static KEY: AtomicU64 = AtomicU64::new(0);
+    let mut key = KEY.load(Ordering::Relaxed);
+    if key == 0 {
+        let mut fresh: pthread_key_t = 0;
+        // SAFETY: `fresh` is live, and the destructor may run on any thread.
+        if unsafe { libc::pthread_key_create(&raw mut fresh, Some(give_up)) } != 0 {
+            return false;
+        }
+        key = u64::from(fresh) + 1;
+        if let Err(theirs) = KEY.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
+            // SAFETY: made just above, and nobody knows it.
+            unsafe { libc::pthread_key_delete(fresh) };
+            key = theirs;
+        }
+    }
+    let value = ptr::without_provenance::<c_void>(number + 1);
+    // SAFETY: the key is never deleted.
+    unsafe { libc::pthread_setspecific((key - 1) as pthread_key_t, value) == 0 }
+}
+
+/// When a thread exits: what comes after this, other destructors, shares a row.
+unsafe extern "C" fn give_up(value: *mut c_void) {
+    let number = value.addr() - 1;
+    place::with(|local| local.seat.set(MaybeUninit::new(Seat::shared(number))));
+    free_number(number);
+}
+
+/// In a forked child: there is one thread, with another id.
+pub(crate) fn after_fork() {
+    place::with(|local| local.thread.set(0));
+    let seat = seat();
+    for (at, word) in TAKEN.iter().enumerate() {
+        let own = seat.number().filter(|number| number / 64 == at);
+        word.store(
+            own.map_or(0, |number| 1 << (number % 64)),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// The running thread's id, as the kernel has it.
+#[inline(always)]
+pub(crate) fn thread() -> u32 {
+    place::with(|local| {
+        if local.thread.get() == 0 {
+            local.thread.set(prim::thread::id());
+        }
+        local.thread.get()
+    })
 }
 
 /// Whether this slow read is one that considers a bias, which needs a look at the clock. At random, lest locks used

@@ -1,28 +1,30 @@
-//! A `pthread_rwlock_t` with a bias in it.
+//! A `pthread_rwlock_t` that is ours.
 //!
-//! The lock is glibc's and stays usable by glibc alone, as by a process without this library that shares it: such
-//! locks are not touched. glibc's initialisers, static and not, and zero-filled memory mean "no bias".
+//! Its state is in the words where glibc has its own, and means nothing to glibc; all zero, as glibc's initialisers leave
+//! it, means free. Locks that processes share are glibc's and not touched, for the other process may not have this library;
+//! and so is every lock where the environment asks for that. Which it is never changes in a lock's life.
 //!
-//! A writer that meets no bias goes for glibc's lock, and gives it back if it meets one then. One that meets a bias waits
-//! for the fast readers first, as `spanlock::rw::BiasState` has it: so readers who come meanwhile get in by glibc's
-//! lock, and one who reads twice never waits for a writer that waits for it. For the kind for which glibc itself lets
-//! readers wait for waiting writers it is the other way round: glibc's lock first, and never waiting for it unannounced.
+//! The protocol is [`Tokenless`]'s. With the kind for which glibc lets readers wait for waiting writers we do as well;
+//! with the others a thread that reads may read again while a writer waits for it.
 
 use crate::setting::{self, Setting};
 use crate::{local, next, stats};
-use libc::{EBUSY, EINVAL, ETIMEDOUT, c_int, clockid_t, timespec};
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, c_int, clockid_t, timespec};
 use spanlock::range::raw::Wait;
-use spanlock::rw::{BiasState, Entry};
+use spanlock::rw::{BiasState, FutexRwLock, Preference, ReadersFirst, Tokenless, WritersFirst};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// glibc's layout on 64-bit machines: `sysdeps/nptl/bits/struct_rwlock.h`.
 #[repr(C)]
 pub(crate) struct Lock {
-    _readers_to_writers_futex: [AtomicU32; 4],
-    /// In `__pad3` and `__pad4`, which glibc zeroes and never looks at.
+    /// Where glibc keeps `__readers` and `__writers`.
+    under: FutexRwLock<ReadersFirst>,
+    _futexes: [AtomicU32; 2],
+    /// In `__pad3` and `__pad4`, which glibc zeroes and never looks at: it is looked at before it is known whose the lock is.
     bias: BiasState,
-    _cur_writer: AtomicI32,
+    /// The thread that writes, to tell it that it would wait for itself.
+    writer: AtomicU32,
     shared: AtomicI32,
     _elision: [AtomicU8; 8],
     _pad2: [AtomicU32; 2],
@@ -33,6 +35,7 @@ pub(crate) struct Lock {
 const _: () = assert!(size_of::<Lock>() == size_of::<libc::pthread_rwlock_t>());
 const _: () = assert!(align_of::<Lock>() <= align_of::<libc::pthread_rwlock_t>());
 const _: () = assert!(std::mem::offset_of!(Lock, bias) == 16);
+const _: () = assert!(std::mem::offset_of!(Lock, writer) == 24);
 const _: () = assert!(std::mem::offset_of!(Lock, shared) == 28);
 const _: () = assert!(std::mem::offset_of!(Lock, kind) == 48);
 
@@ -40,49 +43,85 @@ const _: () = assert!(std::mem::offset_of!(Lock, kind) == 48);
 const NONRECURSIVE: u32 = 2;
 
 impl Lock {
-    /// Whether it may be shared with other processes, which cannot see our readers. Set by `init` alone.
-    #[inline]
-    fn is_shared(&self) -> bool {
-        self.shared.load(Ordering::Relaxed) != 0
+    /// Whether it is glibc's. Nobody sets a bias on such a lock.
+    #[inline(always)]
+    fn is_foreign(&self, setting: Setting) -> bool {
+        setting.is_off() || self.shared.load(Ordering::Relaxed) != 0
     }
 
-    /// As a reader; `acquire` is the function of glibc that was asked for.
-    #[inline(always)] // So that, without a bias, it ends in a jump to glibc.
-    pub(crate) fn read(&self, acquire: impl Fn() -> c_int) -> c_int {
-        if self.bias.is_open() {
-            return self.read_open(acquire);
-        }
-        let setting = setting::get();
-        if setting.is_off() || setting.is_adaptive() && !local::is_considered() {
+    #[inline(always)] // So that it ends in a jump.
+    fn read_foreign(&self, setting: Setting, acquire: impl Fn() -> c_int) -> c_int {
+        if !setting.counts() {
             return acquire();
         }
-        self.read_considering(&acquire)
+        let (answer, nanoseconds) = stats::timed(|| next::tryrdlock(self), acquire);
+        if answer == 0 {
+            stats::of(self).slow_read(nanoseconds);
+        }
+        answer
     }
 
-    #[inline(never)]
-    fn read_open(&self, acquire: impl Fn() -> c_int) -> c_int {
-        if self.read_fast() {
+    #[inline(always)]
+    fn write_foreign(&self, setting: Setting, acquire: impl Fn() -> c_int) -> c_int {
+        if !setting.counts() {
+            return acquire();
+        }
+        let (answer, nanoseconds) = stats::timed(|| next::trywrlock(self), acquire);
+        if answer == 0 {
+            stats::of(self).write(nanoseconds);
+        }
+        answer
+    }
+
+    /// Whether readers wait for waiting writers.
+    #[inline(always)]
+    fn gives_way(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) == NONRECURSIVE
+    }
+
+    #[inline(always)]
+    fn parts<'a, P: Preference>(&'a self, setting: &'a Setting) -> Tokenless<'a, P, Setting> {
+        Tokenless {
+            bias: &self.bias,
+            under: self.under.preferring(),
+            policy: setting,
+        }
+    }
+
+    /// As a reader; `foreign` is the function of glibc that was asked for.
+    #[inline(always)]
+    pub(crate) fn read(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+        let setting = setting::get();
+        if self.read_fast(setting) {
             return 0;
         }
-        self.read_considering(&acquire)
+        if self.is_foreign(setting) {
+            return self.read_foreign(setting, foreign);
+        }
+        let entered = if self.gives_way() {
+            self.parts::<WritersFirst>(&setting)
+                .read_slowly(Wait::Never)
+        } else {
+            self.parts::<ReadersFirst>(&setting)
+                .read_slowly(Wait::Never)
+        };
+        if !entered {
+            return self.read_contended(&patience, setting);
+        }
+        if !setting.is_adaptive() || local::is_considered() {
+            self.read_considering(setting);
+        }
+        0
     }
 
     #[inline(always)] // It is all that the fast path is.
-    fn read_fast(&self) -> bool {
-        let setting = setting::get();
-        match self.bias.enter_anonymously(local::seat, &setting) {
-            Entry::Entered => {
-                if setting.counts() {
-                    self.count_fast_read();
-                }
-                true
-            }
-            Entry::Refused => false,
-            Entry::Owing => {
-                next::unlock(self);
-                false
-            }
+    fn read_fast(&self, setting: Setting) -> bool {
+        // SAFETY: all readers of a lock that is ours leave by `unlock`, and the seat is the running thread's.
+        let entered = unsafe { self.parts::<ReadersFirst>(&setting).read_fast(local::seat) };
+        if entered && setting.counts() {
+            self.count_fast_read();
         }
+        entered
     }
 
     #[cold] // With statistics.
@@ -90,134 +129,117 @@ impl Lock {
         stats::of(self).fast_read();
     }
 
-    #[cold] // One in many, and all with a setting that is not the usual one.
-    fn read_considering(&self, acquire: &dyn Fn() -> c_int) -> c_int {
-        let setting = setting::get();
-        if setting.is_eager() && self.bias.is_clear() && next::tryrdlock(self) == 0 {
-            // Biased from birth, as far as memory that is all zero can be.
-            self.offer_bias(setting);
-            next::unlock(self);
-            if self.read_fast() {
-                return 0;
-            }
+    /// Inside: one in many, and all with a setting that is not the usual one.
+    #[cold]
+    fn read_considering(&self, setting: Setting) {
+        let parts = self.parts::<ReadersFirst>(&setting);
+        parts.consider_bias();
+        // SAFETY: as in `read_fast`.
+        unsafe { parts.go_over(local::seat) };
+        if setting.counts() {
+            stats::of(self).slow_read(0);
         }
-        let (answer, nanoseconds) = if setting.counts() {
-            stats::timed(|| next::tryrdlock(self), acquire)
-        } else {
-            (acquire(), 0)
+    }
+
+    #[cold] // Somebody is in the way.
+    fn read_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+        if self.under.is_full() {
+            return EAGAIN;
+        }
+        let wait = match self.waiting(patience) {
+            Ok(wait) => wait,
+            Err(refused) => return refused,
         };
-        if answer == 0 {
-            self.offer_bias(setting);
-            if setting.counts() {
-                stats::of(self).slow_read(nanoseconds);
-            }
+        let started = Instant::now();
+        let entered = if self.gives_way() {
+            self.parts::<WritersFirst>(&setting).read_slowly(wait)
+        } else {
+            self.parts::<ReadersFirst>(&setting).read_slowly(wait)
+        };
+        if !entered {
+            return patience.at_an_end();
         }
-        answer
+        self.parts::<ReadersFirst>(&setting).consider_bias();
+        if setting.counts() {
+            stats::of(self).slow_read(stats::since(started));
+        }
+        0
     }
 
-    /// By a reader that holds glibc's lock.
-    fn offer_bias(&self, setting: Setting) {
-        if !self.is_shared() {
-            self.bias.offer(&setting);
+    /// For how long, unless there is no point in it.
+    fn waiting(&self, patience: &dyn Patience) -> Result<Wait, c_int> {
+        let wait = patience.wait();
+        if wait != Wait::Never && self.writer.load(Ordering::Relaxed) == local::thread() {
+            return Err(EDEADLK);
         }
+        Ok(wait)
     }
 
-    /// As a writer; `acquire` is the function of glibc that was asked for.
-    #[inline]
-    pub(crate) fn write(&self, patience: impl Patience, acquire: impl Fn() -> c_int) -> c_int {
-        if setting::get().counts() {
-            return self.write_counted(&patience, &acquire);
-        }
-        self.write_plainly(&acquire)
-            .unwrap_or_else(|| self.write_contended(&patience, &acquire))
-    }
-
-    /// By glibc's lock alone; `None` if that does not do.
+    /// As a writer; `foreign` is the function of glibc that was asked for.
     #[inline(always)]
-    fn write_plainly(&self, acquire: impl Fn() -> c_int) -> Option<c_int> {
-        if !self.bias.is_clear() {
-            return None;
+    pub(crate) fn write(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+        let setting = setting::get();
+        if self.is_foreign(setting) {
+            return self.write_foreign(setting, foreign);
         }
-        // Where a waiting writer keeps readers out, none may wait that has not arrived.
-        let waits_unseen = !self.gives_way();
-        let answer = if waits_unseen {
-            acquire()
-        } else {
-            next::trywrlock(self)
-        };
-        if answer != 0 {
-            return waits_unseen.then_some(answer);
+        if !self.parts::<ReadersFirst>(&setting).write_at_once() {
+            return self.write_contended(&patience, setting);
         }
-        // A slow reader may have set the bias, or a writer arrived, since the first look.
-        if self.bias.is_clear() {
-            return Some(0);
+        self.writer.store(local::thread(), Ordering::Relaxed);
+        if setting.counts() {
+            self.count_write();
         }
-        next::unlock(self);
-        None
-    }
-
-    /// Whether readers wait for waiting writers.
-    #[inline]
-    fn gives_way(&self) -> bool {
-        self.kind.load(Ordering::Relaxed) == NONRECURSIVE
-    }
-
-    #[cold] // A bias, or somebody inside.
-    fn write_contended(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
-        if self.is_shared() {
-            return acquire();
-        }
-        // Who would not wait leaves readers their bias.
-        if patience.wait() == Wait::Never && self.bias.is_read() {
-            return EBUSY;
-        }
-        let mut arrival = self.bias.arrive();
-        if self.gives_way() {
-            let answer = acquire();
-            if answer != 0 {
-                return answer;
-            }
-            if !arrival.drain(patience.wait()) {
-                next::unlock(self);
-                return patience.at_an_end();
-            }
-        } else {
-            if !arrival.drain(patience.wait()) {
-                return patience.at_an_end();
-            }
-            let answer = acquire();
-            if answer != 0 {
-                return answer;
-            }
-        }
-        arrival.enter(&setting::get());
         0
     }
 
     #[cold] // With statistics.
-    fn write_counted(&self, patience: &dyn Patience, acquire: &dyn Fn() -> c_int) -> c_int {
-        let attempt = || {
-            self.write_plainly(|| next::trywrlock(self))
-                .unwrap_or(EBUSY)
-        };
-        let (answer, nanoseconds) = stats::timed(attempt, || {
-            self.write_plainly(acquire)
-                .unwrap_or_else(|| self.write_contended(patience, acquire))
-        });
-        if answer == 0 {
-            stats::of(self).write(nanoseconds);
-        }
-        answer
+    fn count_write(&self) {
+        stats::of(self).write(0);
     }
 
-    /// Ends a reader's hold or the writer's.
-    #[inline]
+    #[cold] // A bias, or somebody inside.
+    fn write_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+        let wait = match self.waiting(patience) {
+            Ok(wait) => wait,
+            Err(refused) => return refused,
+        };
+        let started = Instant::now();
+        let entered = if self.gives_way() {
+            self.parts::<WritersFirst>(&setting).write_contended(wait)
+        } else {
+            self.parts::<ReadersFirst>(&setting).write_contended(wait)
+        };
+        if !entered {
+            return patience.at_an_end();
+        }
+        self.writer.store(local::thread(), Ordering::Relaxed);
+        if setting.counts() {
+            stats::of(self).write(stats::since(started));
+        }
+        0
+    }
+
+    /// Ends a reader's hold or the writer's. `EPERM` if there is neither.
+    #[inline(always)]
     pub(crate) fn unlock(&self) -> c_int {
-        // SAFETY: no reader here has a token.
-        if unsafe { self.bias.leave_anonymously(local::seat) } {
+        let setting = setting::get();
+        let parts = self.parts::<ReadersFirst>(&setting);
+        // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
+        if !parts.is_biased() {
+            if self.is_foreign(setting) {
+                return next::unlock(self);
+            }
+            if parts.is_written() {
+                self.writer.store(0, Ordering::Relaxed);
+                parts.leave_exclusive();
+                return 0;
+            }
+        }
+        // SAFETY: the seat is the running thread's.
+        if unsafe { parts.leave_shared(local::seat) } {
             0
         } else {
-            next::unlock(self)
+            EPERM
         }
     }
 
@@ -229,13 +251,13 @@ impl Lock {
 
     /// As [`reset`](Self::reset), unless that is for all its processes to say.
     pub(crate) fn reset_unless_shared(&self) {
-        if !self.is_shared() {
+        if self.shared.load(Ordering::Relaxed) == 0 {
             self.reset();
         }
     }
 }
 
-/// For how long a writer waits.
+/// For how long a thread waits.
 pub(crate) trait Patience {
     fn wait(&self) -> Wait;
 

@@ -6,8 +6,10 @@ use spanlock::rw::{Bias, Policy, Tuning};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Until the constructor has run, no lock gets a bias.
-static SETTING: AtomicU8 = AtomicU8::new(Setting::OFF);
+/// What the environment says, once anybody has asked: maybe before any constructor has run.
+static SETTING: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+const UNKNOWN: u8 = u8::MAX;
 
 /// How locks are biased, and whether they are counted.
 #[derive(Debug, Clone, Copy)]
@@ -15,8 +17,20 @@ pub(crate) struct Setting(u8);
 
 #[inline]
 pub(crate) fn get() -> Setting {
-    // Relaxed: what it announces is there when the constructor stores it, and threads start later.
-    Setting(SETTING.load(Ordering::Relaxed))
+    // Relaxed: who finds it unknown finds out.
+    let known = SETTING.load(Ordering::Relaxed);
+    Setting(if known == UNKNOWN { find() } else { known })
+}
+
+#[cold] // Once.
+fn find() -> u8 {
+    let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));
+    if let Some(to) = variable(c"SPANLOCK_STATS").filter(|to| !to.is_empty()) {
+        stats::keep(to);
+        setting |= Setting::COUNTS;
+    }
+    SETTING.store(setting, Ordering::Relaxed);
+    setting
 }
 
 impl Setting {
@@ -32,18 +46,13 @@ impl Setting {
     }
 
     #[inline]
-    pub(crate) fn is_eager(self) -> bool {
-        self.0 & Self::EAGER != 0
-    }
-
-    #[inline]
     pub(crate) fn is_adaptive(self) -> bool {
         self.0 == Self::ADAPTIVE
     }
 
     #[inline]
     pub(crate) fn is_off(self) -> bool {
-        self.0 == Self::OFF
+        self.0 & Self::OFF != 0
     }
 
     /// The lock that is asked for by that name; the default one for no name or one that is not known, as there is
@@ -75,7 +84,8 @@ impl Policy for Setting {
 }
 
 fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name is a C string. Nobody changes the environment while constructors run.
+    // SAFETY: the name is a C string. This is when the first lock is used or the library is loaded: hardly ever does anybody
+    // change the environment then.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     // SAFETY: not null, so it is a C string in the environment, read before anybody can change that.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
@@ -86,18 +96,14 @@ fn variable(name: &CStr) -> Option<&'static CStr> {
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
+    get();
     local::seat(); // Sizes the table, which asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
-    let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));
-    if let Some(to) = variable(c"SPANLOCK_STATS").filter(|to| !to.is_empty()) {
-        stats::keep(to);
-        setting |= Setting::COUNTS;
-    }
-    SETTING.store(setting, Ordering::Relaxed);
 }
 
 /// The child has one thread: what others published will never be retracted.
 extern "C" fn after_fork() {
+    local::after_fork();
     // SAFETY: this is the process's one thread, and publishes in that row.
     unsafe { visible::forget_all_but_at(local::seat()) };
     stats::reset();

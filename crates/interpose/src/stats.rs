@@ -99,10 +99,13 @@ pub(crate) fn timed(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) ->
     if attempt() == 0 {
         return (0, 0);
     }
-    let start = Instant::now();
-    let answer = acquire();
-    let nanoseconds = u64::try_from(start.elapsed().as_nanos());
-    (answer, nanoseconds.unwrap_or(u64::MAX))
+    let started = Instant::now();
+    (acquire(), since(started))
+}
+
+/// Nanoseconds.
+pub(crate) fn since(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Has statistics written to that file, at the end of it, when the process exits; `-` is the standard error.

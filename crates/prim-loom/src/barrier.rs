@@ -2,15 +2,6 @@
 
 use crate::atomic::{Ordering, fence};
 
-/// How far a [`heavy`] fence went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Every thread is on one side of it or the other.
-    All,
-    /// Never here.
-    Caller,
-}
-
 /// There is nothing to prepare.
 pub fn prepare() {}
 
@@ -20,8 +11,6 @@ pub fn light() {
 }
 
 /// The dear half.
-#[must_use]
-pub fn heavy() -> Reach {
+pub fn heavy() {
     fence(Ordering::SeqCst);
-    Reach::All
 }

@@ -39,6 +39,7 @@ struct Execution {
     sleepers: Vec<(usize, loom::thread::Thread)>,
     spins: usize,
     ticks: u64,
+    addresses: Vec<usize>,
 }
 
 thread_local! {
@@ -76,6 +77,21 @@ pub fn one_more_in_mutants(preemptions: usize) -> Option<usize> {
 #[must_use]
 pub const fn sized(_real: usize, model: usize) -> usize {
     model
+}
+
+/// A number that nothing else has while this lives where it does: the same in each execution that asks for the same
+/// things in the same order, as loom needs.
+#[must_use]
+pub fn address_of<T>(what: &T) -> usize {
+    let address = std::ptr::from_ref(what).addr();
+    with_execution(|execution| {
+        let known = &mut execution.addresses;
+        let at = known.iter().position(|&known| known == address);
+        at.unwrap_or_else(|| {
+            known.push(address);
+            known.len() - 1
+        }) + 1
+    })
 }
 
 /// Chooses like [`sized`] how many of something to keep in stock.

@@ -1,5 +1,6 @@
 //! Spinning, as short as it can be: what spins on hardware parks here.
 
+use crate::atomic::{AtomicU64, Ordering};
 use crate::with_execution;
 
 /// Spins on a range's holder before the thread parks.
@@ -10,6 +11,18 @@ pub const ON_DECISION: u32 = 1;
 
 /// Spins and yields of one execution that loom explores; past them it follows one fair schedule to the execution's end.
 const EXPLORED: usize = 6;
+
+/// Spins until `word` does not hold `seen` any more, and returns what it holds.
+#[track_caller]
+pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
+    loop {
+        let now = word.load(Ordering::Acquire);
+        if now != seen {
+            return now;
+        }
+        crate::thread::yield_now();
+    }
+}
 
 /// A bounded spin.
 #[derive(Debug)]

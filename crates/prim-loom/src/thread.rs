@@ -106,6 +106,12 @@ pub fn cpus() -> usize {
     loom::MAX_THREADS
 }
 
+/// As [`cpus`].
+#[must_use]
+pub fn processors() -> usize {
+    cpus()
+}
+
 /// Each thread of a model has a processor.
 #[must_use]
 pub fn cpu() -> usize {

@@ -9,15 +9,6 @@ use membarrier as system;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 use symmetric as system;
 
-/// How far a [`heavy`] fence went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Every thread is on one side of it or the other.
-    All,
-    /// The platform refused: threads may go on as if there had been none. Look again after a while.
-    Caller,
-}
-
 /// Makes [`light`] cheap, where the platform can. To be called from time to time by threads that use it.
 pub fn prepare() {
     system::prepare();
@@ -30,59 +21,83 @@ pub fn light() {
 }
 
 /// The dear half: microseconds.
-pub fn heavy() -> Reach {
-    system::heavy()
+pub fn heavy() {
+    system::heavy();
 }
 
 /// Linux's `membarrier`.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod membarrier {
-    use super::Reach;
-    use crate::atomic::{AtomicBool, Ordering, fence};
+    use crate::atomic::{AtomicU8, Ordering, fence};
     use core::sync::atomic::compiler_fence;
+    use core::time::Duration;
 
-    /// Set once the process is registered: from then on `heavy` fences for those who call `light`.
-    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    /// What `light` is at the moment.
+    static LIGHT: AtomicU8 = AtomicU8::new(FENCE);
+
+    /// The kernel was not asked, or refused: then the other half is a fence as well.
+    const FENCE: u8 = 0;
+    /// The kernel fences for those who call `light`.
+    const NOTHING: u8 = 1;
+    /// It did, and refuses now: a sandbox may have been set up since.
+    const FENCE_AGAIN: u8 = 2;
+
+    /// In that time what a processor has stored is seen by all. They take less than a microsecond.
+    const LONG: Duration = Duration::from_millis(10);
 
     fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: membarrier takes numbers only.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
+    fn register() -> bool {
+        membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+    }
+
+    fn expedite() -> bool {
+        membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+    }
+
     pub(super) fn prepare() {
-        if !REGISTERED.load(Ordering::Relaxed)
-            && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
-        {
-            REGISTERED.store(true, Ordering::Relaxed);
+        if LIGHT.load(Ordering::Relaxed) == FENCE && register() {
+            LIGHT.store(NOTHING, Ordering::Relaxed);
+            // Who finds `FENCE` after its own fence is seen by all who found `NOTHING`.
+            fence(Ordering::SeqCst);
         }
     }
 
     #[inline]
     pub(super) fn light() {
-        if REGISTERED.load(Ordering::Relaxed) {
+        // Acquire: what the caller looks at next it looks at later.
+        if LIGHT.load(Ordering::Acquire) == NOTHING {
             compiler_fence(Ordering::SeqCst);
         } else {
             fence(Ordering::SeqCst);
         }
     }
 
-    pub(super) fn heavy() -> Reach {
+    pub(super) fn heavy() {
         fence(Ordering::SeqCst);
-        // Whatever this thread knows of the registration, others may have known of it before they called `light`.
-        let expedited = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-        let registered = || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-        if expedited() || (registered() && expedited()) {
-            Reach::All
-        } else {
-            Reach::Caller
+        // A child of `fork` may have to register anew.
+        if !(expedite() || register() && expedite()) {
+            refused();
         }
+    }
+
+    #[cold]
+    pub(super) fn refused() {
+        if LIGHT.load(Ordering::Relaxed) == FENCE {
+            return; // Both halves are fences.
+        }
+        LIGHT.store(FENCE_AGAIN, Ordering::SeqCst);
+        std::thread::sleep(LONG);
+        LIGHT.store(FENCE, Ordering::Relaxed);
     }
 }
 
 /// Both sides fence.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod symmetric {
-    use super::Reach;
     use crate::atomic::{Ordering, fence};
 
     pub(super) fn prepare() {}
@@ -92,20 +107,19 @@ mod symmetric {
         fence(Ordering::SeqCst);
     }
 
-    pub(super) fn heavy() -> Reach {
+    pub(super) fn heavy() {
         fence(Ordering::SeqCst);
-        Reach::All
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reach, heavy, light, prepare};
+    use super::{heavy, light, prepare};
     use crate::atomic::{AtomicU32, Ordering::Relaxed};
     use std::sync::Barrier;
 
-    #[test]
-    fn one_of_two_sees_the_other() {
+    /// Store, fence, look on both sides, many times.
+    fn one_of_two_sees_the_other(heavy: fn()) {
         prepare();
         let rounds = 2_000;
         let (mine, theirs) = (&AtomicU32::new(0), &AtomicU32::new(0));
@@ -123,16 +137,30 @@ mod tests {
             let step = |round| {
                 start.wait();
                 mine.store(round, Relaxed);
-                let reach = heavy();
-                (theirs.load(Relaxed), reach)
+                heavy();
+                theirs.load(Relaxed)
             };
             let seen: Vec<_> = (1..=rounds).map(step).collect();
             let seen_by_other = other.join().unwrap();
-            for (at, ((by_me, reach), by_other)) in seen.into_iter().zip(seen_by_other).enumerate()
-            {
+            for (at, (by_me, by_other)) in seen.into_iter().zip(seen_by_other).enumerate() {
                 let round = u32::try_from(at + 1).unwrap();
-                assert!(reach == Reach::Caller || by_me == round || by_other == round);
+                assert!(by_me == round || by_other == round);
             }
+        });
+    }
+
+    #[test]
+    fn the_halves_make_a_fence() {
+        one_of_two_sees_the_other(heavy);
+    }
+
+    /// The kernel takes back what it granted.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn a_kernel_that_refuses_is_done_without() {
+        one_of_two_sees_the_other(|| {
+            crate::atomic::fence(crate::atomic::Ordering::SeqCst);
+            super::membarrier::refused();
         });
     }
 }

@@ -37,6 +37,14 @@ pub const fn sized(real: usize, _model: usize) -> usize {
     real
 }
 
+/// A number that nothing else has while this lives where it does: its address. On a simulated machine it follows from the
+/// run and not from the host, so that what is placed by it, as by a hash, is so in each.
+#[inline]
+#[must_use]
+pub fn address_of<T>(what: &T) -> usize {
+    core::ptr::from_ref(what).addr()
+}
+
 /// Chooses like [`sized`] how many of something to keep in stock. Asked each time: a simulated run may be one in which
 /// everything is scarce.
 #[must_use]

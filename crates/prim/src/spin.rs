@@ -1,10 +1,36 @@
 //! Bounded polite spinning. Every spin in the library ends after one of the limits named here.
 
+use crate::atomic::{AtomicU64, Ordering};
+
 /// Spins on a range's holder before the thread parks: a few microseconds, about what parking and being woken cost.
 pub const ON_HOLDER: u32 = 7;
 
 /// Spins while another request, already published, decides whether it stays: it is a short walk away from that.
 pub const ON_DECISION: u32 = 6;
+
+/// Looks of an unbounded spin before the processor is given away after each.
+const LOOKS: u32 = 1000;
+
+/// Spins until `word` does not hold `seen` any more, and returns what it holds.
+///
+/// Without bound, as hardware locks do: for workloads, and for locks that ours are compared with.
+#[inline]
+pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
+    let mut looks = 0;
+    loop {
+        // Acquire: as a lock that is spun on acquires.
+        let now = word.load(Ordering::Acquire);
+        if now != seen {
+            return now;
+        }
+        if looks < LOOKS {
+            looks += 1;
+            core::hint::spin_loop();
+        } else {
+            crate::thread::yield_now();
+        }
+    }
+}
 
 /// A bounded spin that waits longer each time: `2^k` pauses in round `k`.
 #[derive(Debug)]

@@ -61,7 +61,7 @@ impl Seat {
                 };
             }
         }
-        panic!("more than {} threads at once use range locks", WORD * WORDS);
+        panic!("more than {} threads use locks at once", WORD * WORDS);
     }
 }
 
@@ -105,10 +105,27 @@ pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
-/// How many threads this process can run at a time; one, if the platform does not tell.
+/// How many threads this process can run at a time; one, if the platform does not tell. Who asks first may be a thread
+/// that was bound to few processors: for what lasts as long as the process ask for [`processors`].
 #[must_use]
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, core::num::NonZero::get)
+}
+
+/// How many processors the machine has, whichever of them the thread may run on; where the platform does not tell,
+/// [`cpus`].
+#[must_use]
+pub fn processors() -> usize {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        // SAFETY: sysconf has no preconditions.
+        let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        usize::try_from(configured).map_or(1, |count| count.max(1))
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    {
+        cpus()
+    }
 }
 
 /// The processor that runs the thread: a guess, for it may be another the next moment. Where the platform does not
@@ -241,7 +258,27 @@ mod tests {
     #[test]
     fn nodes_are_found_once_and_agree() {
         let nodes: HashSet<_> = (0..1000).map(|_| super::node()).collect();
-        assert!(nodes.len() <= super::cpus(), "{nodes:?}");
+        assert!(nodes.len() <= super::processors(), "{nodes:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processors_are_the_machine_s_and_not_the_thread_s() {
+        let before = super::processors();
+        let (bound, after) = std::thread::spawn(|| {
+            // SAFETY: a set of processors is plain data, and empty if all zero.
+            let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+            // SAFETY: the number of a processor that exists.
+            unsafe { libc::CPU_SET(super::cpu(), &mut one) };
+            // SAFETY: the set is live and as large as said.
+            unsafe { libc::sched_setaffinity(0, size_of_val(&one), &raw const one) };
+            (super::cpus(), super::processors())
+        })
+        .join()
+        .unwrap();
+        assert_eq!(bound, 1);
+        assert_eq!(after, before);
+        assert!(after >= super::cpus());
     }
 
     #[test]

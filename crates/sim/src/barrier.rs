@@ -1,29 +1,16 @@
-//! An asymmetric store-load fence: here both halves are the full fence, so the cheap half is dearer than on hardware.
+//! An asymmetric store-load fence, as Linux's `membarrier` makes one of a compiler fence and an interrupt.
 
-use crate::atomic::{Ordering, fence};
-
-/// How far a [`heavy`] fence went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Every thread is on one side of it or the other.
-    All,
-    /// Never here.
-    Caller,
-}
+use crate::world;
 
 /// There is nothing to prepare.
 pub fn prepare() {}
 
-/// The cheap half.
-#[track_caller]
-pub fn light() {
-    fence(Ordering::SeqCst);
-}
+/// The cheap half: nothing. Later loads may overtake the stores before.
+pub fn light() {}
 
-/// The dear half.
-#[must_use]
+/// The dear half: waits until all stores that any thread has issued are visible, and costs every thread that runs an
+/// interrupt.
 #[track_caller]
-pub fn heavy() -> Reach {
-    fence(Ordering::SeqCst);
-    Reach::All
+pub fn heavy() {
+    world::fence_everybody();
 }

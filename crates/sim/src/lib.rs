@@ -45,6 +45,13 @@ pub const fn sized(real: usize, _model: usize) -> usize {
     real
 }
 
+/// A number that nothing else has while this lives where it does. Not its address: that is the host's choice. This one
+/// follows from the run, so that what is placed by it, as by a hash, is so in each.
+#[must_use]
+pub fn address_of<T>(what: &T) -> usize {
+    world::address(std::ptr::from_ref(what).addr())
+}
+
 /// Chooses how many of something to keep in stock: the number for real use, or in runs with [`Stock::Scarce`] the
 /// model checker's.
 #[must_use]

@@ -62,6 +62,35 @@ where
     JoinHandle { thread, result }
 }
 
+/// Runs `work` in so many threads, each with its number, and `meanwhile` in this one. What they return, when all have
+/// ended.
+pub fn crew<T: Send>(
+    threads: usize,
+    work: impl Fn(usize) -> T + Sync,
+    meanwhile: impl FnOnce(),
+) -> Vec<T> {
+    let results: Vec<_> = (0..threads).map(|_| RefCell::new(None)).collect();
+    let spawned: Vec<_> = results
+        .iter()
+        .enumerate()
+        .map(|(number, result)| {
+            let work = &work;
+            let body = move || *result.borrow_mut() = Some(work(number));
+            let body: Box<dyn FnOnce() + '_> = Box::new(body);
+            // SAFETY: what it borrows outlives it. This function does not return before the thread has ended; and if
+            // this thread unwinds, the run is over and no other is ever resumed.
+            let body: Box<dyn FnOnce()> = unsafe { std::mem::transmute(body) };
+            world::spawn(body)
+        })
+        .collect();
+    meanwhile();
+    spawned.into_iter().for_each(world::join);
+    let results = results.into_iter().map(RefCell::into_inner);
+    results
+        .map(|result| result.expect("a thread that has ended leaves its result"))
+        .collect()
+}
+
 /// Lets others run.
 pub fn yield_now() {
     world::enter_system();
@@ -110,13 +139,19 @@ pub fn cpus() -> usize {
     world::peek(|world| world.setup.machine.contexts()).unwrap_or(1)
 }
 
-/// The core that runs the thread.
+/// As [`cpus`]: nobody is bound to a part of the machine.
 #[must_use]
-pub fn cpu() -> usize {
-    world::peek(|world| world.current().core()).unwrap_or(0)
+pub fn processors() -> usize {
+    cpus()
 }
 
-/// The socket of that core.
+/// The hardware thread that runs the thread.
+#[must_use]
+pub fn cpu() -> usize {
+    world::peek(|world| world.current().context()).unwrap_or(0)
+}
+
+/// The socket of its core.
 #[must_use]
 pub fn node() -> usize {
     world::peek(|world| world.current().core() / world.setup.machine.cores).unwrap_or(0)

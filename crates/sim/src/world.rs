@@ -8,14 +8,16 @@ mod memory;
 mod threads;
 
 pub(crate) use line::Access;
-pub(crate) use memory::{Cell, drain, fence, fence_after_rmw, load, store, touch, update, watch};
+pub(crate) use memory::{
+    Cell, drain, fence, fence_after_rmw, fence_everybody, load, store, touch, update, watch,
+};
 pub(crate) use threads::{finished, join, sleep, spawn, started, wake};
 
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
 use crate::report::{Failure, Trace};
-use crate::run::{self, Ended, Setup};
+use crate::run::{self, Ended, Fuzz, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
@@ -69,6 +71,9 @@ pub(crate) struct Virtual {
     pub(crate) index: Option<usize>,
     pub(crate) hooks: Vec<ExitHook>,
     core: u8,
+    context: usize,
+    /// What interrupts have taken, which its next operation is late by.
+    lost: u64,
     state: State,
     /// What it is about.
     mark: String,
@@ -84,6 +89,15 @@ pub(crate) struct Virtual {
 impl Virtual {
     pub(crate) fn core(&self) -> usize {
         usize::from(self.core)
+    }
+
+    fn is_on_core(&self) -> bool {
+        matches!(self.state, State::Ready | State::Waiting(_))
+    }
+
+    /// The hardware thread that it runs on: those of a core are as far apart as there are cores.
+    pub(crate) fn context(&self) -> usize {
+        self.context
     }
 }
 
@@ -133,6 +147,8 @@ pub(crate) struct World {
     watchers: ByAddress<Vec<usize>>,
     rng: fastrand::Rng,
     operations: u64,
+    /// When it has lasted too long.
+    latest: Time,
     digest: Addresses,
     trace: VecDeque<Trace>,
     marks: VecDeque<Trace>,
@@ -198,26 +214,24 @@ fn is_direct() -> bool {
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
 fn turn() {
-    let must_wait = with(|world| {
+    let goes_on = with(|world| {
         if world.is_at_its_end() {
-            return true;
+            return false;
+        }
+        if world.current().time > world.latest {
+            world.fatal = Some(format!("still running after {:?}", world.setup.lasts));
+            return false;
         }
         let delay = world.delay();
-        let me = world.running;
-        let thread = world.current_mut();
-        thread.time += delay;
-        let time = thread.time;
-        let is_next = world
-            .events
-            .peek()
-            .is_none_or(|Reverse((next, ..))| *next > time);
-        if !is_next {
-            world.at(time, Event::Resume(me));
-        }
-        !is_next
+        world.current_mut().time += delay;
+        world.goes_on()
     });
-    if must_wait {
+    if !goes_on {
         suspend();
+        // Interrupts that came meanwhile.
+        while with(|world| world.current().lost > 0 && !world.goes_on()) {
+            suspend();
+        }
     }
 }
 
@@ -242,11 +256,23 @@ pub(crate) fn work(cycles: u64) {
     }
 }
 
-/// An address's line, should it be used again, is a new one.
-pub(crate) fn forget_line(address: usize) {
-    WORLD.with_borrow_mut(|world| {
-        if let Some(world) = world {
-            world.line_of.remove(&(address / line::BYTES));
+/// An address in the simulated memory: lines follow each other in the order of first use. Never zero.
+pub(crate) fn address(host: usize) -> usize {
+    if !is_running() {
+        return host;
+    }
+    let line = with(|world| world.line(host));
+    (line as usize + 1) * line::BYTES + host % line::BYTES
+}
+
+/// The lines of so many bytes, should they be used again, are new ones.
+pub(crate) fn forget_lines(address: usize, bytes: usize) {
+    WORLD.with(|world| {
+        // What the simulator frees itself was on no line.
+        if let Ok(Some(world)) = world.try_borrow_mut().as_deref_mut() {
+            for line in address / line::BYTES..=(address + bytes.max(1) - 1) / line::BYTES {
+                world.line_of.remove(&line);
+            }
         }
     });
 }
@@ -261,7 +287,7 @@ pub(crate) fn mark(what: String) {
 
 pub(crate) fn enter_system() {
     if !is_direct() {
-        work(with(|world| world.setup.machine.cycles.system));
+        work(with(World::system));
         turn();
     }
 }
@@ -283,6 +309,7 @@ impl World {
         let machine = &setup.machine;
         let cores = machine.sockets * machine.cores;
         Self {
+            latest: machine.cycles_of(setup.lasts),
             places: machine.places(setup.placement, setup.seed),
             rng: fastrand::Rng::with_seed(setup.seed),
             setup,
@@ -345,18 +372,34 @@ impl World {
         Duration::from_secs_f64(cycles as f64 / self.setup.machine.gigahertz / 1e9)
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates"
-    )]
-    fn cycles(&self, time: Duration) -> Time {
-        (time.as_secs_f64() * self.setup.machine.gigahertz * 1e9) as Time
+    /// Whether no event is earlier than the running thread, which is late by its interrupts; else it will be resumed.
+    fn goes_on(&mut self) -> bool {
+        let me = self.running;
+        let thread = self.current_mut();
+        thread.time += std::mem::take(&mut thread.lost);
+        let time = thread.time;
+        let next = self.events.peek();
+        let is_next = next.is_none_or(|Reverse((next, ..))| *next > time);
+        if !is_next {
+            self.at(time, Event::Resume(me));
+        }
+        is_next
     }
 
     fn at(&mut self, time: Time, event: Event) {
         self.sequence += 1;
         self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    /// What entering the system takes this time: never twice the same, or threads that give way to each other would go
+    /// round in step for ever.
+    fn system(&mut self) -> u64 {
+        let system = self.setup.machine.cycles.system;
+        if self.setup.fuzz == Fuzz::default() {
+            system / 2 + self.rng.u64(..=system)
+        } else {
+            system
+        }
     }
 
     /// How late an operation is, when that is random.

@@ -1,6 +1,7 @@
 //! The store buffer: what threads may see of each other's stores, by random schedules.
 
 use prim_sim::atomic::{AtomicU64, Ordering, fence, fence_after_rmw};
+use prim_sim::barrier::{self, Reach};
 use prim_sim::{Fuzz, Machine, Rmw, Setup, run, thread};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -114,6 +115,29 @@ fn a_read_modify_write_is_a_fence_where_it_is_one() {
     assert!(!both(Rmw::Fences, swap_fence_load));
     assert!(both(Rmw::Buffered, swap_load));
     assert!(!both(Rmw::Buffered, swap_fence_load));
+}
+
+fn store_light_load([mine, theirs]: [&AtomicU64; 2]) -> u64 {
+    mine.store(1, Ordering::Relaxed);
+    barrier::light();
+    theirs.load(Ordering::Relaxed)
+}
+
+fn store_heavy_load([mine, theirs]: [&AtomicU64; 2]) -> u64 {
+    mine.store(1, Ordering::Relaxed);
+    assert_eq!(barrier::heavy(), Reach::All);
+    theirs.load(Ordering::Relaxed)
+}
+
+#[test]
+fn the_heavy_half_of_a_fence_fences_for_those_who_have_the_light_one() {
+    for rmw in [Rmw::Fences, Rmw::Buffered] {
+        let both = |one, other| outcomes(rmw, one, Pair::swapped, other);
+        let asymmetric = both(store_light_load, store_heavy_load);
+        assert!(!asymmetric.contains(&(0, 0)), "{asymmetric:?}");
+        assert!(both(store_light_load, store_light_load).contains(&(0, 0)));
+        assert!(both(store_light_load, store_fence_load).contains(&(0, 0)));
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What things take, and that a run is the same every time.
 
 use prim_sim::atomic::{AtomicU64, Ordering};
+use prim_sim::barrier::{self, Reach};
 use prim_sim::clock::{Duration, Instant};
 use prim_sim::{Ended, Fuzz, Machine, Placement, Setup, cost, futex, run, spin, sync, thread};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 #[global_allocator]
@@ -51,6 +53,66 @@ fn an_uncontended_access_takes_what_the_machine_says() {
     });
     let expected = [latencies.memory, latencies.load_hit, latencies.rmw, 1000];
     assert_eq!(took.value, expected);
+}
+
+#[test]
+fn an_asymmetric_fence_costs_the_one_who_asks_and_those_who_run() {
+    let setup = xeon(Placement::Scatter);
+    let latencies = setup.machine.cycles.clone();
+    let took = ended(&setup, || {
+        let alone = cycles(barrier::light) + cycles(|| barrier::heavy());
+        let asked = Arc::new(Word::default());
+        let theirs = Arc::clone(&asked);
+        // Works all the time, and is interrupted.
+        let other = thread::spawn(move || {
+            cycles(|| {
+                theirs.0.load(Ordering::Relaxed);
+                cost::work(1_000_000);
+                theirs.0.load(Ordering::Relaxed);
+            })
+        });
+        cost::work(500_000);
+        assert_eq!(barrier::heavy(), Reach::All);
+        [alone, other.join().unwrap()]
+    });
+    let alone = latencies.system + latencies.interrupt;
+    let looks = latencies.memory + latencies.load_hit;
+    assert_eq!(
+        took.value,
+        [alone, 1_000_000 + looks + latencies.interrupted]
+    );
+}
+
+#[test]
+fn siblings_are_different_processors_of_one_node() {
+    let setup = xeon(Placement::Compact);
+    let contexts = setup.machine.contexts();
+    let here = ended(&setup, move || {
+        // The first is this thread's.
+        let mut here = thread::crew(contexts - 1, |_| (thread::cpu(), thread::node()), || ());
+        here.push((thread::cpu(), thread::node()));
+        here
+    });
+    let cpus: HashSet<_> = here.value.iter().map(|(cpu, _)| *cpu).collect();
+    assert_eq!(cpus, (0..contexts).collect());
+    let on = |node| here.value.iter().filter(|(_, at)| *at == node).count();
+    assert_eq!([on(0), on(1)], [contexts / 2; 2]);
+}
+
+#[test]
+fn what_things_are_told_apart_by_does_not_follow_from_the_host() {
+    let addresses = || {
+        ended(&xeon(Placement::Compact), || {
+            let words: Vec<Word> = (0..4).map(|_| Word::default()).collect();
+            words.iter().map(prim_sim::address_of).collect::<Vec<_>>()
+        })
+        .value
+    };
+    let first = addresses();
+    let disturbance = vec![0_u8; 4096];
+    assert_eq!(first, addresses());
+    drop(disturbance);
+    assert_eq!(first.iter().collect::<HashSet<_>>().len(), 4);
 }
 
 /// What the second thread's load of a line takes that the first has modified.

@@ -68,87 +68,9 @@ impl<L: RawRwLock> Guarded<L> {
     }
 }
 
-/// What a kind of lock can do beyond the least.
-trait Kind: RawRwLock + Sync {
-    fn read_until(&self, _deadline: Instant) -> Option<Self::SharedGuard> {
-        self.try_lock_shared()
-    }
-
-    fn write_until(&self, _deadline: Instant) -> Option<Self::ExclusiveGuard> {
-        self.try_lock_exclusive()
-    }
-
-    /// The token of a reader, or the writer's again.
-    fn share(
-        &self,
-        guard: Self::ExclusiveGuard,
-    ) -> Result<Self::SharedGuard, Self::ExclusiveGuard> {
-        Err(guard)
-    }
-}
-
-/// A lock with all that `lock_api` knows.
-struct Able<L>(L);
-
-// SAFETY: all is forwarded.
-unsafe impl<L: RawRwLock> RawRwLock for Able<L> {
-    const INIT: Self = Self(L::INIT);
-    type SharedGuard = L::SharedGuard;
-    type ExclusiveGuard = L::ExclusiveGuard;
-
-    fn lock_shared(&self) -> L::SharedGuard {
-        self.0.lock_shared()
-    }
-    fn try_lock_shared(&self) -> Option<L::SharedGuard> {
-        self.0.try_lock_shared()
-    }
-    unsafe fn unlock_shared(&self, guard: L::SharedGuard) {
-        // SAFETY: the caller's.
-        unsafe { self.0.unlock_shared(guard) };
-    }
-    fn lock_exclusive(&self) -> L::ExclusiveGuard {
-        self.0.lock_exclusive()
-    }
-    fn try_lock_exclusive(&self) -> Option<L::ExclusiveGuard> {
-        self.0.try_lock_exclusive()
-    }
-    unsafe fn unlock_exclusive(&self, guard: L::ExclusiveGuard) {
-        // SAFETY: the caller's.
-        unsafe { self.0.unlock_exclusive(guard) };
-    }
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-    fn is_locked_exclusive(&self) -> bool {
-        self.0.is_locked_exclusive()
-    }
-}
-
-impl<L> Kind for Able<L>
-where
-    L: RawRwLockTimed<Instant = Instant> + RawRwLockDowngrade + Sync,
-{
-    fn read_until(&self, deadline: Instant) -> Option<L::SharedGuard> {
-        self.0.try_lock_shared_until(deadline)
-    }
-
-    fn write_until(&self, deadline: Instant) -> Option<L::ExclusiveGuard> {
-        self.0.try_lock_exclusive_until(deadline)
-    }
-
-    fn share(&self, guard: L::ExclusiveGuard) -> Result<L::SharedGuard, L::ExclusiveGuard> {
-        // SAFETY: this lock's token.
-        Ok(unsafe { self.0.downgrade(guard) })
-    }
-}
-
-impl Kind for PhaseFairTicket {}
-impl Kind for PhaseFairQueue {}
-impl<const NODES: usize> Kind for CohortRwLock<NODES> {}
-impl<L: RawRwLock<ExclusiveGuard: Sync> + Sync, const PARTS: usize> Kind for PerCpu<L, PARTS> {}
-impl Kind for Bravo<PhaseFairTicket, Tuning> {}
-impl Kind for Bravo<PhaseFairQueue, Tuning> {}
-impl Kind for Bravo<CohortRwLock<2>, Tuning> {}
+/// All locks here can do this much.
+trait Kind: RawRwLockTimed<Instant = Instant> + RawRwLockDowngrade + Sync {}
+impl<L: RawRwLockTimed<Instant = Instant> + RawRwLockDowngrade + Sync> Kind for L {}
 
 struct Worker<'a, L> {
     locks: &'a [Guarded<L>; LOCKS],
@@ -184,12 +106,12 @@ impl<L: Kind> Worker<'_, L> {
                 }
             }
             22..=23 => {
-                if let Some(token) = guarded.lock.read_until(deadline) {
+                if let Some(token) = guarded.lock.try_lock_shared_until(deadline) {
                     guarded.stay_shared(token, linger);
                 }
             }
             24..=25 => self.write(at, guarded.lock.try_lock_exclusive(), linger),
-            26..=28 => self.write(at, guarded.lock.write_until(deadline), linger),
+            26..=28 => self.write(at, guarded.lock.try_lock_exclusive_until(deadline), linger),
             _ => self.write(at, Some(guarded.lock.lock_exclusive()), linger),
         }
     }
@@ -203,11 +125,9 @@ impl<L: Kind> Worker<'_, L> {
             // SAFETY: this lock's token.
             return unsafe { guarded.lock.unlock_exclusive(token) };
         }
-        match guarded.lock.share(token) {
-            Ok(token) => guarded.stay_shared(token, linger),
-            // SAFETY: this lock's token.
-            Err(token) => unsafe { guarded.lock.unlock_exclusive(token) },
-        }
+        // SAFETY: this lock's token.
+        let token = unsafe { guarded.lock.downgrade(token) };
+        guarded.stay_shared(token, linger);
     }
 }
 
@@ -271,12 +191,12 @@ fn biased<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
 
 #[test]
 fn futex_writers_first() {
-    stress(|| Able(FutexRwLock::<WritersFirst>::new()));
+    stress(FutexRwLock::<WritersFirst>::new);
 }
 
 #[test]
 fn futex_readers_first() {
-    stress(|| Able(FutexRwLock::<ReadersFirst>::new()));
+    stress(FutexRwLock::<ReadersFirst>::new);
 }
 
 #[test]
@@ -301,27 +221,27 @@ fn per_cpu() {
 
 #[test]
 fn mutex() {
-    stress(|| Able(MutexRwLock::from_mutex(FutexMutex::new())));
+    stress(|| MutexRwLock::from_mutex(FutexMutex::new()));
 }
 
 #[test]
 fn bravo_adaptive() {
-    stress(|| Able(biased::<FutexRwLock>(Bias::Adaptive)));
+    stress(|| biased::<FutexRwLock>(Bias::Adaptive));
 }
 
 #[test]
 fn bravo_eager() {
-    stress(|| Able(biased::<FutexRwLock>(Bias::Eager)));
+    stress(|| biased::<FutexRwLock>(Bias::Eager));
 }
 
 #[test]
 fn bravo_off() {
-    stress(|| Able(biased::<FutexRwLock>(Bias::Off)));
+    stress(|| biased::<FutexRwLock>(Bias::Off));
 }
 
 #[test]
 fn bravo_readers_first() {
-    stress(|| Able(biased::<FutexRwLock<ReadersFirst>>(Bias::Eager)));
+    stress(|| biased::<FutexRwLock<ReadersFirst>>(Bias::Eager));
 }
 
 #[test]
@@ -341,5 +261,5 @@ fn bravo_cohort() {
 
 #[test]
 fn bravo_mutex() {
-    stress(|| Able(biased::<MutexRwLock<FutexMutex>>(Bias::Eager)));
+    stress(|| biased::<MutexRwLock<FutexMutex>>(Bias::Eager));
 }

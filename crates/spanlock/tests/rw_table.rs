@@ -7,13 +7,18 @@ use common::elsewhere;
 use spanlock::range::raw::Wait;
 use spanlock::rw::visible::{self, COLUMNS, LockAddress, Seat, Slot};
 use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn here() -> Seat {
+    // SAFETY: these tests use it at once.
+    unsafe { Seat::here() }
 }
 
 fn retract(slot: Slot) {
@@ -27,8 +32,10 @@ fn a_row_takes_so_many_and_no_more() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     // All numbers are good, and share rows if need be.
-    for number in [0, 1, 12_345, usize::MAX] {
-        let seat = Seat::numbered(number);
+    let shared = [0, 1, 12_345, usize::MAX].map(Seat::shared);
+    // SAFETY: no other thread of this process has got so far, and one alone publishes now.
+    let own = [Seat::owners() - 1, usize::MAX].map(|number| unsafe { Seat::own(number) });
+    for seat in shared.into_iter().chain(own).chain([here()]) {
         let slots: Vec<Slot> = (0..COLUMNS)
             .map(|_| visible::publish(address, seat).expect("there is a slot free"))
             .collect();
@@ -47,7 +54,7 @@ fn a_drain_waits_for_its_lock_only() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let slot = visible::publish(mine, Seat::here()).expect("free");
+    let slot = visible::publish(mine, here()).expect("free");
     assert!(visible::drain(other, Wait::Forever));
     assert!(!visible::drain(mine, Wait::Never));
     let soon = Wait::Until(Instant::now() + Duration::from_millis(2));
@@ -66,7 +73,7 @@ fn a_publication_is_retracted_by_address_too() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     for _ in 0..2 {
-        let _leaked = visible::publish(address, Seat::here());
+        let _leaked = visible::publish(address, here());
     }
     // SAFETY: here and below: nobody reads this lock.
     let retract_any = || unsafe { visible::retract_any(address) };
@@ -74,10 +81,79 @@ fn a_publication_is_retracted_by_address_too() {
     assert!(visible::is_published(address));
     assert!(retract_any());
     assert!(!retract_any());
-    let _leaked = visible::publish(address, Seat::here());
+    let _leaked = visible::publish(address, here());
     // SAFETY: as above.
     unsafe { visible::forget(address) };
     assert!(!visible::is_published(address));
+}
+
+/// Has the kernel refuse `membarrier` to this thread, as sandboxes do to all.
+#[cfg(target_os = "linux")]
+fn refuse_membarrier() {
+    let step = |code: u32, k: u32| libc::sock_filter {
+        code: u16::try_from(code).unwrap(),
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let call = u32::try_from(libc::SYS_membarrier).unwrap();
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0), // The number of the system call.
+        libc::sock_filter {
+            jf: 1, // Skips the refusal.
+            ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call)
+        },
+        step(libc::BPF_RET | libc::BPF_K, refusal),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog {
+        len: 4,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: it takes numbers.
+    let bound = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(bound, 0);
+    // SAFETY: a filter of four steps, which are live.
+    let filtered = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const filter,
+        )
+    };
+    assert_eq!(filtered, 0);
+}
+
+/// From then on readers fence in earnest.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_writer_to_whom_the_fence_is_refused_gets_in() {
+    let _alone = alone();
+    let lock = 0_u8;
+    let address = LockAddress::of(&lock);
+    let turns = Barrier::new(2);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            refuse_membarrier();
+            prim::barrier::heavy();
+            for _ in 0..300 {
+                turns.wait();
+                let patience = Wait::Until(Instant::now() + common::HANG);
+                assert!(visible::drain(address, patience));
+                turns.wait();
+            }
+        });
+        for round in 0..300 {
+            let slot = visible::publish(address, here()).expect("free");
+            turns.wait();
+            // Long enough to be slept through, in most rounds.
+            thread::sleep(Duration::from_micros(10 * (round % 20)));
+            retract(slot);
+            turns.wait();
+        }
+        writer.join().unwrap();
+    });
 }
 
 /// A child keeps what it is told to keep, of what the parent's threads had published.
@@ -87,8 +163,8 @@ fn a_child_forgets_the_readers_it_left_behind() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let kept = [visible::publish(mine, Seat::here()).expect("free")];
-    let theirs = elsewhere(|| visible::publish(other, Seat::here()).expect("free"));
+    let kept = [visible::publish(mine, here()).expect("free")];
+    let theirs = elsewhere(|| visible::publish(other, here()).expect("free"));
     let status = common::status_of_child(|| {
         let before = visible::is_published(other);
         // SAFETY: a child's one thread, which reads nothing.

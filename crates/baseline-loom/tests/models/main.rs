@@ -3,6 +3,7 @@
 extern crate spanlock as spanlock_loom;
 
 mod bitmap;
+mod bravo;
 mod mutants;
 #[path = "../../../spanlock-loom/tests/models/mutation.rs"]
 mod mutation;

@@ -6,6 +6,7 @@ mod compared;
 mod latency;
 mod locks;
 mod memory;
+mod micro;
 mod panel;
 mod rw;
 mod sim;
@@ -19,8 +20,9 @@ pub use compared::{conclusion_lines, conclusions};
 pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
-pub use rw::{harm, rw, rw_uncontended};
-pub use sim::sim;
+pub use micro::micro;
+pub use rw::{harm, preload, rw, rw_uncontended};
+pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
@@ -55,6 +57,8 @@ pub enum Line {
     Latency(crate::latency::Record),
     /// What one lock and its holders take of memory.
     Memory(crate::memory::Record),
+    /// A run of a microbenchmark.
+    Micro(crate::micro::Record),
     /// A run of a workload of reader-writer locks.
     Rw(crate::rw::Record),
     /// A round without contention, of a reader-writer lock.
@@ -63,6 +67,21 @@ pub enum Line {
     /// A simulated run of ArrBench.
     #[serde(rename = "sim-arr")]
     SimArr(crate::sim::arr::Record),
+    /// A simulated run of W1 or W2.
+    #[serde(rename = "sim-batch")]
+    SimBatch(crate::sim::batch::Record),
+    /// Simulated acquisition times of one lock.
+    #[serde(rename = "sim-latency")]
+    SimLatency(crate::sim::latency::Record),
+    /// What becomes of the order of locks on other machines.
+    #[serde(rename = "sim-ranking")]
+    SimRanking(crate::sim::sweep::Ranking),
+    /// A simulated run of a workload of reader-writer locks.
+    #[serde(rename = "sim-rw")]
+    SimRw(crate::sim::rw::Record),
+    /// A simulated run of a microbenchmark.
+    #[serde(rename = "sim-micro")]
+    SimMicro(crate::sim::micro::Record),
     /// The machine of the simulated runs that follow.
     #[serde(rename = "sim-machine")]
     SimMachine(crate::sim::Machine),

@@ -1,6 +1,5 @@
 //! All reader-writer locks, by name.
 
-use super::paper::Paper;
 use super::target::{Called, PrivateLine, RwTarget, SharedCount};
 use super::{Outcome, Trial, uncontended};
 use crate::registry::Exclusion;
@@ -12,6 +11,7 @@ use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
     PhaseFairTicket, Tuning,
 };
+use spanlock_baseline::PaperBravo;
 use std::time::Duration;
 
 /// A lock that can be measured.
@@ -86,7 +86,7 @@ fn off<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
 }
 
 /// The paper's.
-fn paper<L: RawRwLock>() -> RwLock<Paper<L>, ()> {
+fn paper<L: RawRwLock>() -> RwLock<PaperBravo<L>, ()> {
     RwLock::new(())
 }
 
@@ -114,6 +114,12 @@ type Mutex = MutexRwLock<FutexMutex>;
 
 /// What no lock can do better than whose readers do not meet.
 pub const FLOOR: &str = "floor-private";
+
+/// The C library's lock.
+pub const PTHREAD: &str = "pthread";
+
+/// The same in a process with the preload library, as reports have it.
+pub const PRELOADED: &str = "pthread, preloaded";
 
 /// All of them, in the order of tables.
 pub static LOCKS: &[Lock] = &[
@@ -191,7 +197,7 @@ pub static LOCKS: &[Lock] = &[
     },
     #[cfg(unix)]
     Lock {
-        name: "pthread",
+        name: PTHREAD,
         about: "the C library's pthread_rwlock_t: readers first",
         measure: &Make(Called::<super::target::Pthread>::default),
         ..Lock::ANY

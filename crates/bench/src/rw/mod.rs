@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`target`] | what a lock under measurement offers, the public peers, and the floors |
 //! | [`locks`] | all the locks, by name: to add one, add an entry |
-//! | [`paper`] | BRAVO as P2 has it |
 //! | [`guarded`] | what locks guard: it shows an update that was lost and a read that was torn |
 //! | [`interference`] | readers of random locks of a pool: do locks get in each other's way (§5.1)? |
 //! | [`alternator`] | readers one after the other, in a ring (§5.2) |
@@ -17,29 +16,22 @@
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
 
-pub mod alternator;
 #[cfg(feature = "cpp-peers")]
 mod cpp;
-pub mod guarded;
-pub mod hash_table;
-pub mod interference;
 pub mod locks;
-pub mod paper;
-pub mod readers;
 mod record;
-pub mod rwbench;
 pub mod target;
-pub mod test_rwlock;
 pub mod uncontended;
 
+pub use crate::loads::{
+    alternator, guarded, hash_table, interference, readers, run, rwbench, test_rwlock,
+};
 pub use record::Record;
 
-use crate::crew::{Phase, Run, Schedule, Signal, Throughput};
+use crate::crew::{Run, Schedule, Throughput};
 use crate::registry::Exclusion;
-use guarded::Found;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use target::RwTarget;
 
 /// A workload and its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -148,7 +140,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Of a run; `lost` tells of all writes how many have left no trace.
-    fn of(run: &Run<Tally>, lost: impl FnOnce(u64) -> u64) -> Self {
+    pub(crate) fn of(run: &Run<Tally>, lost: impl FnOnce(u64) -> u64) -> Self {
         let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum();
         Self {
             work: Throughput::of(run, |tally| tally.reads + tally.writes),
@@ -173,30 +165,23 @@ impl Outcome {
     }
 }
 
-/// Runs a workload on fresh locks.
-///
-/// # Panics
-/// When the trial's numbers are not within what they say of themselves.
-pub fn run<T: RwTarget>(make: fn() -> T, trial: &Trial) -> Outcome {
-    assert!(trial.threads > 0);
-    match trial.load {
-        Load::Interference { pool } => interference::run(make, pool, trial),
-        Load::Alternator => alternator::run(make, trial),
-        Load::TestRwlock { pause } => test_rwlock::run(make, pause, trial),
-        Load::Rwbench { writes } => rwbench::run(make, writes, trial),
-        Load::HashTable { entries } => hash_table::run(make, entries, trial),
-        Load::Readers => readers::run(make, trial),
-    }
+/// What must not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Writes that left no trace, or traces of no write.
+    pub lost: u64,
+    /// Reads that saw half of a write.
+    pub torn: u64,
 }
 
-/// Repeats an operation until the end, and tells it whether it counts: by 1 or by 0.
-#[inline]
-fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
-    loop {
-        match signal.phase() {
-            Phase::Warmup => operation(0),
-            Phase::Measured => operation(1),
-            Phase::Stop => return,
-        }
+impl Found {
+    /// All is well.
+    pub const NOTHING: Self = Self { lost: 0, torn: 0 };
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lost, torn } = self;
+        write!(f, "{lost} lost updates, {torn} torn reads")
     }
 }

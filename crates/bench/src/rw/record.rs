@@ -1,6 +1,6 @@
 //! What is reported of a run.
 
-use super::guarded::Found;
+use super::Found;
 use super::locks::Lock;
 use super::{Load, Trial};
 use serde::{Deserialize, Serialize};

@@ -1,16 +1,19 @@
 //! ArrBench (P1 §7.1) on a simulated machine: the ranges of [`crate::arr`], in virtual time.
 
-use super::subject::{Lock, Subject};
+use super::point::{crew, limited};
+use super::subject::{AnyLock, Held, Lock};
 use super::{Run, Setup};
-use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Variant};
+use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Timing, Variant};
 use crate::compare::{self, Panel};
 use crate::report::{self, Line};
-use crate::{crew, sim};
+use crate::setting::Resource;
+use crate::sim;
+use crate::times::{AcquireTimes, Times};
 use prim_sim::clock::{Duration, Instant};
-use prim_sim::{Ended, Failure, cost, thread};
+use prim_sim::{Ended, Failure, cost};
 use serde::{Deserialize, Serialize};
 use spanlock_sim::range::Span;
-use spanlock_sim::range::raw::{Mode, Wait};
+use spanlock_sim::range::raw::Mode;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,15 +27,19 @@ pub struct Trial {
     pub reads: Percent,
     /// From 1 to [`SLOTS`].
     pub threads: usize,
+    /// Whether acquisitions are timed.
+    pub timing: Timing,
     /// Virtual time of the measurement, after as much again for warming up.
     pub measured: Duration,
 }
 
 /// What a run yielded.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Outcome {
     /// Operations of each thread in the measured time.
     ops: Vec<u64>,
+    /// How long their acquisitions took, if they were timed.
+    acquire: Times,
     /// What writers added to the array.
     added: u64,
     /// What it held in the end.
@@ -55,6 +62,9 @@ pub struct Record {
     pub variant: Variant,
     /// Of a hundred operations, those that read.
     pub reads: u8,
+    /// How long acquisitions took in virtual time, if they were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquire_ns: Option<AcquireTimes>,
     /// Throughput, and where it comes from.
     #[serde(flatten)]
     pub run: Run,
@@ -75,22 +85,36 @@ impl sim::Point for Point {
             variant,
             reads,
             threads,
+            timing,
             measured,
         } = self.trial;
         let (lock, reads, seconds) = (self.lock.name, reads.get(), measured.as_secs_f64());
-        format!("arr, {variant} range, {reads} % reads, {threads} threads, {lock}, {seconds} s")
+        let timed = match timing {
+            Timing::On => ", timed",
+            Timing::Off => "",
+        };
+        format!(
+            "arr, {variant} range, {reads} % reads, {threads} threads, {lock}, {seconds} s{timed}"
+        )
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {
         let Self { lock, trial } = self;
-        let ended = (lock.arr)(setup, *trial).map_err(|failure| failure.to_string())?;
-        let Outcome { ops, added, found } = ended.value;
+        let setup = &limited(setup, trial.measured);
+        let ended = run(lock.make, setup, *trial).map_err(|failure| failure.to_string())?;
+        let Outcome {
+            ops,
+            acquire,
+            added,
+            found,
+        } = ended.value;
         if added != found {
             return Err(LostUpdates { added, found }.to_string());
         }
         Ok(Record {
             variant: trial.variant,
             reads: trial.reads.get(),
+            acquire_ns: (trial.timing == Timing::On).then(|| AcquireTimes::from(&acquire)),
             run: Run::new(lock.name, setup, trial.measured, &ops, ended.operations),
         })
     }
@@ -103,6 +127,10 @@ impl sim::Record for Record {
 
     fn run(&self) -> &Run {
         &self.run
+    }
+
+    fn table(all: &[Self]) -> String {
+        report::sim_panels(all) + &report::sim_times(all, |record| record.acquire_ns)
     }
 
     fn conclusions(all: &[Self], cores: usize) -> (String, Vec<Line>) {
@@ -118,16 +146,11 @@ impl From<Record> for Line {
 
 impl From<&Record> for compare::Point {
     fn from(record: &Record) -> Self {
-        Self {
-            panel: Panel::Arr {
-                variant: record.variant,
-                reads: record.reads,
-            },
-            lock: record.run.lock.clone(),
-            threads: record.run.threads,
-            ops_per_sec: Ok(record.run.ops_per_sec),
-            counters: Vec::new(),
-        }
+        let panel = Panel::Arr {
+            variant: record.variant,
+            reads: record.reads,
+        };
+        record.run.compared(panel)
     }
 }
 
@@ -135,69 +158,99 @@ impl From<&Record> for compare::Point {
 #[repr(align(64))]
 struct Slot(AtomicU64);
 
-struct Shared<S> {
-    lock: S,
+struct Shared {
+    lock: Box<dyn AnyLock>,
     array: Box<[Slot]>,
+    trial: Trial,
+    seed: u64,
+    start: Instant,
 }
 
-pub(super) fn run<S: Subject>(
-    make: impl Fn() -> S + Send + 'static,
+fn run(
+    make: fn(Resource) -> Box<dyn AnyLock>,
     setup: &Setup,
     trial: Trial,
 ) -> Result<Ended<Outcome>, Box<Failure>> {
     let seed = setup.seed;
     prim_sim::run(setup, move || {
         let shared = Arc::new(Shared {
-            lock: make(),
+            lock: make(Resource::ARRAY),
             array: (0..SLOTS).map(|_| Slot::default()).collect(),
+            trial,
+            seed,
+            start: Instant::now(),
         });
-        let start = Instant::now();
-        let crew: Vec<_> = (0..trial.threads)
-            .map(|number| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || shared.work(trial, start, seed, number))
-            })
-            .collect();
-        let tallies = crew.into_iter().filter_map(|worker| worker.join().ok());
-        let (ops, added): (Vec<_>, Vec<_>) = tallies.unzip();
-        Outcome {
-            ops,
-            added: added.iter().sum(),
-            found: shared.array.iter().map(|slot| slot.0.load(Relaxed)).sum(),
+        let mut outcome = Outcome {
+            ops: Vec::new(),
+            acquire: Times::default(),
+            added: 0,
+            found: 0,
+        };
+        for tally in crew(&shared, trial.threads, Shared::work) {
+            outcome.ops.push(tally.ops);
+            outcome.acquire.add(&tally.acquire);
+            outcome.added += tally.added;
         }
+        outcome.found = shared.array.iter().map(|slot| slot.0.load(Relaxed)).sum();
+        outcome
     })
 }
 
-impl<S: Subject> Shared<S> {
-    /// The operations that began in the measured time, and what was added from start to end.
-    fn work(&self, trial: Trial, start: Instant, seed: u64, number: usize) -> (u64, u64) {
-        let ranges = Ranges::of(trial.variant, number, trial.threads);
-        let mut rng = crew::rng(seed, 0, number);
-        let (mut ops, mut added) = (0, 0);
+/// What one thread did.
+#[derive(Default)]
+struct Tally {
+    /// Operations in the measured time.
+    ops: u64,
+    /// How long their acquisitions took.
+    acquire: Times,
+    /// What was added from start to end.
+    added: u64,
+}
+
+impl Shared {
+    fn work(&self, number: usize) -> Tally {
+        let Trial {
+            variant,
+            reads,
+            threads,
+            timing,
+            measured,
+        } = self.trial;
+        let ranges = Ranges::of(variant, number, threads);
+        let mut rng = crate::crew::rng(self.seed, 0, number);
+        let mut tally = Tally::default();
         loop {
-            let elapsed = start.elapsed();
-            if elapsed >= trial.measured * 2 {
-                return (ops, added);
+            let elapsed = self.start.elapsed();
+            if elapsed >= measured * 2 {
+                return tally;
             }
             let (range, passes) = ranges.next(&mut rng);
-            let mode = if rng.u8(..100) < trial.reads.get() {
+            let mode = if rng.u8(..100) < reads.get() {
                 Mode::Shared
             } else {
-                added += (range.len() * passes) as u64;
+                tally.added += (range.len() * passes) as u64;
                 Mode::Exclusive
             };
-            self.operate(mode, &range, passes);
-            ops += u64::from(elapsed >= trial.measured);
+            let begun = (timing == Timing::On).then(Instant::now);
+            let held = self.acquire(mode, &range);
+            let took = begun.map(|begun| begun.elapsed());
+            self.traverse(mode, &range, passes);
+            // SAFETY: this lock's.
+            unsafe { self.lock.unlock(held) };
+            if elapsed >= measured {
+                tally.ops += 1;
+                took.into_iter().for_each(|took| tally.acquire.record(took));
+            }
             cost::work(rng.u64(..=PAUSE) * NO_OP);
         }
     }
 
-    fn operate(&self, mode: Mode, range: &Range<usize>, passes: usize) {
+    fn acquire(&self, mode: Mode, range: &Range<usize>) -> Held {
         let span = Span::of(range.start as u64..range.end as u64).expect("not empty");
-        let token = self
-            .lock
-            .lock(mode, span, Wait::Forever)
-            .expect("waits forever");
+        self.lock.lock(mode, span)
+    }
+
+    fn traverse(&self, mode: Mode, range: &Range<usize>, passes: usize) {
         for _ in 0..passes {
             for slot in &self.array[range.clone()] {
                 match mode {
@@ -214,7 +267,5 @@ impl<S: Subject> Shared<S> {
                 }
             }
         }
-        // SAFETY: this lock's token.
-        unsafe { self.lock.unlock(token) };
     }
 }

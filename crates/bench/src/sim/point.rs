@@ -1,10 +1,12 @@
 //! What simulated workloads have in common: points of curves, and what each of them yields.
 
-use crate::report::Line;
+use crate::compare::{self, Panel};
+use crate::report::{self, Line};
 use prim_sim::clock::Duration;
-use prim_sim::{Placement, Setup};
+use prim_sim::{Placement, Setup, thread};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What is simulated once for each seed: a lock under a workload, with so many threads.
 pub trait Point: Sync {
@@ -28,6 +30,11 @@ pub trait Record: Clone + Send + Serialize + DeserializeOwned + Into<Line> {
 
     /// What all workloads yield.
     fn run(&self) -> &Run;
+
+    /// All of them, for people.
+    fn table(all: &[Self]) -> String {
+        report::sim_panels(all)
+    }
 
     /// What follows from all of them, with a processor for so many threads: for people, and as lines of JSON.
     fn conclusions(_all: &[Self], _cores: usize) -> (String, Vec<Line>) {
@@ -78,4 +85,39 @@ impl Run {
             simulated,
         }
     }
+    /// As it is compared with others of a panel.
+    pub(super) fn compared(&self, panel: Panel) -> compare::Point {
+        compare::Point {
+            panel,
+            lock: self.lock.clone(),
+            threads: self.threads,
+            ops_per_sec: Ok(self.ops_per_sec),
+            counters: Vec::new(),
+        }
+    }
+}
+
+/// The setup of a run that measures so long: one that takes a hundred times as long hangs.
+pub(super) fn limited(setup: &Setup, measured: Duration) -> Setup {
+    Setup {
+        lasts: measured * 100,
+        ..setup.clone()
+    }
+}
+
+/// Has so many virtual threads, numbered from 0, do the same work; what each returns.
+pub(super) fn crew<S: Send + Sync + 'static, T: Send + 'static>(
+    shared: &Arc<S>,
+    threads: usize,
+    work: fn(&S, usize) -> T,
+) -> Vec<T> {
+    let spawn = |number| {
+        let shared = Arc::clone(shared);
+        thread::spawn(move || work(&shared, number))
+    };
+    let crew: Vec<_> = (0..threads).map(spawn).collect();
+    // A panic ends the run before its thread is joined.
+    crew.into_iter()
+        .filter_map(|worker| worker.join().ok())
+        .collect()
 }

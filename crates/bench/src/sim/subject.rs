@@ -1,13 +1,16 @@
 //! The locks that can be simulated, by name.
 
-use super::arr;
 use super::fuzz::{self, Case};
-use prim_sim::{Ended, Failure, Setup};
+use crate::registry;
+use crate::setting::Resource;
+use prim_sim::{Ended, Failure};
+use spanlock_baseline_sim::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
 use spanlock_sim::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::segment::{SrlArray, SrlTree};
 use spanlock_sim::range::skip::{SkipEx, SkipRw};
 use spanlock_sim::range::{RangeLock, RangeMutex, Span};
+use std::any::Any;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -193,109 +196,156 @@ fn held<G, R>(guards: G, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// How a run ended.
-type Run<T> = Result<Ended<T>, Box<Failure>>;
+/// A lock of any kind. Workloads are compiled once for all: what a call takes the host, no simulated machine sees.
+pub(super) trait AnyLock: Send + Sync {
+    /// Waits as long as it takes.
+    fn lock(&self, mode: Mode, span: Span) -> Held;
+
+    /// # Safety
+    /// It is what `lock` of this lock returned.
+    unsafe fn unlock(&self, held: Held);
+}
+
+/// Any lock's token.
+pub(super) struct Held(Box<dyn Any>);
+
+impl<S: Subject<Token: 'static>> AnyLock for S {
+    fn lock(&self, mode: Mode, span: Span) -> Held {
+        let token = Subject::lock(self, mode, span, Wait::Forever);
+        Held(Box::new(token.expect("waits forever")))
+    }
+
+    unsafe fn unlock(&self, Held(token): Held) {
+        let token = token.downcast().expect("this lock's token");
+        // SAFETY: the caller's promise.
+        unsafe { Subject::unlock(self, *token) };
+    }
+}
 
 /// A lock that can be simulated.
 pub struct Lock {
     /// What users call it.
     pub name: &'static str,
-    /// Whether all of its memory is aligned to lines. If not, the host's allocator decides which words share one, and
-    /// runs repeat exactly only in programs that install [`OnLines`](prim_sim::heap::OnLines).
-    pub is_on_lines: bool,
     /// Runs one case.
-    pub fuzz: fn(&Case) -> Run<()>,
-    /// Runs one trial.
-    pub(super) arr: fn(&Setup, arr::Trial) -> Run<arr::Outcome>,
+    pub fuzz: fn(&Case) -> Result<Ended<()>, Box<Failure>>,
+    /// Makes one, within a run.
+    pub(super) make: fn(Resource) -> Box<dyn AnyLock>,
 }
 
 macro_rules! locks {
-    ($(#[$meta:meta])* $list:ident: $($place:ident: { $($name:literal: $make:expr,)+ })+) => {
+    ($(#[$meta:meta])* $list:ident: $($name:literal: |$resource:pat_param| $make:expr,)+) => {
         $(#[$meta])*
-        pub static $list: &[Lock] = &[$($(Lock {
-            name: $name,
-            is_on_lines: matches!(Place::$place, Place::OnLines),
-            fuzz: |case| fuzz::range::run(|| $make, case),
-            arr: |setup, trial| arr::run(|| $make, setup, trial),
-        }),+),+];
+        pub static $list: &[Lock] = &[$({
+            fn make($resource: Resource) -> impl Subject<Token: 'static> {
+                $make
+            }
+            Lock {
+                name: $name,
+                fuzz: |case| fuzz::range::run(|| make(Resource::ARRAY), case),
+                make: |resource| Box::new(make(resource)),
+            }
+        }),+];
     };
 }
 
-/// Where a lock's memory begins.
-enum Place {
-    OnLines,
-    AsTheHostLikes,
-}
-
-/// Enough that each position of a workload has its own.
-const SEGMENTS: usize = crate::arr::SLOTS;
-
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
+/// Segments of which no two ranges of a workload share one.
+fn segments(resource: Resource) -> usize {
+    let segments = resource.units.div_ceil(resource.grain);
+    usize::try_from(segments).expect("as many as there is memory for")
+}
+
+/// Levels of a tree of fan-out 16 with so many leaves.
+fn depth(resource: Resource) -> u32 {
+    let segments = resource.units.div_ceil(resource.grain);
+    let depth = (1..16).find(|&depth| 16_u64.pow(depth) >= segments);
+    depth.unwrap_or(16)
+}
+
 locks! {
-    /// Those to be compared.
+    /// The library's.
     LOCKS:
-    OnLines: {
-    "list-rw": ReadersAndWriters::new(ListRw::new()),
-    "list-rw-nofast": ReadersAndWriters::new(ListRw::builder().fast_path(FastPath::Off).build()),
-    "list-rw-unfair": Unfair::new(ReadersAndWriters::new(ListRw::builder().fairness(Fairness::Unfair).build())),
-    "list-rw-at-once": ReadersAndWriters::new(ListRw::builder().fairness(AT_ONCE).build()),
-    "list-rw-writers": ReadersAndWriters::new(ListRw::builder().preference(Preference::Writers).build()),
-    "list-ex": WritersOnly::new(ListEx::new()),
-    "list-ex-nofast": WritersOnly::new(ListEx::builder().fast_path(FastPath::Off).build()),
-    "list-ex-unfair": Unfair::new(WritersOnly::new(ListEx::builder().fairness(Fairness::Unfair).build())),
-    "list-ex-at-once": WritersOnly::new(ListEx::builder().fairness(AT_ONCE).build()),
-    "skip-rw": ReadersAndWriters::new(SkipRw::new()),
-    "skip-rw-at-once": ReadersAndWriters::new(SkipRw::builder().fairness(AT_ONCE).build()),
-    "skip-ex": WritersOnly::new(SkipEx::new()),
-    }
-    AsTheHostLikes: {
-    "srl-array": ReadersAndWriters::new(SrlArray::builder().segments(SEGMENTS).build()),
-    "srl-array-at-once": ReadersAndWriters::new(SrlArray::builder().segments(SEGMENTS).fairness(AT_ONCE).build()),
-    "srl-tree": ReadersAndWriters::new(SrlTree::builder().fan_out(16).depth(2).build()),
-    }
+    "list-rw": |_| ReadersAndWriters::new(ListRw::new()),
+    "list-rw-nofast": |_| ReadersAndWriters::new(ListRw::builder().fast_path(FastPath::Off).build()),
+    "list-rw-unfair": |_| Unfair::new(ReadersAndWriters::new(ListRw::builder().fairness(Fairness::Unfair).build())),
+    "list-rw-at-once": |_| ReadersAndWriters::new(ListRw::builder().fairness(AT_ONCE).build()),
+    "list-rw-writers": |_| ReadersAndWriters::new(ListRw::builder().preference(Preference::Writers).build()),
+    "list-ex": |_| WritersOnly::new(ListEx::new()),
+    "list-ex-nofast": |_| WritersOnly::new(ListEx::builder().fast_path(FastPath::Off).build()),
+    "list-ex-unfair": |_| Unfair::new(WritersOnly::new(ListEx::builder().fairness(Fairness::Unfair).build())),
+    "list-ex-at-once": |_| WritersOnly::new(ListEx::builder().fairness(AT_ONCE).build()),
+    "skip-rw": |_| ReadersAndWriters::new(SkipRw::new()),
+    "skip-rw-at-once": |_| ReadersAndWriters::new(SkipRw::builder().fairness(AT_ONCE).build()),
+    "skip-ex": |_| WritersOnly::new(SkipEx::new()),
+    "srl-array": |of| ReadersAndWriters::new(
+        SrlArray::builder().segment(of.grain).segments(segments(of)).build()
+    ),
+    "srl-array-at-once": |of| ReadersAndWriters::new({
+        let array = SrlArray::builder().segment(of.grain).segments(segments(of));
+        array.fairness(AT_ONCE).build()
+    }),
+    "srl-tree": |of| ReadersAndWriters::new(
+        SrlTree::builder().segment(of.grain).fan_out(16).depth(depth(of)).build()
+    ),
+}
+
+locks! {
+    /// Those that the library's are compared with.
+    BASELINES:
+    "pnova-rw": |of| Unfair::new(ReadersAndWriters::new(Pnova::new(of.units, of.grain))),
+    "kernel-rw": |_| ReadersAndWriters::new(KernelRw::new()),
+    "lustre-ex": |_| WritersOnly::new(LustreEx::new()),
+    "song": |_| Unfair::new(WritersOnly::new(Song::new(HEIGHT))),
+    "bitmap": |of| Unfair::new(WritersOnly::new(Bitmap::new(of.units, of.grain))),
 }
 
 /// Few, for most of the work is on few places.
 const FEW: usize = 16;
 
 locks! {
-    /// Further configurations, in which other paths are taken.
+    /// Further configurations of the library's, in which other paths are taken: for fuzzing.
     CONFIGURATIONS:
-    OnLines: {
-    "list-rw-writers-at-once": ReadersAndWriters::new(
+    "list-rw-writers-at-once": |_| ReadersAndWriters::new(
         ListRw::builder().preference(Preference::Writers).fairness(AT_ONCE).build()
     ),
-    "list-rw-nofast-at-once": ReadersAndWriters::new(
+    "list-rw-nofast-at-once": |_| ReadersAndWriters::new(
         ListRw::builder().fast_path(FastPath::Off).fairness(AT_ONCE).build()
     ),
-    "skip-rw-nofast": ReadersAndWriters::new(SkipRw::builder().fast_path(FastPath::Off).build()),
-    "skip-rw-unfair": Unfair::new(ReadersAndWriters::new(SkipRw::builder().fairness(Fairness::Unfair).build())),
-    "skip-rw-writers": ReadersAndWriters::new(SkipRw::builder().preference(Preference::Writers).build()),
-    "skip-rw-flat": ReadersAndWriters::new(SkipRw::builder().height(1).build()),
-    "skip-ex-at-once": WritersOnly::new(SkipEx::builder().fairness(AT_ONCE).build()),
-    }
-    AsTheHostLikes: {
-    "srl-array-unfair": Unfair::new(ReadersAndWriters::new(
+    "skip-rw-nofast": |_| ReadersAndWriters::new(SkipRw::builder().fast_path(FastPath::Off).build()),
+    "skip-rw-unfair": |_| Unfair::new(ReadersAndWriters::new(SkipRw::builder().fairness(Fairness::Unfair).build())),
+    "skip-rw-writers": |_| ReadersAndWriters::new(SkipRw::builder().preference(Preference::Writers).build()),
+    "skip-rw-flat": |_| ReadersAndWriters::new(SkipRw::builder().height(1).build()),
+    "skip-ex-at-once": |_| WritersOnly::new(SkipEx::builder().fairness(AT_ONCE).build()),
+    "srl-array-unfair": |_| Unfair::new(ReadersAndWriters::new(
         SrlArray::builder().segments(FEW).fairness(Fairness::Unfair).build()
     )),
-    "srl-array-wide": ReadersAndWriters::new(SrlArray::builder().segment(4).segments(FEW).build()),
-    "srl-tree-wide": ReadersAndWriters::new(SrlTree::builder().segment(4).fan_out(2).depth(4).build()),
-    "srl-tree-at-once": ReadersAndWriters::new(
+    "srl-array-wide": |_| ReadersAndWriters::new(SrlArray::builder().segment(4).segments(FEW).build()),
+    "srl-tree-wide": |_| ReadersAndWriters::new(SrlTree::builder().segment(4).fan_out(2).depth(4).build()),
+    "srl-tree-at-once": |_| ReadersAndWriters::new(
         SrlTree::builder().fan_out(4).depth(2).fairness(AT_ONCE).build()
     ),
-    }
 }
 
 impl Lock {
+    /// All that can be simulated.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        LOCKS.iter().chain(BASELINES).chain(CONFIGURATIONS)
+    }
+
+    /// Those that are measured on hardware too, in the order of tables.
+    pub fn measured() -> impl Iterator<Item = &'static Self> {
+        let names = registry::LOCKS.iter().map(|lock| lock.name);
+        names.filter_map(|name| Self::all().find(|lock| lock.name == name))
+    }
+
     /// The lock of that name.
     ///
     /// # Errors
     /// What was expected instead.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        let known = || LOCKS.iter().chain(CONFIGURATIONS);
-        known().find(|lock| lock.name == name).ok_or_else(|| {
-            let names: Vec<_> = known().map(|lock| lock.name).collect();
+        Self::all().find(|lock| lock.name == name).ok_or_else(|| {
+            let names: Vec<_> = Self::all().map(|lock| lock.name).collect();
             format!("expected one of {}", names.join(", "))
         })
     }

@@ -6,6 +6,7 @@
 
 mod mutants;
 mod range;
+mod rw;
 
 use spanlock_bench::sim::fuzz::{Case, Mutant, Run, search};
 use std::sync::Mutex;
@@ -39,8 +40,8 @@ fn on_all_cores<T: Send>(all: impl Iterator<Item = T> + Send, f: impl Fn(T) + Sy
 }
 
 /// How to run a case on the lock of that name.
-fn find(lock: &str) -> Result<fn(&Case) -> Run, String> {
-    range::find(lock)
+fn find(lock: &str) -> Result<Box<dyn Fn(&Case) -> Run>, String> {
+    range::find(lock).or_else(|_| rw::find(lock))
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::{on_all_cores, runs};
 use spanlock_bench::sim::fuzz::{Case, Mutant, Run, search};
 use spanlock_bench::sim::{CONFIGURATIONS, LOCKS, Lock};
 
-pub fn find(lock: &str) -> Result<fn(&Case) -> Run, String> {
-    Ok(Lock::find(lock)?.fuzz)
+pub fn find(lock: &str) -> Result<Box<dyn Fn(&Case) -> Run>, String> {
+    Ok(Box::new(Lock::find(lock)?.fuzz))
 }
 
 fn all() -> impl Iterator<Item = &'static Lock> {

@@ -1,19 +1,19 @@
 //! `spanlock sim arr`.
 
+use super::chosen;
 use super::engine::{Simulated, simulate};
-use super::repeatable;
 use crate::Failure;
 use crate::values::seconds;
 use clap::Args;
-use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
+use spanlock_bench::arr::{MAX_THREADS, Percent, Timing, Variant};
+use spanlock_bench::sim::Lock;
 use spanlock_bench::sim::arr::{Point, Trial};
-use spanlock_bench::sim::{LOCKS, Lock};
 use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct Arr {
-    /// Locks, by name; all of them unless told. Not those whose runs do not repeat in this program: segment locks.
-    #[arg(long, value_delimiter = ',', value_parser = repeatable, value_name = "NAME,...")]
+    /// Locks, by name; unless told, all range locks that `bench` has too.
+    #[arg(long, value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
     locks: Vec<&'static Lock>,
     /// Ranges: full, disjoint, random.
     #[arg(
@@ -31,18 +31,22 @@ pub(crate) struct Arr {
         value_name = "PERCENT,..."
     )]
     reads: Vec<Percent>,
+    /// Time each acquisition, which costs two looks at the clock.
+    #[arg(long)]
+    latency: bool,
     /// Virtual length of each measurement, after as much again for warming up.
-    #[arg(long, value_parser = seconds, default_value = "0.001")]
+    #[arg(long, value_parser = seconds, default_value = "0.002")]
     seconds: Duration,
     #[command(flatten)]
     simulated: Simulated,
 }
 
 pub(super) fn run(args: Arr) -> Result<(), Failure> {
-    let locks: Vec<_> = if args.locks.is_empty() {
-        LOCKS.iter().filter(|lock| lock.is_on_lines).collect()
+    let locks = chosen(args.locks);
+    let timing = if args.latency {
+        Timing::On
     } else {
-        args.locks
+        Timing::Off
     };
     let threads = args.simulated.threads(MAX_THREADS);
     let mut points = Vec::new();
@@ -53,6 +57,7 @@ pub(super) fn run(args: Arr) -> Result<(), Failure> {
                     variant,
                     reads,
                     threads,
+                    timing,
                     measured: args.seconds,
                 };
                 points.extend(locks.iter().map(|&lock| Point { lock, trial }));

@@ -1,5 +1,6 @@
 //! Simulated runs of any workload: what they have in common on the command line, and how they are run and told.
 
+use super::cache::Cache;
 use crate::Failure;
 use crate::args::{Format, Output};
 use crate::bench::wrong_arguments;
@@ -8,15 +9,18 @@ use crate::values::{Sweep, sweep};
 use clap::{Args, ValueEnum};
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::report::{self, Line};
+use spanlock_bench::sim::sweep::rankings;
 use spanlock_bench::sim::{Machine, Placement, Point, Record, Setup};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What all simulated workloads have.
 #[derive(Args)]
 pub(crate) struct Simulated {
-    /// The machine: `--list-machines` names them.
+    /// The machine: `--list-machines` names them. Latencies of it may be others (NAME:key=value:...); a file of one ends
+    /// in .toml.
     #[arg(long, value_parser = machine, default_value = "xeon-2x10x2", value_name = "NAME")]
     machine: Machine,
     /// Where threads run.
@@ -31,6 +35,15 @@ pub(crate) struct Simulated {
     /// So many seeds, each a run of its own: tables show the median and the spread.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 1, value_name = "N")]
     seeds: u64,
+    /// Also on machines of which one assumed number each is another: tells which rankings of locks survive that.
+    #[arg(long)]
+    sweep: bool,
+    /// Where results of committed sources are kept for later; unless told, in the user's folder for such things.
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Simulate all of it, and keep nothing.
+    #[arg(long, conflicts_with = "cache")]
+    no_cache: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -45,14 +58,12 @@ enum Place {
     Scatter,
 }
 
-fn machine(name: &str) -> Result<Machine, String> {
-    Machine::find(name).ok_or_else(|| {
-        let names: Vec<_> = Machine::built_in()
-            .into_iter()
-            .map(|machine| machine.name)
-            .collect();
-        format!("expected one of {}", names.join(", "))
-    })
+fn machine(text: &str) -> Result<Machine, String> {
+    if !text.ends_with(".toml") {
+        return Machine::find(text);
+    }
+    let read = std::fs::read_to_string(text).map_err(|error| error.to_string());
+    read.and_then(|text| Machine::parse(&text))
 }
 
 impl Simulated {
@@ -74,8 +85,25 @@ impl Simulated {
         threads
     }
 
+    /// Threads that the machine runs at a time.
+    pub(crate) fn contexts(&self) -> usize {
+        self.machine.contexts()
+    }
+
+    /// The machine, and those to compare it with.
+    fn machines(&self) -> Vec<Machine> {
+        let others = if self.sweep {
+            self.machine.varied()
+        } else {
+            Vec::new()
+        };
+        std::iter::once(self.machine.clone())
+            .chain(others)
+            .collect()
+    }
+
     /// A setup for each seed.
-    fn setups(&self) -> Vec<Setup> {
+    fn setups(&self, machine: &Machine) -> Vec<Setup> {
         let seeds = self.seed..self.seed.saturating_add(self.seeds);
         let setup = |seed| Setup {
             placement: match self.placement {
@@ -85,28 +113,66 @@ impl Simulated {
             },
             seed,
             trace: 50,
-            ..Setup::new(self.machine.clone())
+            ..Setup::new(machine.clone())
         };
         seeds.map(setup).collect()
     }
+
+    /// Where results are kept, if they are.
+    fn cache(&self, commit: &str) -> Option<Cache> {
+        let folder = self.cache.clone().or_else(Cache::of_user);
+        Cache::new(folder.filter(|_| !self.no_cache)?, commit)
+    }
 }
 
-/// Runs all points for all seeds, on all of the host's cores, and tells what they yield in their order.
+/// Runs all points for all machines and seeds, on all of the host's cores, and tells what they yield in their order.
 pub(crate) fn simulate<P: Point>(simulated: Simulated, points: &[P]) -> Result<(), Failure> {
-    let setups = simulated.setups();
+    let machines = simulated.machines();
+    let arguments = std::env::args_os().skip(1);
+    let words = arguments.map(|word| word.to_string_lossy().into_owned());
+    let provenance = Provenance::at_any_time(words);
+    let cache = simulated.cache(&provenance.commit);
+    let setups = machines
+        .iter()
+        .flat_map(|machine| simulated.setups(machine));
+    let setups: Vec<_> = setups.collect();
     let steps: Vec<_> = setups
         .iter()
         .flat_map(|setup| points.iter().map(move |point| (setup, point)))
         .collect();
     let progress = Progress::new(steps.len());
     let records = on_all_cores(&steps, |(setup, point)| {
-        progress.step(point.name());
-        let record = point.measure(setup);
+        let name = format!("{}, {}", setup.machine.name, point.name());
+        progress.step(&name);
+        let failed = |what| Failure::Check(format!("{name}: {what}"));
+        let measure = || point.measure(setup).map_err(failed);
+        let record = match &cache {
+            Some(cache) => cache.get_or(&follows_from(setup, &name), measure),
+            None => measure(),
+        };
         progress.done();
-        record.map_err(|what| Failure::Check(format!("{}: {what}", point.name())))
+        record
     });
     drop(progress);
-    tell(simulated.output.format, &simulated.machine, &records?)
+    let records = records?;
+    let text = match simulated.output.format {
+        Format::Table => report::sim(&records, &machines, &provenance),
+        Format::Json => lines(provenance, &machines, records),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// All that a result follows from, besides the source.
+fn follows_from(setup: &Setup, name: &str) -> String {
+    let Setup {
+        machine,
+        placement,
+        seed,
+        ..
+    } = setup;
+    format!("{name}, {placement:?}, seed {seed}, {machine:?}")
 }
 
 /// What `f` makes of each, in their order; or the first failure, after which no more are begun.
@@ -138,21 +204,18 @@ fn on_all_cores<T: Sync, R: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn tell<R: Record>(format: Format, machine: &Machine, records: &[R]) -> Result<(), Failure> {
-    let arguments = std::env::args_os().skip(1);
-    let words = arguments.map(|word| word.to_string_lossy().into_owned());
-    let provenance = Provenance::at_any_time(words);
-    let text = match format {
-        Format::Table => report::sim(records, machine, &provenance),
-        Format::Json => {
-            let before = [Line::Meta(provenance), Line::SimMachine(machine.clone())];
-            let (_, after) = R::conclusions(records, machine.contexts());
-            let lines = before.into_iter();
-            let lines = lines.chain(records.iter().cloned().map(Into::into));
-            lines.chain(after).map(|line| format!("{line}\n")).collect()
+/// All of it as JSON: where it comes from, the machines, the records, and what follows from them.
+fn lines<R: Record>(provenance: Provenance, machines: &[Machine], records: Vec<R>) -> String {
+    let after: Vec<Line> = match machines {
+        [machine] => R::conclusions(&records, machine.contexts()).1,
+        [machine, ..] => {
+            let rankings = rankings(&records, &machine.name).into_iter();
+            rankings.map(Line::SimRanking).collect()
         }
+        [] => Vec::new(),
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    let lines = std::iter::once(Line::Meta(provenance));
+    let lines = lines.chain(machines.iter().cloned().map(Line::SimMachine));
+    let lines = lines.chain(records.into_iter().map(Into::into));
+    lines.chain(after).map(|line| format!("{line}\n")).collect()
 }

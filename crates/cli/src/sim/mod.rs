@@ -1,8 +1,13 @@
 //! `spanlock sim`.
 
 mod arr;
+mod batch;
+mod cache;
 mod engine;
 mod fuzz;
+mod latency;
+mod micro;
+mod rw;
 
 use crate::Failure;
 use clap::{Args, Subcommand};
@@ -25,22 +30,34 @@ enum Workload {
     Fuzz(fuzz::Fuzz),
     /// ArrBench in virtual time.
     Arr(Box<arr::Arr>),
-}
-
-/// The lock of that name, if its runs repeat in this program, which leaves memory where the host puts it.
-fn repeatable(name: &str) -> Result<&'static Lock, String> {
-    let lock = Lock::find(name)?;
-    if lock.is_on_lines {
-        return Ok(lock);
-    }
-    Err("its runs would not repeat: expected a list or skip-list lock".to_owned())
+    /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
+    Batch(Box<batch::Batch>),
+    /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
+    Latency(Box<latency::Latency>),
+    /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
+    Micro(Box<micro::Micro>),
+    /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
+    Rw(Box<rw::Rw>),
 }
 
 pub(crate) fn run(command: Sim) -> Result<(), Failure> {
     match command.workload {
         Some(Workload::Fuzz(args)) => fuzz::run(&args),
         Some(Workload::Arr(args)) => arr::run(*args),
+        Some(Workload::Batch(args)) => batch::run(*args),
+        Some(Workload::Latency(args)) => latency::run(*args),
+        Some(Workload::Micro(args)) => micro::run(*args),
+        Some(Workload::Rw(args)) => rw::run(*args),
         None => list_machines(),
+    }
+}
+
+/// The range locks named, or else all that are measured on hardware too.
+fn chosen(named: Vec<&'static Lock>) -> Vec<&'static Lock> {
+    if named.is_empty() {
+        Lock::measured().collect()
+    } else {
+        named
     }
 }
 

@@ -1,5 +1,6 @@
 /* Read locks are released by threads that did not acquire them. */
 #include "check.h"
+#include <sched.h>
 
 #define HOLDS 12 /* More than a thread's row in the table has slots. */
 
@@ -25,6 +26,40 @@ static void *writer(void *unused)
 	CHECK(pthread_rwlock_wrlock(&lock), 0);
 	CHECK(pthread_rwlock_unlock(&lock), 0);
 	return NULL;
+}
+
+/* Holds that nobody in particular has: some threads acquire only, some release only. */
+static int held, done;
+
+static void *acquires(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&held, __ATOMIC_RELAXED) < HOLDS) {
+			CHECK(pthread_rwlock_rdlock(&lock), 0);
+			__atomic_fetch_add(&held, 1, __ATOMIC_RELEASE);
+		} else {
+			sched_yield();
+		}
+	}
+	return NULL;
+}
+
+static void *releases(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		int count = __atomic_load_n(&held, __ATOMIC_RELAXED);
+		if (count > 0) {
+			if (__atomic_compare_exchange_n(&held, &count, count - 1, 0, __ATOMIC_ACQUIRE,
+							__ATOMIC_RELAXED))
+				CHECK(pthread_rwlock_unlock(&lock), 0);
+		} else if (__atomic_load_n(&done, __ATOMIC_RELAXED)) {
+			return NULL;
+		} else {
+			sched_yield();
+		}
+	}
 }
 
 static void free_again(void)
@@ -73,6 +108,19 @@ int main(void)
 				join(threads[i]);
 			free_again();
 		}
+		warm(&lock);
+		pthread_t threads[6];
+		done = 0;
+		for (int i = 0; i < 6; i++)
+			threads[i] = start(i % 2 ? releases : acquires, NULL);
+		usleep(200000);
+		__atomic_store_n(&done, 1, __ATOMIC_RELAXED);
+		for (int i = 0; i < 6; i += 2)
+			join(threads[i]);
+		for (int i = 1; i < 6; i += 2)
+			join(threads[i]);
+		releases(NULL);
+		free_again();
 		CHECK(pthread_rwlock_destroy(&lock), 0);
 	}
 	return 0;

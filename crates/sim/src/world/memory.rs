@@ -48,10 +48,12 @@ enum View {
 pub(super) struct Buffer {
     /// Addresses, and what is to be seen there.
     stores: VecDeque<(usize, u64)>,
+    /// How many have left it.
+    left: u64,
     /// Whether the oldest waits for another thread's.
     is_blocked: bool,
-    /// Whether the thread waits for it to shrink.
-    is_awaited: bool,
+    /// Threads that wait for it to shrink.
+    awaited_by: Vec<usize>,
     /// When the last that left it was done.
     done: Time,
 }
@@ -223,14 +225,58 @@ pub(crate) fn drain() {
     if is_direct() {
         return;
     }
-    while with(|world| !world.current().buffer.stores.is_empty()) {
-        with(|world| world.current_mut().buffer.is_awaited = true);
-        wait("its stores to become visible");
-    }
+    let me = with(|world| world.running);
+    await_stores(me, u64::MAX);
     with(|world| {
         let thread = world.current_mut();
         thread.time = thread.time.max(thread.buffer.done);
     });
+}
+
+/// Waits until a thread's store buffer is empty, or so many stores have left it.
+fn await_stores(of: usize, many: u64) {
+    while with(|world| {
+        let me = world.running;
+        let buffer = &mut world.threads[of].buffer;
+        let waits = !buffer.stores.is_empty() && buffer.left < many;
+        if waits {
+            buffer.awaited_by.push(me);
+        }
+        waits
+    }) {
+        wait("stores to become visible");
+    }
+}
+
+/// A full fence of all threads: the others are interrupted.
+#[track_caller]
+pub(crate) fn fence_everybody() {
+    if is_direct() {
+        return;
+    }
+    let at = Location::caller();
+    drain();
+    super::enter_system();
+    let interrupted: Vec<(usize, u64)> = with(|world| {
+        world.note("fences all", None, None, Some(at));
+        let (me, lost) = (world.running, world.setup.machine.cycles.interrupted);
+        let others = world.threads.iter_mut().enumerate();
+        let others = others.filter(|(number, _)| *number != me);
+        others
+            .map(|(number, thread)| {
+                if thread.is_on_core() {
+                    thread.lost += lost;
+                }
+                let buffer = &thread.buffer;
+                (number, buffer.left + buffer.stores.len() as u64)
+            })
+            .collect()
+    });
+    // From here on each load of another thread is after its interrupt: it sees what this thread stored before.
+    for (number, stores) in interrupted {
+        await_stores(number, stores);
+    }
+    super::work(with(|world| world.setup.machine.cycles.interrupt));
 }
 
 #[track_caller]
@@ -337,9 +383,12 @@ impl World {
     /// Whether it is; and if so, the running thread will be resumed when it shrinks.
     fn buffer_is_full(&mut self) -> bool {
         let room = self.setup.machine.cycles.stores.max(1);
+        let me = self.running;
         let buffer = &mut self.current_mut().buffer;
         let is_full = buffer.stores.len() >= room;
-        buffer.is_awaited |= is_full;
+        if is_full {
+            buffer.awaited_by.push(me);
+        }
         is_full
     }
 
@@ -377,13 +426,14 @@ impl World {
             return;
         };
         buffer.done = now + takes;
+        buffer.left += 1;
         let is_empty = buffer.stores.is_empty();
-        let wakes = std::mem::take(&mut buffer.is_awaited);
+        let awaited_by = std::mem::take(&mut buffer.awaited_by);
         if !is_empty {
             self.drain_at(number, now + takes);
         }
-        if wakes {
-            self.resume_at(number, now + takes);
+        for thread in awaited_by {
+            self.resume_at(thread, now + takes);
         }
         let (next, waiting) = match self.pending.get_mut(&address) {
             Some(pending) => {

@@ -36,7 +36,7 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
         thread.sleeps += 1;
         let (time, sleeps) = (thread.time, thread.sleeps);
         if let Some(deadline) = deadline {
-            let cycles = world.cycles(deadline).max(time);
+            let cycles = world.setup.machine.cycles_of(deadline).max(time);
             world.at(cycles, Event::Deadline(me, sleeps));
         }
     });
@@ -83,7 +83,10 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
     let thread = run::coroutine(work);
     with(|world| {
         let number = world.threads.len();
-        let core = world.places[number % world.places.len()];
+        let place = number % world.places.len();
+        let core = world.places[place];
+        let elder = world.places[..place].iter().filter(|&&at| at == core);
+        let context = usize::from(core) + elder.count() * world.active.len();
         let parent = world
             .threads
             .get(world.running)
@@ -95,6 +98,8 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
             index: None,
             hooks: Vec::new(),
             core,
+            context,
+            lost: 0,
             state: State::Ready,
             mark: String::new(),
             yielder: ptr::null(),

@@ -31,7 +31,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     (
         "bias-owed",
-        "rw::anonymous::released_by_the_publication_of_one_turned_away",
+        "rw::tokenless::released_by_the_publication_of_one_turned_away",
     ),
     ("bias-reader", "rw::bias::a_reader_and_a_writer"),
     ("bias-recheck", "rw::bias::a_reader_and_a_writer"),
@@ -56,6 +56,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("cohort-reader", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-turn-back", "rw::cohort::a_reader_and_a_writer"),
+    ("cohort-uncounted", "rw::cohort::a_writer_gives_up"),
     ("cohort-wake-readers", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-wake-writer", "rw::cohort::a_reader_and_a_writer"),
     ("cohort-writer", "rw::cohort::a_reader_and_a_writer"),
@@ -67,7 +68,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("depart", "rw::bias::a_reader_and_a_writer"),
     ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
-    ("depart-any", "rw::anonymous::a_reader_and_a_writer"),
+    ("depart-any", "rw::tokenless::a_reader_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
@@ -81,9 +82,15 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
+    ("futex-leave-any", "rw::tokenless::writers_and_a_reader"),
     ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-leave-shared", "rw::futex::a_reader_and_a_writer"),
+    ("futex-leave-upgradable", "rw::upgrade::futex::beside_one"),
     ("futex-mark", "rw::futex::a_reader_and_a_writer"),
+    (
+        "futex-next-upgradable",
+        "rw::upgrade::futex::one_after_another",
+    ),
     (
         "futex-pass-on",
         "rw::futex::a_reader_goes_on_when_the_writer_gives_up",
@@ -95,6 +102,10 @@ const MUTANTS: &[Mutant] = &[
     (
         "futex-signal",
         "rw::futex::a_writer_gives_up_beside_another",
+    ),
+    (
+        "futex-wake-upgrader",
+        "rw::upgrade::futex::beside_a_reader_and_a_writer",
     ),
     (
         "gate",
@@ -114,6 +125,10 @@ const MUTANTS: &[Mutant] = &[
     ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
     ("leave", "rw::bias::a_reader_and_a_writer"),
+    (
+        "leave-closed",
+        "rw::tokenless::two_released_by_other_threads",
+    ),
     ("leave-reader", "segment::a_reader_and_a_writer"),
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
@@ -166,7 +181,18 @@ const MUTANTS: &[Mutant] = &[
         "rw::phase::ticket::a_reader_and_a_writer",
     ),
     ("phase-try", "rw::phase::ticket::a_try_does_not_wait"),
-    ("phase-wake", "rw::phase::ticket::a_reader_and_a_writer"),
+    (
+        "phase-share",
+        "rw::phase::ticket::a_writer_becomes_a_reader",
+    ),
+    (
+        "phase-wake-readers",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
+    (
+        "phase-wake-writer",
+        "rw::phase::ticket::a_reader_and_a_writer",
+    ),
     ("pin", "reclaim::nodes_return_only_after_a_grace_period"),
     ("publish", "list::figure_one_with_a_detour"),
     ("publish-acquire", "list::figure_one"),
@@ -216,6 +242,10 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("sleeper", "list::two_writers_overlapping"),
     (
+        "slot-free",
+        "rw::bias::the_next_in_the_slot_tells_what_another_thread_did",
+    ),
+    (
         "ticket-parity",
         "rw::phase::ticket::a_reader_waits_for_one_writer_only",
     ),
@@ -224,14 +254,8 @@ const MUTANTS: &[Mutant] = &[
         "ticket-turn-acquire",
         "rw::phase::ticket::writers_and_a_reader",
     ),
-    (
-        "ticket-wake-readers",
-        "rw::phase::ticket::a_reader_and_a_writer",
-    ),
-    (
-        "ticket-wake-turn",
-        "rw::phase::ticket::writers_and_a_reader",
-    ),
+    ("ticket-wake", "rw::phase::ticket::writers_and_a_reader"),
+    ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),
     ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),

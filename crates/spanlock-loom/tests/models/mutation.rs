@@ -22,6 +22,7 @@ const VERDICTS: &[(&str, &str)] = &[
         "waits for itself",
     ),
     ("was released twice", "released twice"),
+    ("nobody reads", "a hold is lost"),
     ("Leaked", "leak"),
     // Of loom's own table, by an atomic that lies in freed memory.
     ("index out of bounds", "use after free"),

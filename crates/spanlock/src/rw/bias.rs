@@ -5,7 +5,7 @@
 //! and opens it again by giving up: there is nothing to roll back.
 //!
 //! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
-//! writer arrives, fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
+//! writer that arrives at a biased lock fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
 //! that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that waits for fast readers
 //! holds or queues for.
 //!
@@ -15,42 +15,47 @@
 //! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock.
 //! 3. So: if the lock is not biased, no reader is inside by the fast path.
 //! 4. While a reader is inside by the fast path, no writer waits for the underlying lock, and none holds it but to
-//!    look and let go.
+//!    look and let go. (One that is an upgradable reader so far holds it beside readers.)
 //!
 //! # Memory ordering
 //!
 //! - **bias-reader** / **bias-writer** (store, fence, look on both sides): publish and look whether the path is open;
 //!   arrive and look who is visible. Of the two fences one is first; who fences second sees the other. Whoever is
-//!   seen and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**).
+//!   seen and not gone decides: the reader retracts (**bias-recheck**), or the writer waits (**bias-drain**). The
+//!   reader's fence is free and the writer's dear (`prim::barrier`): what a revocation costs is bounded by the pace.
 //! - **bias-closed**: the look is for *open*, not for *biased*.
 //! - **bias-set** / **bias-seen**: Release by the reader who sets the bias, Acquire by the look: what writers did
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
 //!   read-modify-writes and keep it.
 //! - **bias-arrived**: a bias is set where no writer has arrived, in one step.
-//! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word. Whoever set a
-//!   bias held that lock before, so the look is no older than that. Relaxed will do.
+//! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word, and at nothing
+//!   else. Whoever set a bias held that lock before, so the look is no older than that. Relaxed will do. It must not
+//!   *wait* for that lock before it has arrived: a bias could be set meanwhile, readers pass it, and it would have to
+//!   give up its place.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
 //! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
 
 use super::pace::{self, Pace};
-use super::policy::{Bias, Event, Policy};
+use super::policy::{Bias, Event, Policy, ask, tell};
 use super::visible::{self, LockAddress, Seat, Slot};
 use crate::range::raw::Wait;
-use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
+use prim::atomic::{AtomicU32, Ordering};
+use prim::barrier;
 use prim::clock::Duration;
+use std::mem;
 
 /// Readers may be inside by the fast path.
 const BIASED: u32 = 1;
 
-/// One writer that has arrived.
-const WRITER: u32 = 2;
+/// They never will be.
+const NEVER: u32 = 2;
 
-mod anonymous;
-pub use anonymous::Entry;
+/// One writer that has arrived.
+const WRITER: u32 = 4;
 
 /// How a try of the fast path ends.
-enum Knock {
+pub(super) enum Knock {
     /// Inside.
     Entered(Slot),
     /// There is no slot free.
@@ -64,7 +69,8 @@ enum Knock {
 #[derive(Debug)]
 pub struct BiasState {
     word: AtomicU32,
-    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn.
+    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn; and
+    /// by writers who give up.
     pace: AtomicU32,
 }
 
@@ -97,7 +103,19 @@ impl BiasState {
         }
     }
 
-    fn address(&self) -> LockAddress {
+    prim::const_fn! {
+        /// Never biased, and so without a use for arrivals.
+        #[must_use]
+        pub const fn never() -> Self {
+            Self {
+                word: AtomicU32::new(NEVER),
+                pace: AtomicU32::new(0),
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn address(&self) -> LockAddress {
         LockAddress::of(self)
     }
 
@@ -107,7 +125,8 @@ impl BiasState {
         if !self.is_open() {
             return None;
         }
-        match self.knock(Seat::here(), policy) {
+        // SAFETY: used at once.
+        match self.knock(unsafe { Seat::here() }, policy) {
             Knock::Entered(slot) => Some(slot),
             Knock::Full => None,
             Knock::TurnedAway(slot) => {
@@ -126,17 +145,17 @@ impl BiasState {
 
     /// Publishes, and looks whether that lets it in.
     #[inline]
-    fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
+    pub(super) fn knock(&self, seat: Seat, policy: &impl Policy) -> Knock {
         let slot = visible::publish(self.address(), seat);
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
-            policy.on(Event::Collision);
+            tell(policy, Event::Collision);
         }
         let Some(slot) = slot else {
             return Knock::Full;
         };
         // [bias-reader]
         if prim::intact!("bias-reader") {
-            fence_after_rmw();
+            barrier::light();
         }
         // [bias-seen] Acquire: pairs with [bias-set].
         let seen = self.word.load(prim::order!("bias-seen", Ordering::Acquire));
@@ -146,7 +165,7 @@ impl BiasState {
             seen & BIASED != 0
         };
         if open || !prim::intact!("bias-recheck") {
-            policy.on(Event::FastRead);
+            tell(policy, Event::FastRead);
             return Knock::Entered(slot);
         }
         Knock::TurnedAway(slot)
@@ -161,8 +180,8 @@ impl BiasState {
     /// A reader got in by the underlying lock, which it holds: it may set the bias.
     #[inline]
     pub fn entered_slowly(&self, policy: &impl Policy) {
-        policy.on(Event::SlowRead);
-        match policy.tuning().bias {
+        tell(policy, Event::SlowRead);
+        match ask(policy).bias {
             Bias::Off => {}
             // Before a look at the word, which would wait for the atomic operation that got the reader in.
             Bias::Adaptive if !pace::is_considered() => {}
@@ -172,7 +191,7 @@ impl BiasState {
     }
 
     #[cold]
-    fn consider(&self) {
+    pub(super) fn consider(&self) {
         if !self.is_clear() {
             return;
         }
@@ -185,11 +204,11 @@ impl BiasState {
         }
     }
 
-    fn set(&self) {
+    pub(super) fn set(&self) {
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         if prim::intact!("bias-arrived") {
-            // It fails where the bias is set already or a writer has arrived: well.
+            // It fails where the bias is set already, or never to be, or a writer has arrived: well.
             let _ = self
                 .word
                 .compare_exchange(0, BIASED, order, Ordering::Relaxed);
@@ -198,19 +217,33 @@ impl BiasState {
         }
     }
 
+    /// Whether a reader may be inside by the fast path, at a glance.
+    #[inline]
+    pub(super) fn is_biased(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & BIASED != 0
+    }
+
     /// Whether no reader is inside by the fast path and no writer has arrived.
     ///
     /// To be relied on by a writer that holds the underlying lock: then it stays so.
     #[inline]
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == 0
+        self.word.load(Ordering::Relaxed) & !NEVER == 0
+    }
+
+    /// Whether it is one that is [`never`](Self::never) biased.
+    #[inline]
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & NEVER != 0
     }
 
     /// Whether a reader is inside by the fast path, or just trying it.
+    #[inline]
     #[must_use]
     pub fn is_read(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & BIASED != 0 && visible::is_published(self.address())
+        self.is_biased() && visible::is_published(self.address())
     }
 
     /// A writer arrives: the fast path is closed until all that have arrived are inside or gone.
@@ -218,24 +251,39 @@ impl BiasState {
         let before = self.word.fetch_add(WRITER, Ordering::Relaxed);
         debug_assert!(
             before < u32::MAX - 2 * WRITER,
-            "more than a billion writers"
+            "more than half a billion writers"
         );
+        // Without a bias no reader is visible, and none is set any more.
+        let since = (before & BIASED != 0).then(pace::now);
         // [bias-writer]
-        if prim::intact!("bias-writer") {
-            fence_after_rmw();
+        if since.is_some() && prim::intact!("bias-writer") {
+            barrier::heavy();
         }
         Arrival {
             bias: self,
-            since: (before & BIASED != 0).then(pace::now),
+            since,
             took: Duration::ZERO,
         }
+    }
+}
+
+impl BiasState {
+    /// Forgets readers, writers and the bias.
+    ///
+    /// # Safety
+    /// The lock begins or ends its life, and nobody else uses it.
+    pub unsafe fn reset(&self) {
+        // SAFETY: the caller's.
+        unsafe { visible::forget(self.address()) };
+        self.word.store(0, Ordering::Relaxed);
+        self.pace.store(0, Ordering::Relaxed);
     }
 }
 
 impl Drop for BiasState {
     /// Forgets readers whose guards were leaked: the next lock at this address is another.
     fn drop(&mut self) {
-        if self.word.load(Ordering::Relaxed) & BIASED != 0 && prim::intact!("bias-forget") {
+        if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: nobody else has this lock, nor ever will.
             unsafe { visible::forget(self.address()) };
         }
@@ -274,8 +322,15 @@ impl Arrival<'_> {
         if biased != 0 {
             self.revoke(policy);
         }
-        bias.word.fetch_sub(biased, Ordering::Relaxed);
-        // And drops the arrival.
+        mem::forget(self); // Nothing is given up.
+        bias.word.fetch_sub(biased + WRITER, Ordering::Relaxed);
+    }
+
+    /// The writer goes away. As to drop it, and the policy hears of it.
+    pub fn give_up(self, policy: &impl Policy) {
+        if self.since.is_some() {
+            tell(policy, Event::Withdrawal);
+        }
     }
 
     #[cold]
@@ -284,17 +339,21 @@ impl Arrival<'_> {
         let took = u64::try_from(self.took.as_nanos()).unwrap_or(u64::MAX);
         // Relaxed: readers who write it hold the lock, as does this thread.
         let pace = Pace(self.bias.pace.load(Ordering::Relaxed));
-        let inhibition = pace.revoked(since, since.saturating_add(took), policy.tuning());
+        let inhibition = pace.revoked(since, since.saturating_add(took), ask(policy));
         self.bias.pace.store(inhibition.pace.0, Ordering::Relaxed);
-        policy.on(Event::Revocation {
-            took: self.took,
-            inhibited: inhibition.lasts,
-        });
+        let (took, inhibited) = (self.took, inhibition.lasts);
+        tell(policy, Event::Revocation { took, inhibited });
     }
 }
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
+        if self.since.is_some() {
+            // Relaxed: it is as well if a count is lost to one who writes it at the same time.
+            let wasted = |pace| Some(Pace(pace).wasted().0);
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            _ = self.bias.pace.fetch_update(success, failure, wasted);
+        }
         // [bias-withdraw]
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(WRITER, Ordering::Relaxed);

@@ -9,6 +9,8 @@ use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 
+mod upgrade;
+
 /// Makes a reader-writer lock scale with its readers.
 ///
 /// While reading is frequent the lock is *biased*: a reader writes to a slot of its own in a table that all locks
@@ -36,15 +38,22 @@ use std::fmt;
 ///
 /// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes
 ///   for a thread that reads.
-/// - **Cost**: a biased read is a compare-exchange to acquire, and to release a store, both on a cache line of the
-///   thread's own. Without a bias a read costs a load more than the underlying lock, a write two loads. A write
-///   that revokes scans a table of two cache lines for each thread that reads.
+/// - **Cost**: a biased read is a store to acquire and one to release, both on a cache line of the thread's own: no
+///   atomic operation. Threads beyond twice as many as processors share lines and take a compare-exchange. Without a bias a read costs a load more than the underlying lock, a write that finds that free
+///   a load, and one that has to wait two atomic operations, unless the bias is off. A write that revokes scans a
+///   table of two cache lines for each thread that reads.
 /// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
 ///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
 ///   their critical sections, for when the table is empty it queues as it would have.
-/// - **Recursion**: as in the underlying lock. A thread that reads by the table may read again in any case.
+/// - **Recursion**: as in the underlying lock; and a thread that reads by the table may read again, if the underlying
+///   lock's readers share. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
+///   for itself.
 /// - **Waiting**: a try never waits, a timed write gives up in time also while it revokes, and the bias is then as it
-///   was. To revoke is to spin briefly and then sleep.
+///   was. To revoke is to spin briefly and then sleep. A try to read can fail with no writer inside: while one looks
+///   whether it may enter it holds the underlying lock for a moment. A try to write that would fail because of
+///   readers in the table leaves them their bias.
+/// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and is counted as a slow
+///   reader.
 /// - Guards may go to other threads where the underlying lock's may.
 /// - Not for locks that are mostly written, or held by one thread at a time.
 /// - A lock must not be moved while a *leaked* read guard of it is about: the place it was at would look read.
@@ -74,7 +83,7 @@ pub struct ReadToken<G>(Way<G>);
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
-        /// A lock that nobody holds.
+        /// A lock that nobody holds, without a bias so far, whatever its policy.
         #[must_use]
         pub const fn new() -> Self {
             Self {
@@ -90,7 +99,8 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     pub fn with_policy(raw: L, policy: P) -> Self {
         let bias = match policy.tuning().bias {
             Bias::Eager => BiasState::biased(),
-            Bias::Adaptive | Bias::Off => BiasState::new(),
+            Bias::Adaptive => BiasState::new(),
+            Bias::Off => BiasState::never(),
         };
         Self { bias, raw, policy }
     }
@@ -120,16 +130,23 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
-        if self.bias.is_clear()
-            && let Some(guard) = self.raw.try_lock_exclusive()
-        {
-            // [bias-checked] A slow reader may have set the bias, or a writer arrived, since the first look.
-            if self.bias.is_clear() || !prim::intact!("bias-checked") {
-                return Some(guard);
-            }
-            // SAFETY: acquired just above.
-            unsafe { self.raw.unlock_exclusive(guard) };
+        // Who would not wait does not disturb readers in vain.
+        if wait == Wait::Never && self.bias.is_read() {
+            return None;
         }
+        let Some(guard) = self.raw.try_lock_exclusive() else {
+            return match wait {
+                Wait::Never => None,
+                _ if self.bias.is_never() => lock(&self.raw),
+                _ => self.write_contended(wait, lock),
+            };
+        };
+        // [bias-checked] The one look that a write costs where there is no bias.
+        if self.bias.is_clear() || !prim::intact!("bias-checked") {
+            return Some(guard);
+        }
+        // SAFETY: acquired just above.
+        unsafe { self.raw.unlock_exclusive(guard) };
         self.write_contended(wait, lock)
     }
 
@@ -139,14 +156,18 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
-        // Arrived: no bias is set until this is inside, or has given up and it is dropped.
+        // Arrived: no bias is set until this is inside, or has given up.
         let mut arrival = self.bias.arrive();
-        if !arrival.drain(wait) {
-            return None;
+        let granted = if arrival.drain(wait) {
+            lock(&self.raw)
+        } else {
+            None
+        };
+        match granted {
+            Some(_) => arrival.enter(&self.policy),
+            None => arrival.give_up(&self.policy),
         }
-        let guard = lock(&self.raw)?;
-        arrival.enter(&self.policy);
-        Some(guard)
+        granted
     }
 }
 

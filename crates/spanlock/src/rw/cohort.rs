@@ -10,7 +10,8 @@
 //! # Invariants
 //!
 //! 1. `present` and the mutex for all change hands together: who has them is the writer inside or about to be, or a
-//!    node whose `handed` is not zero, and then a thread that waits there for the node's mutex will have them.
+//!    node whose `handed` is not zero, and then a thread that waits there for the node's mutex will have them. (One
+//!    that may give up is not counted among those, though it may be the one that gets them.)
 //! 2. While `present` stands no reader that came after its fence stays.
 //!
 //! # Memory ordering
@@ -24,12 +25,14 @@
 //! - **cohort-gone** / **cohort-look**: Release by the writer that leaves, Acquire by the look: its critical section.
 //! - **cohort-wake** (-writer, -readers): who changes a word and finds the mark takes it off and wakes.
 //! - **cohort-handed**: a writer that hands nothing on says so. **cohort-queue**: a reader that queued with the
-//!   writers, having been turned back too often, hands nothing on: it stays.
+//!   writers, having been turned back too often, or that was a writer, hands nothing on: it stays. (Neither waits for
+//!   the readers inside, who might wait for it.)
+//! - **cohort-uncounted**: a writer that may give up does not count as one to hand the lock on to.
 //! - Writers pass critical sections on by the mutexes.
 
 use super::mutex::FutexMutex;
 use super::park;
-use super::raw::{granted, raw_rwlock};
+use super::raw::raw_rwlock;
 use crate::range::raw::Wait;
 use lock_api::{GuardSend, RawMutex};
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
@@ -56,7 +59,7 @@ struct Node {
     /// Those inside, and those about to turn back.
     readers: AtomicU32,
     writers: FutexMutex,
-    /// Threads that wait for the mutex and will have it.
+    /// Threads that wait for the mutex and will have it: those who do not give up.
     waiting: AtomicU32,
     /// How many writers in a row have been handed the lock; zero when it is with another node, or free.
     handed: AtomicU32,
@@ -85,7 +88,9 @@ struct Writer {
 /// - **Fairness**: readers turn back while a writer is present. One that was turned back often queues with the
 ///   writers. Writers of one node follow each other up to 64 times before another node's turn; otherwise in no order.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
-/// - **Waiting**: no timed forms: a writer that waits may be handed the lock. A try does not wait.
+/// - **Waiting**: a try does not wait. One to read can fail with no writer inside, beside a write that is about to
+///   give up. A timed write keeps readers out while it waits for them.
+/// - **Downgrade**: any node's writer may be the next.
 /// - **Limits**: aborts when 2^30 guards are held or were leaked.
 /// - Not for machines of one node, nor where size matters.
 /// - Guards may be sent to and dropped by other threads: a reader's remembers its node.
@@ -102,6 +107,14 @@ pub struct CohortRwLock<const NODES: usize> {
 /// The node that a reader counted itself on, or that a writer belongs to.
 #[derive(Debug)]
 pub struct NodeToken(usize);
+
+/// How a writer got ahead of the others.
+enum Turn {
+    /// The one before left nothing.
+    Fresh,
+    /// With the readers' absence.
+    Handed,
+}
 
 impl<const NODES: usize> CohortRwLock<NODES> {
     prim::const_fn! {
@@ -142,14 +155,13 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             if self.come(node) {
                 return Some(NodeToken(at));
             }
-            if wait == Wait::Never {
+            let present = &self.writer.present;
+            let gone = |present: u32| present & PRESENT == 0;
+            if !park::until(present, SLEEPER, Ordering::Relaxed, wait, gone) {
                 return None;
             }
-            let gone = |present: u32| present & PRESENT == 0;
-            park::until(&self.writer.present, SLEEPER, Ordering::Relaxed, gone);
         }
-        self.queue(at);
-        Some(NodeToken(at))
+        self.queue(at, wait)
     }
 
     /// Counts this reader in, unless a writer is present.
@@ -176,9 +188,14 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         !prim::intact!("cohort-turn-back")
     }
 
-    #[cold] // While this is the writer inside, no other is present.
-    fn queue(&self, at: usize) {
-        granted(self.enter(at, Wait::Forever));
+    #[cold] // While this has the writers' turn none is present, and it need not be: it waits for no readers.
+    fn queue(&self, at: usize, wait: Wait) -> Option<NodeToken> {
+        self.take_turn(at, wait)?;
+        Some(self.share(NodeToken(at)))
+    }
+
+    /// Whoever has the writers' turn stays as a reader.
+    fn share(&self, NodeToken(at): NodeToken) -> NodeToken {
         self.nodes[at].readers.fetch_add(READER, Ordering::Relaxed);
         // [cohort-queue]
         if prim::intact!("cohort-queue") {
@@ -186,6 +203,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         } else {
             self.leave_exclusive(NodeToken(at));
         }
+        NodeToken(at)
     }
 
     #[inline]
@@ -215,59 +233,64 @@ impl<const NODES: usize> CohortRwLock<NODES> {
 
     fn write(&self, wait: Wait) -> Option<NodeToken> {
         let at = thread::node() % NODES;
+        // A try that would fail turns no readers back.
+        if wait == Wait::Never && self.is_locked() {
+            return None;
+        }
         self.enter(at, wait)?;
         Some(NodeToken(at))
     }
 
     /// Becomes the writer inside.
     fn enter(&self, at: usize, wait: Wait) -> Option<()> {
-        let node = &self.nodes[at];
-        if wait == Wait::Never {
-            node.writers.try_lock()?;
-        } else {
-            node.waiting.fetch_add(1, Ordering::Relaxed);
-            node.writers.lock();
-            node.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-        // Relaxed, here and below: the node's mutex guards it.
-        if node.handed.load(Ordering::Relaxed) > 0 {
-            return Some(()); // Invariant 1.
-        }
-        let all = &self.writer.mutex;
-        if wait == Wait::Never {
-            if all.try_lock().is_none() {
-                // SAFETY: held.
-                unsafe { node.writers.unlock(GuardSend::new()) };
-                return None;
-            }
-        } else {
-            all.lock();
+        if let Turn::Handed = self.take_turn(at, wait)? {
+            return Some(());
         }
         self.writer.present.fetch_or(PRESENT, Ordering::Relaxed);
         // [cohort-writer]
         if prim::intact!("cohort-writer") {
             fence_after_rmw();
         }
-        if self.drain(wait).is_none() {
+        if !self.drain(wait) {
             self.give_up(at);
             return None;
         }
         Some(())
     }
 
+    /// Gets ahead of all other writers.
+    fn take_turn(&self, at: usize, wait: Wait) -> Option<Turn> {
+        let node = &self.nodes[at];
+        // [cohort-uncounted]
+        let is_counted = wait == Wait::Forever || !prim::intact!("cohort-uncounted");
+        if is_counted {
+            node.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        let mine = node.writers.enter(wait);
+        if is_counted {
+            node.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        mine?;
+        // Relaxed, here and below: the node's mutex guards it.
+        if node.handed.load(Ordering::Relaxed) > 0 {
+            return Some(Turn::Handed); // Invariant 1.
+        }
+        if self.writer.mutex.enter(wait).is_none() {
+            // SAFETY: held.
+            unsafe { node.writers.unlock(GuardSend::new()) };
+            return None;
+        }
+        Some(Turn::Fresh)
+    }
+
     /// Waits until readers have left.
-    fn drain(&self, wait: Wait) -> Option<()> {
+    fn drain(&self, wait: Wait) -> bool {
         // [cohort-drained] Acquire: pairs with [cohort-depart].
         let acquire = prim::order!("cohort-drained", Ordering::Acquire);
         let none = |readers: u32| readers < READER;
-        for node in &self.nodes {
-            if wait != Wait::Never {
-                park::until(&node.readers, SLEEPER, acquire, none);
-            } else if !none(node.readers.load(acquire)) {
-                return None;
-            }
-        }
-        Some(())
+        self.nodes
+            .iter()
+            .all(|node| park::until(&node.readers, SLEEPER, acquire, wait, none))
     }
 
     fn leave_exclusive(&self, NodeToken(at): NodeToken) {
@@ -281,7 +304,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         unsafe { node.writers.unlock(GuardSend::new()) };
     }
 
-    /// The writer inside leaves, and hands nothing on.
+    /// Whoever has the writers' turn leaves, and hands nothing on.
     fn give_up(&self, at: usize) {
         let node = &self.nodes[at];
         if prim::intact!("cohort-handed") {
@@ -310,4 +333,11 @@ impl<const NODES: usize> Default for CohortRwLock<NODES> {
 
 // Writers exclude each other by the mutex for all, or by their node's while that has it. A reader that stays was
 // counted before the writer looked, or looked before the writer came.
-raw_rwlock!([const NODES: usize] CohortRwLock<NODES>, NodeToken, NodeToken);
+raw_rwlock!(timed [const NODES: usize] CohortRwLock<NODES>, NodeToken, NodeToken);
+
+// SAFETY: the new reader is counted before it is said that no writer is present.
+unsafe impl<const NODES: usize> lock_api::RawRwLockDowngrade for CohortRwLock<NODES> {
+    unsafe fn downgrade(&self, token: NodeToken) -> NodeToken {
+        self.share(token)
+    }
+}

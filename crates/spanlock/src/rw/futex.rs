@@ -1,7 +1,8 @@
 //! A compact reader-writer lock that sleeps in the kernel: what [`RwLock`](super::RwLock) is made of.
 //!
-//! One word holds the lock's [`State`]: the number of readers, whether a writer holds it, and whether readers or
-//! writers wait. Readers sleep on that word, writers on a second one, which counts wake-ups.
+//! One word holds the lock's [`State`]: the number of readers, whether one holds it that may become the writer,
+//! whether a writer holds it, and whether readers or writers wait. Readers sleep on that word, writers on a second one,
+//! which counts wake-ups.
 //!
 //! # Who is woken
 //!
@@ -11,6 +12,9 @@
 //!    writer, or the one that got in before it, wakes them when it leaves.
 //! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
 //! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
+//! 5. An upgradable reader waits, for its upgrade, as a writer, and is the only one that others' leaving may let in.
+//!    So while there is one, all writers are woken where else one is (**futex-wake-upgrader**). When it leaves, or
+//!    becomes a reader, all are woken as in 3: others may wait to be upgradable.
 //!
 //! # Memory ordering
 //!
@@ -29,6 +33,8 @@ use prim::futex::{self, Woken};
 use prim::spin::{self, Spin};
 use std::fmt;
 use std::marker::PhantomData;
+
+mod upgrade;
 
 /// Whom a lock lets in first.
 pub trait Preference: fmt::Debug {
@@ -67,14 +73,21 @@ const WRITER: u32 = 1 << 31;
 const WRITER_WAITS: u32 = 1 << 30;
 /// A reader sleeps or is about to.
 const READER_WAITS: u32 = 1 << 29;
+/// Held by a reader that may become the writer.
+const UPGRADABLE: u32 = 1 << 28;
 /// What is left for counting readers.
-const READERS: u32 = READER_WAITS - 1;
+const READERS: u32 = UPGRADABLE - 1;
+/// As many as come in. One more may stay that was upgradable.
+const MOST_READERS: u32 = READERS - 1;
 
 /// What the word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State(u32);
 
 impl State {
+    const FREE: Self = Self(0);
+    const UPGRADABLE: Self = Self(UPGRADABLE);
+
     fn readers(self) -> u32 {
         self.0 & READERS
     }
@@ -83,8 +96,13 @@ impl State {
         self.0 & WRITER != 0
     }
 
-    fn is_free(self) -> bool {
-        self.0 & (WRITER | READERS) == 0
+    /// The state but for the marks of who waits.
+    fn holders(self) -> Self {
+        Self(self.0 & (WRITER | UPGRADABLE | READERS))
+    }
+
+    fn is_upgradable(self) -> bool {
+        self.0 & UPGRADABLE != 0
     }
 
     fn has_waiters(self) -> bool {
@@ -100,12 +118,34 @@ impl State {
     }
 
     /// A count that is full refuses: it never runs into the bits above it.
-    fn admits_reader(self, give_way: GiveWay) -> bool {
-        let in_the_way = match give_way {
+    fn admits(self, reader: Reader, give_way: GiveWay) -> bool {
+        let writers = match give_way {
             GiveWay::ToWaitingWriters => WRITER | WRITER_WAITS,
             GiveWay::ToHoldersOnly => WRITER,
         };
-        self.0 & in_the_way == 0 && self.readers() < READERS
+        let in_the_way = match reader {
+            Reader::Plain => writers,
+            Reader::Upgradable => writers | UPGRADABLE,
+        };
+        self.0 & in_the_way == 0 && self.readers() < MOST_READERS
+    }
+}
+
+/// Who holds the lock beside readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Plain,
+    /// There is one at a time.
+    Upgradable,
+}
+
+impl Reader {
+    /// What its holding adds to the state.
+    const fn held(self) -> u32 {
+        match self {
+            Self::Plain => 1,
+            Self::Upgradable => UPGRADABLE,
+        }
     }
 }
 
@@ -118,11 +158,13 @@ impl State {
 ///   while readers keep coming.
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
-/// - **Limits**: a reader waits, as for a writer, when 2^29 - 1 hold the lock.
+/// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
+/// - **Limits**: a reader waits, as for a writer, when 2^28 - 2 hold the lock.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
 /// - Guards may be sent to and dropped by other threads.
 ///
 /// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
+#[repr(C)] // So that the preference, which is no data, can be another for a while.
 pub struct FutexRwLock<P: Preference = WritersFirst> {
     state: AtomicU32,
     /// Counts the wake-ups of writers.
@@ -150,12 +192,26 @@ impl<P: Preference> FutexRwLock<P> {
         }
     }
 
+    /// The same lock, by another preference.
+    #[inline]
+    #[must_use]
+    pub fn preferring<Q: Preference>(&self) -> &FutexRwLock<Q> {
+        // SAFETY: the type is `repr(C)`, and the preference is not in it.
+        unsafe { &*std::ptr::from_ref(self).cast() }
+    }
+
+    /// Whether as many read as can be counted.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.state().readers() >= MOST_READERS
+    }
+
     fn state(&self) -> State {
         State(self.state.load(Ordering::Relaxed))
     }
 
     fn is_locked(&self) -> bool {
-        !self.state().is_free()
+        self.state().holders() != State::FREE
     }
 
     fn is_locked_exclusive(&self) -> bool {
@@ -163,33 +219,38 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
-        match self.enter_shared() {
+    pub(super) fn read(&self, wait: Wait) -> Option<GuardSend> {
+        self.read_as(Reader::Plain, wait)
+    }
+
+    #[inline]
+    fn read_as(&self, reader: Reader, wait: Wait) -> Option<GuardSend> {
+        match self.enter_shared(reader) {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
-            Err(_) => self.read_contended(wait),
+            Err(_) => self.read_contended(reader, wait),
         }
     }
 
     #[inline]
-    fn write(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn write(&self, wait: Wait) -> Option<GuardSend> {
         // Not looked at beforehand: a guess that is right costs one transfer of the cache line instead of two.
-        match self.enter_exclusive(State(0), Slept::No) {
+        match self.enter_exclusive(State::FREE, State::FREE, Slept::No) {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
-            Err(_) => self.write_contended(wait),
+            Err(_) => self.write_contended(State::FREE, wait),
         }
     }
 
     /// Enters as a reader, unless somebody is in the way: then the state that says so.
     #[inline]
-    fn enter_shared(&self) -> Result<(), State> {
+    fn enter_shared(&self, reader: Reader) -> Result<(), State> {
         let mut seen = self.state();
-        while seen.admits_reader(P::GIVE_WAY) {
+        while seen.admits(reader, P::GIVE_WAY) {
             // [futex-enter] Acquire: pairs with [futex-leave].
             let entered = self.state.compare_exchange(
                 seen.0,
-                seen.0 + 1,
+                seen.0 + reader.held(),
                 prim::order!("futex-enter-shared", Ordering::Acquire),
                 Ordering::Relaxed,
             );
@@ -201,19 +262,19 @@ impl<P: Preference> FutexRwLock<P> {
         Err(seen)
     }
 
-    /// Enters as a writer, unless somebody is inside: then the state that says so.
+    /// Enters as a writer, unless somebody is inside but for what the thread holds: then the state that says so.
     #[inline]
-    fn enter_exclusive(&self, mut seen: State, slept: Slept) -> Result<(), State> {
+    fn enter_exclusive(&self, held: State, mut seen: State, slept: Slept) -> Result<(), State> {
         // [futex-conservative]
         let mark = match slept {
             Slept::Yes if prim::intact!("futex-conservative") => WRITER_WAITS,
             _ => 0,
         };
-        while seen.is_free() {
+        while seen.holders() == held {
             // [futex-enter] Acquire: pairs with [futex-leave].
             let entered = self.state.compare_exchange(
                 seen.0,
-                seen.0 | WRITER | mark,
+                (seen.0 - held.0) | WRITER | mark,
                 prim::order!("futex-enter-exclusive", Ordering::Acquire),
                 Ordering::Relaxed,
             );
@@ -226,10 +287,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[cold] // Somebody is in the way.
-    fn read_contended(&self, wait: Wait) -> Option<GuardSend> {
+    fn read_contended(&self, reader: Reader, wait: Wait) -> Option<GuardSend> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
-            let Err(seen) = self.enter_shared() else {
+            let Err(seen) = self.enter_shared(reader) else {
                 return Some(GuardSend::new());
             };
             // Who sees others asleep does not spin: they come first.
@@ -243,17 +304,17 @@ impl<P: Preference> FutexRwLock<P> {
             // A reader that gives up leaves its mark: some writer wakes nobody.
             if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
             {
-                return self.enter_shared().ok().map(|()| GuardSend::new());
+                return self.enter_shared(reader).ok().map(|()| GuardSend::new());
             }
         }
     }
 
     #[cold] // Somebody is inside.
-    fn write_contended(&self, wait: Wait) -> Option<GuardSend> {
+    fn write_contended(&self, held: State, wait: Wait) -> Option<GuardSend> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         let mut slept = Slept::No;
         loop {
-            let Err(seen) = self.enter_exclusive(self.state(), slept) else {
+            let Err(seen) = self.enter_exclusive(held, self.state(), slept) else {
                 return Some(GuardSend::new());
             };
             if !seen.has_waiters() && spin.round() {
@@ -265,11 +326,11 @@ impl<P: Preference> FutexRwLock<P> {
             // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
             let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
             slept = Slept::Yes;
-            if marked.is_free() && prim::intact!("futex-mark") {
+            if marked.holders() == held && prim::intact!("futex-mark") {
                 continue;
             }
             if futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut {
-                if self.enter_exclusive(self.state(), slept).is_ok() {
+                if self.enter_exclusive(held, self.state(), slept).is_ok() {
                     return Some(GuardSend::new());
                 }
                 // [futex-pass-on]
@@ -289,15 +350,43 @@ impl<P: Preference> FutexRwLock<P> {
                 .fetch_sub(1, prim::order!("futex-leave-shared", Ordering::Release)),
         );
         debug_assert!(before.readers() > 0, "a read lock was released twice");
+        self.left_by_one(before);
+    }
+
+    /// One of the readers leaves, whichever; `false` if there is none.
+    #[inline]
+    pub(super) fn leave_any(&self) -> bool {
+        let mut seen = self.state();
+        while seen.readers() > 0 {
+            // [futex-leave] Release: pairs with [futex-enter].
+            let left = self.state.compare_exchange(
+                seen.0,
+                seen.0 - 1,
+                prim::order!("futex-leave-any", Ordering::Release),
+                Ordering::Relaxed,
+            );
+            match left {
+                Ok(_) => {
+                    self.left_by_one(seen);
+                    return true;
+                }
+                Err(found) => seen = State(found),
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn left_by_one(&self, before: State) {
         if before.readers() == 1 && before.has_waiting_writer() {
             self.wake_writer();
-        } else if before.readers() == READERS {
+        } else if before.readers() >= MOST_READERS {
             self.wake_all(); // The count was full.
         }
     }
 
     #[inline]
-    fn leave_exclusive(&self, _: GuardSend) {
+    pub(super) fn leave_exclusive(&self, _: GuardSend) {
         // [futex-leave] Release: pairs with [futex-enter].
         let before = State(self.state.fetch_and(
             !WRITER,
@@ -310,12 +399,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     /// From writer to reader in one step: no other writer gets in between.
-    fn share(&self) {
+    fn share(&self, reader: Reader) {
         // [futex-leave] Release: pairs with [futex-enter]. The writer bit goes and a reader comes.
-        let before = State(
-            self.state
-                .fetch_sub(WRITER - 1, prim::order!("futex-share", Ordering::Release)),
-        );
+        let share = prim::order!("futex-share", Ordering::Release);
+        let before = State(self.state.fetch_sub(WRITER - reader.held(), share));
         if before.has_waiters() && prim::intact!("futex-downgrade") {
             self.wake_all();
         }
@@ -326,7 +413,7 @@ impl<P: Preference> FutexRwLock<P> {
         // Acquire: pairs with [futex-mark].
         let before = State(self.state.fetch_and(!WRITER_WAITS, Ordering::Acquire));
         if before.has_waiting_writer() {
-            self.signal();
+            self.signal(before);
         }
     }
 
@@ -339,16 +426,21 @@ impl<P: Preference> FutexRwLock<P> {
             futex::wake_all(&self.state);
         }
         if before.has_waiting_writer() {
-            self.signal();
+            self.signal(before);
         }
     }
 
-    fn signal(&self) {
+    fn signal(&self, state: State) {
         // [futex-signal] Release: pairs with the look at the count.
         if prim::intact!("futex-signal") {
             self.signals.fetch_add(1, Ordering::Release);
         }
-        futex::wake_one(&self.signals);
+        // [futex-wake-upgrader]
+        if state.is_upgradable() && prim::intact!("futex-wake-upgrader") {
+            futex::wake_all(&self.signals);
+        } else {
+            futex::wake_one(&self.signals);
+        }
     }
 }
 
@@ -363,6 +455,7 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
         let state = self.state();
         f.debug_struct("FutexRwLock")
             .field("readers", &state.readers())
+            .field("upgradable", &state.is_upgradable())
             .field("written", &state.is_written())
             .finish()
     }
@@ -375,7 +468,7 @@ raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
 // SAFETY: `share` is one step, and releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {
     unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
-        self.share();
+        self.share(Reader::Plain);
         guard
     }
 }

@@ -11,6 +11,7 @@
 //! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
 //! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
+//! | [`Tokenless`] | the same for locks that C releases |
 //!
 //! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the
 //! protocols.
@@ -28,9 +29,10 @@ mod policy;
 mod queue;
 mod raw;
 mod ticket;
+mod tokenless;
 pub mod visible;
 
-pub use bias::{Arrival, BiasState, Entry};
+pub use bias::{Arrival, BiasState};
 pub use bravo::{Bravo, ReadToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
@@ -39,6 +41,7 @@ pub use per_cpu::{PartToken, PerCpu};
 pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
 pub use queue::PhaseFairQueue;
 pub use ticket::{PhaseFairTicket, Ticket};
+pub use tokenless::Tokenless;
 
 /// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.
 ///
@@ -56,6 +59,10 @@ pub type RwLock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
 
 /// Reads a [`RwLock`].
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Bravo<FutexRwLock>, T>;
+
+/// Reads a [`RwLock`] beside others, and may upgrade to write it.
+pub type RwLockUpgradableReadGuard<'a, T> =
+    lock_api::RwLockUpgradableReadGuard<'a, Bravo<FutexRwLock>, T>;
 
 /// Writes a [`RwLock`].
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Bravo<FutexRwLock>, T>;

@@ -41,30 +41,37 @@ impl FutexMutex {
     }
 
     #[inline]
-    fn enter(&self, wait: Wait) -> Option<GuardSend> {
-        // [mutex-enter] Acquire: pairs with [mutex-leave].
-        let entered = self.word.compare_exchange(
-            FREE,
-            HELD,
-            prim::order!("mutex-enter", Ordering::Acquire),
-            Ordering::Relaxed,
-        );
-        match entered {
-            Ok(_) => Some(GuardSend::new()),
+    pub(super) fn enter(&self, wait: Wait) -> Option<GuardSend> {
+        match self.enter_free() {
+            Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
             Err(found) => self.contend(found, wait),
         }
     }
 
+    /// Enters if it is free; else what the word says.
+    #[inline]
+    fn enter_free(&self) -> Result<(), u32> {
+        // [mutex-enter] Acquire: pairs with [mutex-leave].
+        let enter = prim::order!("mutex-enter", Ordering::Acquire);
+        self.word
+            .compare_exchange(FREE, HELD, enter, Ordering::Relaxed)
+            .map(|_| ())
+    }
+
     #[cold] // It is held.
     fn contend(&self, mut found: u32, wait: Wait) -> Option<GuardSend> {
+        // One spin, however often others get in first.
         let mut spin = Spin::new(spin::ON_HOLDER);
         // Who sees others asleep does not spin: they come first.
         while found != AWAITED && spin.round() {
-            if found == FREE {
-                return self.enter(wait);
-            }
             found = self.word.load(Ordering::Relaxed);
+            if found == FREE {
+                match self.enter_free() {
+                    Ok(()) => return Some(GuardSend::new()),
+                    Err(now) => found = now,
+                }
+            }
         }
         // [mutex-conservative]
         let mark = if prim::intact!("mutex-conservative") {
@@ -147,7 +154,8 @@ unsafe impl RawMutexTimed for FutexMutex {
 /// ```
 ///
 /// - **Size**, **cost**, **fairness**: the mutex's.
-/// - **Recursion**: none: a thread that reads twice waits for itself.
+/// - **Recursion**: none: a thread that reads twice waits for itself. So also under `Bravo`, whose readers may find
+///   themselves here at any time.
 /// - Not without `Bravo`, nor where readers must never exclude each other.
 #[derive(Debug, Default)]
 pub struct MutexRwLock<M> {

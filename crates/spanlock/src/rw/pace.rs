@@ -18,7 +18,8 @@ const MOST_DOUBLINGS: u32 = 7;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
 /// 2^28 before they start over (five hours). And how often inhibitions are to be doubled: once more for each bias
-/// that lived shorter than the inhibition it led to, so that biases that do not pay get rare.
+/// that lived shorter than the inhibition it led to, and for each writer that gave up, so that biases that do not pay
+/// get rare.
 ///
 /// All zero: no inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +60,25 @@ impl Pace {
         Self::new(units(now), self.doublings())
     }
 
+    /// A writer began to revoke the bias and gave up: readers had to take the slow path in vain.
+    pub(super) fn wasted(self) -> Self {
+        Self::new(self.time(), self.more_doublings())
+    }
+
+    fn more_doublings(self) -> u32 {
+        (self.doublings() + 1).min(MOST_DOUBLINGS)
+    }
+
     /// The bias was revoked, which took from `start` to `now`.
     pub(super) fn revoked(self, start: u64, now: u64, tuning: Tuning) -> Inhibition {
         let took = now.saturating_sub(start);
-        let inhibited = took.saturating_mul(tuning.bound.into()) << self.doublings();
+        let times = u64::from(tuning.bound) << self.doublings(); // Of 32 bits and 4 at most.
+        let inhibited = took.saturating_mul(times);
         // One more than a part begun, because now is a part begun itself.
         let lasts = (inhibited.div_ceil(UNIT) + 1).min(LONGEST);
         let lived = u64::from(units(start).wrapping_sub(self.time()) & TIMES);
         let doublings = if lived < lasts {
-            (self.doublings() + 1).min(MOST_DOUBLINGS)
+            self.more_doublings()
         } else {
             0
         };
@@ -156,12 +167,39 @@ mod tests {
     }
 
     #[test]
+    fn writers_who_give_up_make_the_next_inhibition_longer() {
+        let once = Pace(0).biased(UNIT);
+        let mut before = Duration::ZERO;
+        for pace in std::iter::successors(Some(once), |pace| Some(pace.wasted())).take(8) {
+            let lasts = revoke(pace, UNIT, UNIT).lasts;
+            assert!(lasts > before);
+            before = lasts;
+        }
+        let most = (0..100).fold(once, |pace, _| pace.wasted());
+        assert_eq!(revoke(most, UNIT, UNIT).lasts, before);
+        assert!(most.permits(UNIT) && most.time() == once.time());
+    }
+
+    #[test]
     fn no_inhibition_is_longer_than_the_longest() {
         let Inhibition { pace, lasts } = revoke(Pace(7 << 28), 0, u64::MAX >> 8);
         assert_eq!(lasts, Duration::from_nanos(LONGEST * UNIT));
         let end = u64::MAX >> 8;
         assert!(!pace.permits(end + UNIT));
         assert!(pace.permits(end + LONGEST * UNIT));
+    }
+
+    #[test]
+    fn a_bound_however_large_inhibits_for_longest() {
+        for bound in [1 << 31, u32::MAX] {
+            let tuning = Tuning { bound, ..TUNING };
+            for took in (0..63).map(|power| 1 << power) {
+                for doublings in 0..=MOST_DOUBLINGS {
+                    let lasts = Pace::new(0, doublings).revoked(0, took, tuning).lasts;
+                    assert_eq!(lasts, Duration::from_nanos(LONGEST * UNIT), "{took}");
+                }
+            }
+        }
     }
 
     #[test]

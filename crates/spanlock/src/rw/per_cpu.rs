@@ -1,9 +1,10 @@
 //! A lock for each processor, as Linux's `brlock`: a reader takes one, a writer all.
 
 use super::raw::{granted, within};
-use lock_api::{RawRwLock, RawRwLockTimed};
+use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::clock::{Duration, Instant};
 use prim::thread;
+use std::mem;
 
 /// A lock on two cache lines of its own, as processors fetch them.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ struct Part<L> {
 /// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds those before it
 ///   already.
 /// - **Recursion**: a thread that reads again, on another processor, may wait for a writer that waits for it.
+/// - **Downgrade**: where the underlying lock has it: of one part, and the others are given up.
 /// - Not for small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the
 ///   space.
 /// - Guards may go to other threads where the underlying lock's may: they remember their part.
@@ -79,15 +81,14 @@ impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
         &self,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<[L::ExclusiveGuard; PARTS]> {
-        let mut guards = [const { None }; PARTS];
-        for (at, part) in self.parts.iter().enumerate() {
-            guards[at] = lock(&part.raw);
-            if guards[at].is_none() {
-                self.leave(guards.into_iter().flatten());
-                return None;
-            }
+        let mut first = First {
+            lock: self,
+            guards: none(),
+        };
+        for (part, guard) in self.parts.iter().zip(&mut first.guards) {
+            *guard = Some(lock(&part.raw)?);
         }
-        Some(guards.map(granted))
+        Some(mem::replace(&mut first.guards, none()).map(granted))
     }
 
     /// Gives up the first parts, as many as there are guards.
@@ -97,6 +98,23 @@ impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
             unsafe { part.raw.unlock_exclusive(guard) };
         }
     }
+}
+
+/// The first parts, locked. Dropped, they are given up: a later one was not to be had, or panicked.
+struct First<'a, L: RawRwLock, const PARTS: usize> {
+    lock: &'a PerCpu<L, PARTS>,
+    guards: [Option<L::ExclusiveGuard>; PARTS],
+}
+
+impl<L: RawRwLock, const PARTS: usize> Drop for First<'_, L, PARTS> {
+    fn drop(&mut self) {
+        let guards = mem::replace(&mut self.guards, none());
+        self.lock.leave(guards.into_iter().flatten());
+    }
+}
+
+const fn none<G, const PARTS: usize>() -> [Option<G>; PARTS] {
+    [const { None }; PARTS]
 }
 
 impl<L: RawRwLock, const PARTS: usize> Default for PerCpu<L, PARTS> {
@@ -175,5 +193,26 @@ where
 
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {
         self.write(|raw| raw.try_lock_exclusive_until(deadline))
+    }
+}
+
+// SAFETY: as above: the part that is kept keeps writers out.
+unsafe impl<L: RawRwLockDowngrade, const PARTS: usize> RawRwLockDowngrade for PerCpu<L, PARTS> {
+    unsafe fn downgrade(&self, guards: Self::ExclusiveGuard) -> Self::SharedGuard {
+        let kept = thread::cpu() % PARTS;
+        let mut shared = None;
+        for (at, (part, guard)) in self.parts.iter().zip(guards).enumerate() {
+            if at == kept {
+                // SAFETY: guards are in the order of their parts.
+                shared = Some(unsafe { part.raw.downgrade(guard) });
+            } else {
+                // SAFETY: as above.
+                unsafe { part.raw.unlock_exclusive(guard) };
+            }
+        }
+        PartToken {
+            part: kept,
+            guard: granted(shared),
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! meets an announcement waits until that writer is gone; how is each lock's own.
 //!
 //! Phases alternate between two parities. A reader that waits for one was counted by the next writer, which waits for
-//! it: so the same parity cannot come round before it has left. (That holds only if every writer that announces
-//! itself waits for those it counted. So a try announces itself only where it has nobody to wait for, in one step:
-//! **phase-try**.)
+//! it: so the same parity cannot come round before it has left. That holds only if every writer that announces
+//! itself waits for those it counted, and every reader that came stays until then. So neither can give up, and who may
+//! not wait for ever does not begin: a reader comes only where no writer is announced, and a writer announces itself
+//! only where nobody is inside, in one step (**phase-try**). Until then it waits without a place in any queue.
 //!
 //! # Memory ordering
 //!
@@ -16,12 +17,16 @@
 //!   come: the writer's critical section.
 //! - **phase-out** / **phase-out-acquire**: Release by the reader that leaves, Acquire by the writer that waits for
 //!   it.
-//! - **phase-wake**: the reader that leaves and finds the mark of a sleeping writer takes it off and wakes.
+//! - **phase-wake** (-writer, -readers): who leaves and finds the mark of those who sleep on the word that it changes
+//!   takes it off and wakes them.
+//! - **phase-share**: a writer that becomes a reader is counted before its phase is over.
 
 use super::park;
 use crate::range::raw::Wait;
 use prim::atomic::{AtomicU32, Ordering};
+use prim::clock::{Duration, Instant};
 use prim::futex;
+use prim::spin::{self, Spin};
 
 /// Somebody sleeps on the word.
 pub(super) const SLEEPER: u32 = 1;
@@ -33,6 +38,9 @@ const PARITY: u32 = 4;
 const READER: u32 = 8;
 /// The readers.
 const COUNT: u32 = !(READER - 1);
+/// How long one sleeps that waits for a writer on its way in or out, which will wake nobody.
+const GLANCE: Duration = Duration::from_millis(1);
+
 /// Readers there may be at a time, far below where the count would start over.
 const MOST_READERS: i32 = 1 << 27;
 
@@ -103,7 +111,10 @@ impl Phases {
 
     /// How many more came than left since. Less than none, if others came and left after `came` was looked at.
     fn readers(&self, came: u32) -> i32 {
-        let left = self.left.load(Ordering::Relaxed);
+        Self::between(came, self.left.load(Ordering::Relaxed))
+    }
+
+    fn between(came: u32, left: u32) -> i32 {
         (came & COUNT).wrapping_sub(left & COUNT).cast_signed() / READER.cast_signed()
     }
 
@@ -117,17 +128,26 @@ impl Phases {
         self.came.load(Ordering::Relaxed) & PRESENT != 0
     }
 
-    /// A reader comes; `None` if it may not wait and would have to.
+    /// A reader comes; `None` if it would have to wait longer than it may. If it waits for ever it may come beside a
+    /// writer, and has to wait until that is gone.
     #[inline]
     pub(super) fn come(&self, wait: Wait) -> Option<Came> {
-        if wait == Wait::Never {
-            let come = |came: u32| (came & PRESENT == 0).then(|| came.wrapping_add(READER));
+        if wait == Wait::Forever {
+            return Some(Came(self.came.fetch_add(READER, Self::acquire())));
+        }
+        let alone = |came: u32| came & PRESENT == 0;
+        loop {
+            let come = |came: u32| alone(came).then(|| came.wrapping_add(READER));
             let came = self
                 .came
                 .fetch_update(Self::acquire(), Ordering::Relaxed, come);
-            return came.ok().map(Came);
+            if let Ok(came) = came {
+                return Some(Came(came));
+            }
+            if !park::until(&self.came, SLEEPER, Self::acquire(), wait, alone) {
+                return None;
+            }
         }
-        Some(Came(self.came.fetch_add(READER, Self::acquire())))
     }
 
     /// A reader that came is inside.
@@ -161,7 +181,7 @@ impl Phases {
     fn wake_writer(&self) {
         self.left.fetch_and(!SLEEPER, Ordering::Relaxed);
         // [phase-wake]
-        if prim::intact!("phase-wake") {
+        if prim::intact!("phase-wake-writer") {
             futex::wake_all(&self.left);
         }
     }
@@ -198,11 +218,19 @@ impl Phases {
         // [phase-out] Acquire: pairs with the Release in `leave`.
         let acquire = prim::order!("phase-out-acquire", Ordering::Acquire);
         let gone = |left: u32| left & COUNT == came;
-        park::until(&self.left, SLEEPER, acquire, gone);
+        park::until(&self.left, SLEEPER, acquire, Wait::Forever, gone);
     }
 
-    /// The writer leaves: readers need not wait. The word before.
-    pub(super) fn take_back(&self) -> u32 {
+    /// The writer that is inside will stay as a reader when it leaves.
+    pub(super) fn share(&self) {
+        // [phase-share] Relaxed: whom it is to keep out is let in by what this writer does next.
+        if prim::intact!("phase-share") {
+            self.came.fetch_add(READER, Ordering::Relaxed);
+        }
+    }
+
+    /// The writer leaves: readers need not wait.
+    pub(super) fn take_back(&self) {
         // [phase] Release: pairs with the Acquire in `come`.
         let release = prim::order!("phase", Ordering::Release);
         // [phase-alternate]
@@ -211,6 +239,58 @@ impl Phases {
         } else {
             PRESENT
         };
-        self.came.fetch_xor(changed, release)
+        let before = self.came.fetch_xor(changed, release);
+        if before & SLEEPER != 0 {
+            self.wake_readers();
+        }
+    }
+
+    #[cold] // Readers sleep until the writer's phase is over.
+    fn wake_readers(&self) {
+        self.came.fetch_and(!SLEEPER, Ordering::Relaxed);
+        // [phase-wake]
+        if prim::intact!("phase-wake-readers") {
+            futex::wake_all(&self.came);
+        }
+    }
+
+    /// A writer that may not wait for ever tries again whenever somebody has left.
+    pub(super) fn poll<T>(&self, wait: Wait, attempt: impl Fn() -> Option<T>) -> Option<T> {
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        loop {
+            let granted = attempt();
+            if granted.is_some() {
+                return granted;
+            }
+            let deadline = wait.deadline()?;
+            if Instant::now() >= deadline {
+                return None;
+            }
+            if !spin.round() {
+                self.await_departure(deadline);
+            }
+        }
+    }
+
+    /// Sleeps until a writer leaves, or a reader if there is no writer.
+    fn await_departure(&self, deadline: Instant) {
+        let mut came = self.came.load(Ordering::Relaxed);
+        if came & PRESENT != 0 {
+            came = self.came.fetch_or(SLEEPER, Ordering::Relaxed);
+            if came & PRESENT != 0 {
+                futex::wait(&self.came, came | SLEEPER, Some(deadline));
+            }
+            return;
+        }
+        if self.readers(came) > 0 {
+            let left = self.left.fetch_or(SLEEPER, Ordering::Relaxed);
+            if Self::between(came, left) > 0 {
+                futex::wait(&self.left, left | SLEEPER, Some(deadline));
+            }
+            return;
+        }
+        // Some writer has its turn and has not announced itself, or not passed it on.
+        let soon = (Instant::now() + GLANCE).min(deadline);
+        futex::wait(&self.came, came, Some(soon));
     }
 }

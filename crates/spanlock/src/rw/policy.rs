@@ -2,7 +2,7 @@
 
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::Duration;
-use std::fmt;
+use std::{fmt, mem, process};
 
 /// Whether readers may take the fast path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,8 +21,8 @@ pub enum Bias {
 pub struct Tuning {
     /// Whether at all.
     pub bias: Bias,
-    /// For how many times as long as a revocation took no bias is set afterwards, at least. Writers lose at most
-    /// one part in this and one (P2 §3). The paper's `N`.
+    /// For how many times as long as a revocation took no bias is set afterwards, at least, but never for much more
+    /// than a second. Writers lose at most one part in this and one (P2 §3). The paper's `N`.
     pub bound: u32,
 }
 
@@ -50,6 +50,8 @@ pub enum Event {
     Collision,
     /// A reader got in by the underlying lock.
     SlowRead,
+    /// A writer that had begun to revoke the bias gave up: readers who came meanwhile took the slow path in vain.
+    Withdrawal,
     /// A writer revoked the bias.
     Revocation {
         /// How long it took.
@@ -60,16 +62,50 @@ pub enum Event {
 }
 
 /// Decides for a lock, and hears what happens to it.
+///
+/// Neither may panic: both are called with the lock held and the guard not made yet, so the process is aborted.
 pub trait Policy {
     /// That of a lock made by `new`.
+    ///
+    /// Such a lock has no bias to begin with, whatever this says: the first slow reader sets one, if it is to. One
+    /// that is to be biased from birth, or never ([`Bias::Eager`], [`Bias::Off`]) and cheaply so, is made by
+    /// [`Bravo::with_policy`](super::Bravo::with_policy) or `default`.
     const INIT: Self;
 
-    /// How the lock is biased. Asked on slow paths; must say the same each time of `bias`, once the lock is in use.
+    /// How the lock is biased. Asked on slow paths; should say the same each time of `bias`, once the lock is in use:
+    /// it may have been asked before.
     fn tuning(&self) -> Tuning;
 
     /// Told after each event. Does nothing unless counted.
     #[inline]
     fn on(&self, _event: Event) {}
+}
+
+/// Aborts if dropped, which is by a panic.
+struct NoPanic;
+
+impl Drop for NoPanic {
+    #[cold]
+    fn drop(&mut self) {
+        process::abort();
+    }
+}
+
+/// Tells a policy of an event.
+#[inline]
+pub(super) fn tell(policy: &impl Policy, event: Event) {
+    let no_panic = NoPanic;
+    policy.on(event);
+    mem::forget(no_panic);
+}
+
+/// Asks a policy.
+#[inline]
+pub(super) fn ask(policy: &impl Policy) -> Tuning {
+    let no_panic = NoPanic;
+    let tuning = policy.tuning();
+    mem::forget(no_panic);
+    tuning
 }
 
 /// [`Tuning::STANDARD`], in no space.
@@ -103,6 +139,7 @@ pub struct Counted<P = Standard> {
     fast_reads: AtomicU64,
     collisions: AtomicU64,
     slow_reads: AtomicU64,
+    withdrawals: AtomicU64,
     revocations: AtomicU64,
     revoking: AtomicU64,
     inhibited: AtomicU64,
@@ -118,6 +155,7 @@ impl<P> Counted<P> {
                 fast_reads: AtomicU64::new(0),
                 collisions: AtomicU64::new(0),
                 slow_reads: AtomicU64::new(0),
+                withdrawals: AtomicU64::new(0),
                 revocations: AtomicU64::new(0),
                 revoking: AtomicU64::new(0),
                 inhibited: AtomicU64::new(0),
@@ -134,6 +172,7 @@ impl<P> Counted<P> {
             fast_reads: load(&self.fast_reads),
             collisions: load(&self.collisions),
             slow_reads: load(&self.slow_reads),
+            withdrawals: load(&self.withdrawals),
             revocations: load(&self.revocations),
             revoking: Duration::from_nanos(load(&self.revoking)),
             inhibited: Duration::from_nanos(load(&self.inhibited)),
@@ -159,6 +198,7 @@ impl<P: Policy> Policy for Counted<P> {
             Event::FastRead => _ = add(&self.fast_reads, 1),
             Event::Collision => _ = add(&self.collisions, 1),
             Event::SlowRead => _ = add(&self.slow_reads, 1),
+            Event::Withdrawal => _ = add(&self.withdrawals, 1),
             Event::Revocation { took, inhibited } => {
                 add(&self.revocations, 1);
                 add(&self.revoking, nanoseconds(took));
@@ -179,6 +219,8 @@ pub struct Counts {
     pub collisions: u64,
     /// Reads granted by the underlying lock.
     pub slow_reads: u64,
+    /// Writers who gave up while they revoked the bias.
+    pub withdrawals: u64,
     /// How often a writer revoked the bias.
     pub revocations: u64,
     /// How long that took, in all.
@@ -193,6 +235,7 @@ impl fmt::Display for Counts {
             fast_reads,
             collisions,
             slow_reads,
+            withdrawals,
             revocations,
             revoking,
             inhibited,
@@ -200,7 +243,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{fast_reads} fast reads, {slow_reads} slow, {collisions} collisions; \
-             {revocations} revocations took {revoking:?} and inhibited for {inhibited:?}"
+             {revocations} revocations took {revoking:?} and inhibited for {inhibited:?}, {withdrawals} were given up"
         )
     }
 }

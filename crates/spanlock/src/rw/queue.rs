@@ -10,6 +10,9 @@
 //! whole stack and turns it round: that is the queue, known to the writer inside alone, and handed from one to the
 //! next. (The paper's queue is linked by arriving writers, and a writer that leaves may have to spin for a link.)
 //!
+//! A node on a stack cannot be taken off but with all others, so who may give up does not push itself: it waits as
+//! `phases.rs` has it.
+//!
 //! # Memory ordering
 //!
 //! - **queue-push** / **queue-take**: Release by the thread that pushes its node, Acquire by the one that takes the
@@ -149,7 +152,7 @@ fn swap(place: &AtomicPtr<Node>, new: *mut Node, order: Ordering) -> *mut Node {
 /// - **Fairness**: as [`PhaseFairTicket`](super::PhaseFairTicket): a reader waits for one writer at most, writers are
 ///   served in order.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
-/// - **Waiting**: no timed forms: a place in the queue cannot be given up. A try does not wait.
+/// - **Waiting** and **downgrade**: as [`PhaseFairTicket`](super::PhaseFairTicket), timed forms unfair too.
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not where the space matters and few writers wait: [`PhaseFairTicket`](super::PhaseFairTicket). Nor when many
 ///   processors read often: put [`Bravo`](super::Bravo) around it.
@@ -217,8 +220,8 @@ impl PhaseFairQueue {
 
     #[inline]
     fn write(&self, wait: Wait) -> Option<GuardSend> {
-        if wait == Wait::Never {
-            return self.try_write();
+        if wait != Wait::Forever {
+            return self.phases.poll(wait, || self.try_write());
         }
         while !self.enter_free() {
             if let Waited::Signalled = self.writers.wait(ptr::null_mut()) {
@@ -328,4 +331,13 @@ impl fmt::Debug for PhaseFairQueue {
 }
 
 // A writer is alone among writers while the stack of writers has its sign; else as the ticket lock.
-raw_rwlock!([] PhaseFairQueue, GuardSend, GuardSend);
+raw_rwlock!(timed [] PhaseFairQueue, GuardSend, GuardSend);
+
+// SAFETY: as for the ticket lock.
+unsafe impl lock_api::RawRwLockDowngrade for PhaseFairQueue {
+    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+        self.phases.share();
+        self.leave_exclusive(guard);
+        GuardSend::new()
+    }
+}

@@ -2,13 +2,14 @@
 //!
 //! `phases.rs` tells how readers and writers take turns. A writer here takes a ticket and waits for its turn among
 //! writers. Readers sleep on the word that has the announcement, writers on the word that says whose turn it is, and
-//! each word has a mark for those who sleep on it.
+//! each word has a mark for those who sleep on it. A ticket is not given back, so a timed writer takes none until it
+//! would be inside with it.
 //!
 //! # Memory ordering
 //!
 //! - **ticket-turn** / **ticket-turn-acquire**: Release by the writer that passes the turn on, Acquire by the next.
 //! - **ticket-parity**: a waiting reader goes on also when another writer is announced.
-//! - **ticket-wake** (-readers, -turn): whoever changes a word and finds the mark takes it off and wakes.
+//! - **ticket-wake**: the writer that passes the turn on and finds the mark takes it off and wakes.
 
 use super::park;
 use super::phases::{Came, Parity, Phases, SLEEPER};
@@ -28,7 +29,9 @@ const TURN: u32 = 2;
 /// - **Fairness**: a reader waits for the writer inside and no other; a writer waits for those who came before it,
 ///   and for one phase of readers before each of them.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
-/// - **Waiting**: no timed forms: a ticket cannot be given back. A try does not wait.
+/// - **Waiting**: a try does not wait. Timed forms are not fair: a place cannot be given up, so they take none, and
+///   try whenever somebody has left. A timed write is starved by readers who keep coming, a timed read by writers.
+/// - **Downgrade**: readers who wait get in beside the new one.
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not when many writers wait: all wake to look whose turn it is; [`PhaseFairQueue`](super::PhaseFairQueue) wakes
 ///   one. Nor when many processors read often: put [`Bravo`](super::Bravo) around it.
@@ -87,7 +90,8 @@ impl PhaseFairTicket {
             let now = Came::of(now).met();
             now.is_none_or(|now| now != met && prim::intact!("ticket-parity"))
         };
-        park::until(&self.phases.came, SLEEPER, Phases::acquire(), gone);
+        let came = &self.phases.came;
+        park::until(came, SLEEPER, Phases::acquire(), Wait::Forever, gone);
     }
 
     #[inline]
@@ -97,12 +101,12 @@ impl PhaseFairTicket {
 
     #[inline]
     fn write(&self, wait: Wait) -> Option<Ticket> {
-        if wait == Wait::Never {
-            return self.try_write();
+        if wait != Wait::Forever {
+            return self.phases.poll(wait, || self.try_write());
         }
         let ticket = self.tickets.fetch_add(TURN, Ordering::Relaxed);
         let mine = |turn: u32| turn & !SLEEPER == ticket;
-        park::until(&self.turn, SLEEPER, Self::acquire(), mine);
+        park::until(&self.turn, SLEEPER, Self::acquire(), wait, mine);
         let before = self.phases.announce(Ordering::Relaxed);
         self.phases.drain(before);
         Some(Ticket(ticket))
@@ -133,20 +137,8 @@ impl PhaseFairTicket {
 
     #[inline]
     fn leave_exclusive(&self, ticket: Ticket) {
-        let before = self.phases.take_back();
-        if before & SLEEPER != 0 {
-            self.wake_readers();
-        }
+        self.phases.take_back();
         self.pass_on(ticket);
-    }
-
-    #[cold] // Readers sleep until the writer's phase is over.
-    fn wake_readers(&self) {
-        self.phases.came.fetch_and(!SLEEPER, Ordering::Relaxed);
-        // [ticket-wake]
-        if prim::intact!("ticket-wake-readers") {
-            futex::wake_all(&self.phases.came);
-        }
     }
 
     #[inline]
@@ -155,7 +147,7 @@ impl PhaseFairTicket {
         let release = prim::order!("ticket-turn", Ordering::Release);
         let before = self.turn.swap(ticket.wrapping_add(TURN), release);
         // [ticket-wake]
-        if before & SLEEPER != 0 && prim::intact!("ticket-wake-turn") {
+        if before & SLEEPER != 0 && prim::intact!("ticket-wake") {
             futex::wake_all(&self.turn);
         }
     }
@@ -169,4 +161,13 @@ impl Default for PhaseFairTicket {
 
 // A writer is alone among writers by its turn, and enters when all readers who came before its announcement have
 // left; those who came after wait until it is taken back.
-raw_rwlock!([] PhaseFairTicket, GuardSend, Ticket);
+raw_rwlock!(timed [] PhaseFairTicket, GuardSend, Ticket);
+
+// SAFETY: the next writer counts the new reader: `share` is before `leave_exclusive` lets it.
+unsafe impl lock_api::RawRwLockDowngrade for PhaseFairTicket {
+    unsafe fn downgrade(&self, ticket: Ticket) -> GuardSend {
+        self.phases.share();
+        self.leave_exclusive(ticket);
+        GuardSend::new()
+    }
+}

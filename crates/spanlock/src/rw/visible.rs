@@ -10,7 +10,9 @@
 //!
 //! let lock = 0_u64; // Anything with an address will do.
 //! let address = LockAddress::of(&lock);
-//! let slot = visible::publish(address, Seat::here()).expect("nothing else is published here");
+//! // SAFETY: used at once.
+//! let seat = unsafe { Seat::here() };
+//! let slot = visible::publish(address, seat).expect("nothing else is published here");
 //! assert!(!visible::drain(address, Wait::Never));
 //! // SAFETY: retracted once.
 //! unsafe { slot.retract() };
@@ -19,12 +21,14 @@
 //!
 //! # Layout
 //!
-//! The table is made of rows of [`COLUMNS`] slots, as large as two cache lines. A thread's [`Seat`] is a row: threads
-//! have small dense numbers, so that no two share a row while there are no more of them than rows, whatever locks
-//! they use (a hash of thread and lock, as in the paper, makes neighbours of strangers). There are twice as many rows
-//! as processors, within bounds; beyond that, threads share. A scan covers the rows that ever had a thread: a process
-//! of few threads has a table of few lines, on however large a machine. Memory is reserved for the largest machine
-//! and zero, so untouched parts of it cost nothing.
+//! The table is made of rows of [`COLUMNS`] slots, as large as two cache lines. A thread's [`Seat`] is a row. Threads
+//! have small dense numbers, and as long as there are no more of them than rows each has one of its *own*, whatever
+//! locks it uses (a hash of thread and lock, as in the paper, makes neighbours of strangers). In its own row a thread
+//! publishes by a plain store, for nobody else does: no atomic operation at all. Threads beyond that *share* a few rows and
+//! publish by compare-exchange. There are twice as many rows as processors, within bounds.
+//!
+//! A scan covers the rows that ever had a thread: a process of few threads has a table of few lines, on however large
+//! a machine. Memory is reserved for the largest machine and zero, so untouched parts of it cost nothing.
 //!
 //! A slot that is taken, because the thread holds another lock there or shares the row, is a *collision*; then every
 //! other slot of the row is probed, which is in the cache already. If the row is full the reader goes elsewhere, that
@@ -34,6 +38,9 @@
 //!
 //! - **depart**, or **depart-any** where it is not known to be the reader's own: Release by a retraction, Acquire by the
 //!   scan: the reader's critical section.
+//! - **slot-free**: who publishes acquires the departure that made the slot free, and releases that, and what it did
+//!   itself before, with the publication: a scan may see that only, and not the departure. (That it releases no model
+//!   can tell: its thread's last departure was followed by the cheap fence, which is a full one there.)
 //! - **leave** / **await** (store, fence, look on both sides): a reader that leaves clears its slot and then looks
 //!   whether somebody awaits that; a writer that goes to sleep says so in the slot and then looks whether it is
 //!   clear. One of them sees the other. The reader's fence is free and the writer's dear (`prim::barrier`): readers
@@ -42,35 +49,37 @@
 //!   (**rouse-count**), and wakes it.
 //! - **row-in-use**: a seat's row counts as used before anything is published in it. The count is read after the
 //!   writer's fence (see `bias.rs`), so a reader whose row it misses fences later, and sees that a writer is there.
+//! - **own-row**: a thread gives its own row up before another thread gets it (`prim::thread` orders that).
 
 use crate::range::raw::Wait;
 use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
-use prim::barrier::{self, Reach};
-use prim::clock::{Duration, Instant};
+use prim::barrier;
+use prim::clock::Instant;
 use prim::futex;
 use prim::spin::{self, Spin};
-use prim::thread;
+use prim::thread::{self, Tenure};
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::ptr;
 
-mod anonymous;
-pub use anonymous::forget_all_but_at;
+mod tokenless;
+pub use tokenless::forget_all_but_at;
 
 /// Slots in a row.
 pub const COLUMNS: usize = prim::sized(8, 2);
 
-/// Rows there can be: enough for 512 processors, which is 128 KiB of address space.
-const MOST_ROWS: usize = prim::sized(1024, 4);
+/// Rows there can be for one thread each: enough for 512 processors, which is 128 KiB of address space.
+const MOST_ROWS: usize = prim::sized(1024, 3);
 
-/// Rows there are on the smallest machine.
-const FEWEST_ROWS: usize = prim::sized(16, 4);
+/// Those that there are on the smallest machine.
+const FEWEST_ROWS: usize = prim::sized(16, 3);
+
+/// Rows for the threads that get none of their own.
+const SHARED_ROWS: usize = prim::sized(16, 2);
 
 /// The lowest bit of [`Place::awaited`]; the rest counts departures that were awaited.
 const AWAITED: u32 = 1;
-
-/// How long a writer sleeps at most where the platform refuses [`barrier::heavy`].
-const GLANCE: Duration = Duration::from_millis(1);
 
 /// What distinguishes a lock from others, as long as it stays where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,16 +116,14 @@ struct Row {
     places: [Place; COLUMNS],
 }
 
-/// The table.
-struct Table {
-    rows: [Row; MOST_ROWS],
-    /// How many rows seats are given in; zero until somebody asks.
-    size: AtomicUsize,
-    /// Rows from this one on never had a reader.
+/// Rows, of which the first are in use.
+struct Rows<const N: usize> {
+    rows: [Row; N],
+    /// Those from this one on never had a reader.
     used: AtomicUsize,
 }
 
-impl Table {
+impl<const N: usize> Rows<N> {
     prim::const_fn! {
         const fn new() -> Self {
             Self {
@@ -125,9 +132,42 @@ impl Table {
                         lock: AtomicUsize::new(0),
                         awaited: AtomicU32::new(0),
                     }; COLUMNS),
-                }; MOST_ROWS),
-                size: AtomicUsize::new(0),
+                }; N),
                 used: AtomicUsize::new(0),
+            }
+        }
+    }
+
+    /// A row, from now on in use.
+    fn take(&self, at: usize) -> &Row {
+        if prim::intact!("row-in-use") {
+            self.used.fetch_max(at + 1, Ordering::Relaxed);
+        }
+        &self.rows[at]
+    }
+
+    fn in_use(&self) -> &[Row] {
+        // Relaxed: [row-in-use] is ordered by the fences on both sides.
+        let used = self.used.load(Ordering::Relaxed);
+        &self.rows[..used]
+    }
+}
+
+/// The table.
+struct Table {
+    own: Rows<MOST_ROWS>,
+    shared: Rows<SHARED_ROWS>,
+    /// How many own rows are given to threads; zero until somebody asks.
+    size: AtomicUsize,
+}
+
+impl Table {
+    prim::const_fn! {
+        const fn new() -> Self {
+            Self {
+                own: Rows::new(),
+                shared: Rows::new(),
+                size: AtomicUsize::new(0),
             }
         }
     }
@@ -138,20 +178,18 @@ impl Table {
         if known > 0 {
             return known;
         }
-        let rows = (2 * thread::cpus()).next_power_of_two();
+        let rows = (2 * thread::processors()).next_power_of_two();
         let rows = rows.clamp(FEWEST_ROWS, MOST_ROWS);
         self.size.store(rows, Ordering::Relaxed);
         rows
     }
 
-    fn rows_in_use(&self) -> &[Row] {
-        // Relaxed: [row-in-use] is ordered by the fences on both sides.
-        let used = self.used.load(Ordering::Relaxed);
-        &self.rows[..used]
+    fn rows_in_use(&self) -> impl Iterator<Item = &Row> {
+        self.own.in_use().iter().chain(self.shared.in_use())
     }
 
     fn places_in_use(&self) -> impl Iterator<Item = &Place> {
-        self.rows_in_use().iter().flat_map(|row| &row.places)
+        self.rows_in_use().flat_map(|row| &row.places)
     }
 }
 
@@ -163,43 +201,93 @@ prim::local! {
     static HERE: Cell<Option<Seat>> = Cell::new(None);
 }
 
-/// Where a thread publishes first.
+/// Who publishes in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tenancy {
+    /// One thread.
+    Own,
+    /// Any that got none of its own.
+    Shared,
+}
+
+/// Where a thread publishes. It stays with its thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
     row: &'static Row,
+    /// Where it looks first.
     column: usize,
+    tenancy: Tenancy,
+    _this_thread: PhantomData<*const ()>,
 }
 
 impl Seat {
     /// The running thread's. Costs a load of a thread-local, but for the first time.
+    ///
+    /// # Safety
+    /// It is used at once and not kept: the row may be another thread's when this one runs its thread-locals'
+    /// destructors.
     #[inline]
     #[must_use]
-    pub fn here() -> Self {
+    pub unsafe fn here() -> Self {
         HERE.with(Cell::get).unwrap_or_else(Self::take)
     }
 
     #[cold] // A thread's first, and any in a destructor that runs after its thread-locals are gone.
     fn take() -> Self {
-        // The seat is kept when the number goes to another thread: to share a row is slow, and not wrong.
-        let seat = thread::with_index(|_| (), |number, _| Self::numbered(number));
-        HERE.with(|here| here.set(Some(seat)));
-        seat
+        // [own-row]
+        let give_up = |number| HERE.with(|here| here.set(Some(Self::shared(number))));
+        thread::with_index(give_up, |number, tenure| match tenure {
+            Tenure::Thread => {
+                // SAFETY: the number is this thread's until `give_up` is called.
+                let seat = unsafe { Self::own(number) };
+                HERE.with(|here| here.set(Some(seat)));
+                seat
+            }
+            Tenure::Call => Self::shared(number),
+        })
     }
 
-    /// The seat of that number. Threads with numbers that are small and differ do not disturb each other. Not for
-    /// every publication: keep it.
+    /// In the row of that number, if there is one; else shared. Not for every publication: keep it.
+    ///
+    /// # Safety
+    /// As long as it, or a copy, is used, no other thread uses the seat of that number.
     #[must_use]
-    pub fn numbered(number: usize) -> Self {
+    pub unsafe fn own(number: usize) -> Self {
+        if number >= TABLE.size() {
+            return Self::shared(number);
+        }
         barrier::prepare();
-        let rows = TABLE.size();
-        let at = number % rows;
-        if prim::intact!("row-in-use") {
-            TABLE.used.fetch_max(at + 1, Ordering::Relaxed);
-        }
         Self {
-            row: &TABLE.rows[at],
-            column: number / rows % COLUMNS,
+            row: TABLE.own.take(number),
+            column: 0,
+            tenancy: Tenancy::Own,
+            _this_thread: PhantomData,
         }
+    }
+
+    /// In a row that any number of threads share. Those whose numbers are near do not look at the same slots first.
+    #[must_use]
+    pub fn shared(number: usize) -> Self {
+        barrier::prepare();
+        Self {
+            row: TABLE.shared.take(number % SHARED_ROWS),
+            column: number / SHARED_ROWS % COLUMNS,
+            tenancy: Tenancy::Shared,
+            _this_thread: PhantomData,
+        }
+    }
+
+    /// How many threads get a row of their own: those with smaller numbers.
+    #[must_use]
+    pub fn owners() -> usize {
+        TABLE.size()
+    }
+
+    /// That of its own row, if it is one.
+    #[must_use]
+    pub fn number(self) -> Option<usize> {
+        let mut rows = TABLE.own.in_use().iter();
+        rows.position(|row| ptr::eq(row, self.row))
     }
 
     #[inline]
@@ -220,29 +308,38 @@ pub struct Slot(&'static Place);
 #[must_use]
 pub fn publish(lock: LockAddress, seat: Seat) -> Option<Slot> {
     let first = seat.first();
-    first.take(lock).or_else(|| probe(lock, seat))
+    first.take(lock, seat.tenancy).or_else(|| probe(lock, seat))
 }
 
 #[cold] // Nested readers, and threads that share a row.
 fn probe(lock: LockAddress, seat: Seat) -> Option<Slot> {
     (1..COLUMNS).find_map(|step| {
         let column = (seat.column + step) % COLUMNS;
-        seat.row.places[column].take(lock)
+        seat.row.places[column].take(lock, seat.tenancy)
     })
 }
 
 impl Place {
     #[inline]
-    fn take(&'static self, lock: LockAddress) -> Option<Slot> {
-        // The look beforehand spares a locked instruction on a slot that is taken.
-        if self.lock.load(Ordering::Relaxed) != 0 {
+    fn take(&'static self, lock: LockAddress, tenancy: Tenancy) -> Option<Slot> {
+        let free = prim::order!("slot-free", Ordering::Acquire); // [slot-free]
+        // The look beforehand spares a locked instruction on a slot that is taken; in an own row it is all.
+        if self.lock.load(free) != 0 {
             return None;
         }
-        // Relaxed: the fences of `bias.rs` order it, against writers; readers have nothing to tell each other.
+        // Against writers it is ordered by the fences of `bias.rs`, which come next.
         let address = lock.0.get();
-        self.lock
-            .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
-            .ok()?;
+        match tenancy {
+            // Release: as [slot-free] has it.
+            Tenancy::Own => self.lock.store(address, Ordering::Release),
+            // A read-modify-write passes on what it found, and the look has acquired that: Release for what it did itself.
+            Tenancy::Shared => {
+                let taken =
+                    self.lock
+                        .compare_exchange(0, address, Ordering::AcqRel, Ordering::Relaxed);
+                taken.ok()?;
+            }
+        }
         Some(Slot(self))
     }
 
@@ -306,22 +403,12 @@ impl Place {
     fn sleep(&self, lock: LockAddress, deadline: Option<Instant>) {
         let asleep = self.awaited.fetch_or(AWAITED, Ordering::Relaxed) | AWAITED;
         // [await]
-        let reach = if prim::intact!("await") {
-            barrier::heavy()
-        } else {
-            Reach::All
-        };
-        if !self.holds(lock) {
-            return;
+        if prim::intact!("await") {
+            barrier::heavy();
         }
-        let look_again = match reach {
-            Reach::All => deadline,
-            Reach::Caller => {
-                let soon = Instant::now() + GLANCE;
-                Some(deadline.map_or(soon, |at| at.min(soon)))
-            }
-        };
-        futex::wait(&self.awaited, asleep, look_again);
+        if self.holds(lock) {
+            futex::wait(&self.awaited, asleep, deadline);
+        }
     }
 }
 

@@ -11,11 +11,13 @@
 //! | `oracle.rs` | who is inside; meetings of all threads |
 //! | `isolated.rs` | the search in a process of its own |
 //! | `range.rs` | the work on range locks |
+//! | `rw.rs` | the work on reader-writer locks |
 
 pub mod isolated;
 mod mutant;
 mod oracle;
 pub(super) mod range;
+pub(super) mod rw;
 
 pub use mutant::Mutant;
 

@@ -1,6 +1,7 @@
 //! The bias against writers, and the table: who is seen, who waits, who is woken.
 
 use super::Guarded;
+use lock_api::RawRwLock;
 use prim::model;
 use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
 use std::sync::Arc;
@@ -24,6 +25,35 @@ fn revoked() -> Arc<Guarded<Biased>> {
 }
 
 models!(biased(); two: Some(4), three: Some(2));
+
+/// A lock that is never biased asks no writer to arrive.
+#[test]
+fn without_a_bias() {
+    let off = Tuning {
+        bias: Bias::Off,
+        ..EAGER
+    };
+    let make = move || Biased::with_policy(FutexRwLock::new(), off);
+    model(Some(3), move || super::two_writers_and_a_reader(make()));
+    model(Some(3), move || super::tries(make()));
+}
+
+/// A token goes to another thread, which releases it while a writer waits for that.
+#[test]
+fn released_by_another_thread() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        let reading = guarded.read();
+        reading.look();
+        let token = reading.into_token();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: this lock's token.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(token) });
+        writer.join().unwrap();
+        other.join().unwrap();
+        guarded.write().done();
+    });
+}
 
 /// A reader that came by the underlying lock sets the bias while a writer arrives.
 #[test]
@@ -141,6 +171,36 @@ fn a_writer_does_not_wait_for_the_next_in_the_slot() {
     });
 }
 
+/// A writer finds the slot of its reader taken for another lock already, and that is all it sees of the departure.
+#[test]
+fn the_next_in_the_slot_tells_what_the_one_before_did() {
+    model(Some(3), || {
+        let (first, second) = (Guarded::new(biased()), Guarded::new(biased()));
+        let mine = first.read();
+        let writer = first.spawn(|first| first.write().done());
+        mine.done();
+        second.read().done();
+        writer.join().unwrap();
+    });
+}
+
+/// The same, where another thread released.
+#[test]
+fn the_next_in_the_slot_tells_what_another_thread_did() {
+    model(Some(3), || {
+        let (first, second) = (Guarded::new(biased()), Guarded::new(biased()));
+        let token = first.lock.lock_shared();
+        let writer = first.spawn(|first| first.write().done());
+        let other = first.spawn(|first| {
+            let reading = first.reading(token);
+            reading.done();
+        });
+        second.read().done();
+        writer.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
 /// Three reads at a time in rows of two slots: the third takes the slow path.
 #[test]
 fn a_full_row_is_a_detour() {
@@ -166,10 +226,10 @@ fn a_full_row_is_a_detour() {
 fn a_lock_that_is_dropped_forgets_leaked_readers() {
     model(None, || {
         let mut place = Box::new(biased());
-        let _leaked = lock_api::RawRwLock::lock_shared(&*place);
+        let _leaked = RawRwLock::lock_shared(&*place);
         *place = biased();
-        let token = lock_api::RawRwLock::lock_exclusive(&*place);
+        let token = RawRwLock::lock_exclusive(&*place);
         // SAFETY: its own token.
-        unsafe { lock_api::RawRwLock::unlock_exclusive(&*place, token) };
+        unsafe { RawRwLock::unlock_exclusive(&*place, token) };
     });
 }

@@ -1,6 +1,9 @@
 //! The cohort lock, the mutex in it, and the lock of parts.
 
-use super::{Guarded, reader_and_writer, tries, two_writers, two_writers_and_a_reader};
+use super::{
+    Guarded, a_hasty_reader, a_hasty_writer, downgrade_keeps_writers_out,
+    downgrade_lets_readers_in, reader_and_writer, tries, two_writers, two_writers_and_a_reader,
+};
 use prim::model;
 use spanlock_loom::rw::{CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, WritersFirst};
 
@@ -57,6 +60,38 @@ fn a_node_that_gave_up_the_lock_waits_for_readers() {
     });
 }
 
+/// A writer that gives up is handed nothing.
+#[test]
+fn a_writer_gives_up() {
+    model(Some(2), || a_hasty_writer(one_node()));
+    model(Some(2), || a_hasty_writer(cohort()));
+    model(Some(3), || {
+        let guarded = Guarded::new(one_node());
+        let mine = guarded.write();
+        let hasty = guarded.spawn(|guarded| {
+            if let Some(writing) = guarded.write_soon() {
+                writing.done();
+            }
+        });
+        mine.done();
+        hasty.join().unwrap();
+        guarded.read().done();
+    });
+}
+
+#[test]
+fn a_reader_gives_up() {
+    model(Some(2), || a_hasty_reader(one_node()));
+    model(Some(2), || a_hasty_reader(cohort()));
+}
+
+#[test]
+fn a_writer_becomes_a_reader() {
+    model(Some(2), || downgrade_lets_readers_in(cohort()));
+    model(Some(2), || downgrade_keeps_writers_out(cohort()));
+    model(Some(2), || downgrade_keeps_writers_out(one_node()));
+}
+
 mod mutexes {
     use super::*;
 
@@ -91,5 +126,13 @@ mod mutexes {
 }
 
 mod of_parts {
-    models!(super::parts(); two: Some(3), three: Some(2));
+    use super::*;
+
+    models!(parts(); two: Some(3), three: Some(2));
+
+    #[test]
+    fn a_writer_becomes_a_reader() {
+        model(Some(2), || downgrade_lets_readers_in(parts()));
+        model(Some(2), || downgrade_keeps_writers_out(parts()));
+    }
 }

@@ -1,6 +1,6 @@
 //! The futex lock: entering and leaving, who is woken, giving up.
 
-use super::{Guarded, two_readers_and_a_writer};
+use super::{Guarded, downgrade_lets_readers_in, two_readers_and_a_writer};
 use prim::model;
 use spanlock_loom::rw::{FutexRwLock, ReadersFirst, WritersFirst};
 
@@ -76,26 +76,13 @@ fn a_reader_gives_up() {
 /// The new reader keeps writers out, and lets in readers who waited.
 #[test]
 fn downgrade_lets_waiting_readers_in() {
-    model(Some(3), || {
-        let guarded = Guarded::new(writers_first());
-        let mine = guarded.write();
-        let reader = guarded.spawn(|guarded| guarded.read().done());
-        mine.change();
-        let mine = mine.downgrade();
-        reader.join().unwrap();
-        mine.done();
-    });
+    model(Some(3), || downgrade_lets_readers_in(writers_first()));
 }
 
 #[test]
 fn downgrade_keeps_writers_out() {
     model(Some(3), || {
-        let guarded = Guarded::new(writers_first());
-        let mine = guarded.write();
-        let writer = guarded.spawn(|guarded| guarded.write().done());
-        mine.change();
-        mine.downgrade().done();
-        writer.join().unwrap();
+        super::downgrade_keeps_writers_out(writers_first())
     });
 }
 

@@ -35,11 +35,12 @@ macro_rules! models {
     };
 }
 
-mod anonymous;
 mod bias;
 mod cohort;
 mod futex;
 mod phase;
+mod tokenless;
+mod upgrade;
 
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::cell::UnsafeCell;
@@ -78,7 +79,7 @@ impl<L: RawRwLock> Guarded<L> {
         })
     }
 
-    fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
+    pub fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
         Reading {
             guarded: self,
             token: Some(token),
@@ -135,6 +136,11 @@ impl<L: RawRwLock + Send + Sync + 'static> Guarded<L> {
 }
 
 impl<L: RawRwLock> Reading<'_, L> {
+    /// For another thread to release.
+    pub fn into_token(mut self) -> L::SharedGuard {
+        self.token.take().unwrap()
+    }
+
     pub fn look(&self) -> u64 {
         // SAFETY: held shared; loom checks.
         self.guarded.value.with(|value| unsafe { *value })
@@ -230,6 +236,72 @@ pub fn readers_share<L: RawRwLock + Send + Sync + 'static>(lock: L) {
     let reader = guarded.spawn(|guarded| guarded.read().done());
     reader.join().unwrap();
     mine.done();
+}
+
+/// A new reader that was a writer lets in readers who waited.
+pub fn downgrade_lets_readers_in<L>(lock: L)
+where
+    L: RawRwLockDowngrade + Send + Sync + 'static,
+{
+    let guarded = Guarded::new(lock);
+    let mine = guarded.write();
+    let reader = guarded.spawn(|guarded| guarded.read().done());
+    mine.change();
+    let mine = mine.downgrade();
+    reader.join().unwrap();
+    mine.done();
+}
+
+/// A new reader that was a writer keeps writers out.
+pub fn downgrade_keeps_writers_out<L>(lock: L)
+where
+    L: RawRwLockDowngrade + Send + Sync + 'static,
+{
+    let guarded = Guarded::new(lock);
+    let mine = guarded.write();
+    let writer = guarded.spawn(|guarded| guarded.write().done());
+    mine.change();
+    mine.downgrade().done();
+    writer.join().unwrap();
+}
+
+/// A writer that may give up, beside a holder and one that does not.
+pub fn a_hasty_writer<L>(lock: L)
+where
+    L: RawRwLockTimed<Instant = Instant> + Send + Sync + 'static,
+{
+    let guarded = Guarded::new(lock);
+    let mine = guarded.read();
+    let hasty = guarded.spawn(|guarded| {
+        if let Some(writing) = guarded.write_soon() {
+            writing.done();
+        }
+    });
+    let patient = guarded.spawn(|guarded| guarded.write().done());
+    mine.done();
+    hasty.join().unwrap();
+    patient.join().unwrap();
+    guarded.read().done();
+    guarded.try_write().expect("nobody is there").done();
+}
+
+/// A reader that may give up, beside a writer and a reader that does not.
+pub fn a_hasty_reader<L>(lock: L)
+where
+    L: RawRwLockTimed<Instant = Instant> + Send + Sync + 'static,
+{
+    let guarded = Guarded::new(lock);
+    let mine = guarded.write();
+    let hasty = guarded.spawn(|guarded| {
+        if let Some(reading) = guarded.read_soon() {
+            reading.done();
+        }
+    });
+    let patient = guarded.spawn(|guarded| guarded.read().done());
+    mine.done();
+    hasty.join().unwrap();
+    patient.join().unwrap();
+    guarded.try_write().expect("nobody is there").done();
 }
 
 /// A try does not wait, and a try that is granted excludes.

@@ -1,6 +1,8 @@
 //! The phase-fair locks: exclusion, turns, sleep.
 
-use super::Guarded;
+use super::{
+    Guarded, a_hasty_reader, a_hasty_writer, downgrade_keeps_writers_out, downgrade_lets_readers_in,
+};
 use lock_api::RawRwLock;
 use prim::model;
 use spanlock_loom::rw::{PhaseFairQueue, PhaseFairTicket};
@@ -49,6 +51,22 @@ macro_rules! phase_fair {
             #[test]
             fn a_try_takes_no_phase() {
                 model(Some(3), || a_try_between(<$lock>::new()));
+            }
+
+            #[test]
+            fn a_writer_gives_up() {
+                model(Some(2), || a_hasty_writer(<$lock>::new()));
+            }
+
+            #[test]
+            fn a_reader_gives_up() {
+                model(Some(2), || a_hasty_reader(<$lock>::new()));
+            }
+
+            #[test]
+            fn a_writer_becomes_a_reader() {
+                model(Some(3), || downgrade_lets_readers_in(<$lock>::new()));
+                model(Some(3), || downgrade_keeps_writers_out(<$lock>::new()));
             }
         })+
     };

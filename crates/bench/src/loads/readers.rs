@@ -1,11 +1,9 @@
 //! Nothing but reading: each thread acquires one lock for reading, and releases it, without a pause.
 
-use super::target::RwTarget;
-use super::{Outcome, Tally, Trial, until_stop};
-use crate::crew;
+use super::{Outcome, RwTarget, Tally, Trial, crew, until_stop};
 use crossbeam_utils::CachePadded;
 
-pub(super) fn run<T: RwTarget>(make: fn() -> T, trial: &Trial) -> Outcome {
+pub(super) fn run<T: RwTarget>(make: impl Fn() -> T, trial: &Trial) -> Outcome {
     let lock = CachePadded::new(make());
     let run = crew::run(trial.threads, trial.schedule, &[], |_, signal| {
         let mut tally = Tally::default();

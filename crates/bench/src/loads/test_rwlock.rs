@@ -3,11 +3,8 @@
 //! All count down from 10 inside; the writer counts down from 1000 between its writes, readers read without a pause.
 
 use super::guarded::Guarded;
-use super::target::RwTarget;
-use super::{Outcome, Tally, Trial, until_stop};
-use crate::crew;
+use super::{Outcome, RwTarget, Tally, Trial, count_down, crew, until_stop};
 use crossbeam_utils::CachePadded;
-use std::hint::black_box;
 
 /// Work inside.
 const INSIDE: u32 = 10;
@@ -18,7 +15,7 @@ pub const PAUSE: u32 = 1000;
 /// The longest.
 pub const MAX_PAUSE: u32 = 1 << 20;
 
-pub(super) fn run<T: RwTarget>(make: fn() -> T, pause: u32, trial: &Trial) -> Outcome {
+pub(super) fn run<T: RwTarget>(make: impl Fn() -> T, pause: u32, trial: &Trial) -> Outcome {
     let lock = CachePadded::new(make());
     let data = Guarded::default();
     // Thread 0 writes.
@@ -44,11 +41,4 @@ pub(super) fn run<T: RwTarget>(make: fn() -> T, pause: u32, trial: &Trial) -> Ou
         tally
     });
     Outcome::of(&run, |wrote| data.lost(wrote))
-}
-
-#[inline]
-fn count_down(from: u32) {
-    for left in (0..from).rev() {
-        black_box(left);
-    }
 }

@@ -3,9 +3,7 @@
 //! A thread reads a lock of the pool, chosen at random, and advances its random numbers 20 steps inside and 100 outside. Nobody
 //! writes, so there is nothing to check. Locks lie 128 bytes apart, as the paper's do.
 
-use super::target::RwTarget;
-use super::{Outcome, Tally, Trial, until_stop};
-use crate::crew;
+use super::{Outcome, RwTarget, Tally, Trial, crew, steps, until_stop};
 use crossbeam_utils::CachePadded;
 
 /// Pools of the paper's figure: powers of two from 1 to this.
@@ -17,7 +15,7 @@ pub const THREADS: usize = 64;
 const INSIDE: u32 = 20;
 const OUTSIDE: u32 = 100;
 
-pub(super) fn run<T: RwTarget>(make: fn() -> T, pool: usize, trial: &Trial) -> Outcome {
+pub(super) fn run<T: RwTarget>(make: impl Fn() -> T, pool: usize, trial: &Trial) -> Outcome {
     assert!((1..=MAX_POOL).contains(&pool));
     let pool: Vec<_> = (0..pool).map(|_| CachePadded::new(make())).collect();
     let run = crew::run(trial.threads, trial.schedule, &[], |thread, signal| {
@@ -34,12 +32,4 @@ pub(super) fn run<T: RwTarget>(make: fn() -> T, pool: usize, trial: &Trial) -> O
         tally
     });
     Outcome::of(&run, |_| 0)
-}
-
-/// Advances random numbers: work that no compiler takes away.
-#[inline]
-pub(super) fn steps(rng: &mut fastrand::Rng, steps: u32) {
-    for _ in 0..steps {
-        std::hint::black_box(rng.u64(..));
-    }
 }

@@ -4,10 +4,7 @@
 //! inside, and outside from 0 to 199.
 
 use super::guarded::Guarded;
-use super::interference::steps;
-use super::target::RwTarget;
-use super::{Outcome, Tally, Trial, until_stop};
-use crate::crew;
+use super::{Outcome, RwTarget, Tally, Trial, crew, steps, until_stop};
 use crossbeam_utils::CachePadded;
 
 /// The parts of operations that write, of the paper's six figures.
@@ -16,7 +13,7 @@ pub const WRITES: [f64; 6] = [0.9, 0.5, 0.1, 0.01, 0.001, 0.0001];
 const INSIDE: u32 = 10;
 const OUTSIDE: u32 = 200;
 
-pub(super) fn run<T: RwTarget>(make: fn() -> T, writes: f64, trial: &Trial) -> Outcome {
+pub(super) fn run<T: RwTarget>(make: impl Fn() -> T, writes: f64, trial: &Trial) -> Outcome {
     assert!((0.0..=1.0).contains(&writes));
     let lock = CachePadded::new(make());
     let data = Guarded::default();

@@ -5,12 +5,10 @@
 //! the beginning, so that no allocator is measured, and in words that may be read while they are written, so that a
 //! lock that does not exclude is found out and does no worse. The paper does not tell its size.
 
-use super::target::RwTarget;
-use super::{Outcome, Tally, Trial, until_stop};
-use crate::crew;
+use super::prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use super::{Outcome, RwTarget, Tally, Trial, crew, until_stop};
 use crossbeam_utils::CachePadded;
 use fastrand::Rng;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Elements to begin with, unless told otherwise.
 pub const ENTRIES: usize = 1 << 16;
@@ -18,27 +16,29 @@ pub const ENTRIES: usize = 1 << 16;
 /// The most.
 pub const MAX_ENTRIES: usize = 1 << 24;
 
-pub(super) fn run<T: RwTarget>(make: fn() -> T, entries: usize, trial: &Trial) -> Outcome {
+pub(super) fn run<T: RwTarget>(make: impl Fn() -> T, entries: usize, trial: &Trial) -> Outcome {
     let table = Table::filled(entries);
     let keys = 2 * entries as u64;
     let lock = CachePadded::new(make());
-    let expected = AtomicI64::new(entries as i64);
+    let expected = AtomicU64::new(entries as u64);
     // Thread 0 inserts and thread 1 erases.
     let run = crew::run(trial.threads + 2, trial.schedule, &[], |thread, signal| {
         let mut rng = crew::rng(trial.seed, trial.repeat, thread);
         let mut tally = Tally::default();
-        let mut grown = 0;
-        let mut write = |change: fn(&Table, u64) -> bool, by: i64, rng: &mut Rng, counts: u64| {
+        let mut grown = 0_u64; // Or shrunk: it wraps.
+        let mut write = |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
             let key = rng.u64(..keys);
             let held = lock.write();
             let changed = change(&table, key);
             drop(held);
-            grown += by * i64::from(changed);
+            grown = grown.wrapping_add(by * u64::from(changed));
             tally.writes += counts;
         };
         match thread {
             0 => until_stop(signal, |counts| write(Table::insert, 1, &mut rng, counts)),
-            1 => until_stop(signal, |counts| write(Table::erase, -1, &mut rng, counts)),
+            1 => until_stop(signal, |counts| {
+                write(Table::erase, u64::MAX, &mut rng, counts);
+            }),
             _ => until_stop(signal, |counts| {
                 let key = rng.u64(..keys);
                 let held = lock.read();
@@ -51,7 +51,7 @@ pub(super) fn run<T: RwTarget>(make: fn() -> T, entries: usize, trial: &Trial) -
         expected.fetch_add(grown, Relaxed);
         tally
     });
-    let expected = expected.into_inner().unsigned_abs();
+    let expected = expected.load(Relaxed);
     Outcome::of(&run, |_| table.lost(expected))
 }
 
@@ -68,17 +68,27 @@ enum Seen {
 /// No node.
 const NONE: u32 = u32::MAX;
 
+/// On a line of its own, as what an allocator hands out one by one.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Node {
     key: AtomicU64,
     value: AtomicU64,
     next: AtomicU32,
 }
 
+/// Heads of chains in a line.
+const HEADS: usize = 16;
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Heads([AtomicU32; HEADS]);
+
 /// Chains of nodes. Relaxed, all: the lock is to order them.
 #[derive(Debug)]
 struct Table {
-    heads: Vec<AtomicU32>,
+    heads: Vec<Heads>,
+    chains: usize,
     nodes: Vec<Node>,
     /// The chain of nodes that hold nothing.
     free: AtomicU32,
@@ -95,7 +105,10 @@ impl Table {
         assert!((1..=MAX_ENTRIES).contains(&entries));
         let nodes = 2 * entries as u32;
         let table = Self {
-            heads: (0..entries).map(|_| AtomicU32::new(NONE)).collect(),
+            heads: (0..entries.div_ceil(HEADS))
+                .map(|_| Heads([const { AtomicU32::new(NONE) }; HEADS]))
+                .collect(),
+            chains: entries,
             nodes: (0..nodes)
                 .map(|at| Node {
                     key: AtomicU64::new(0),
@@ -110,7 +123,8 @@ impl Table {
     }
 
     fn head(&self, key: u64) -> &AtomicU32 {
-        &self.heads[(value(key) >> 20) as usize % self.heads.len()]
+        let at = (value(key) >> 20) as usize % self.chains;
+        &self.heads[at / HEADS].0[at % HEADS]
     }
 
     /// The nodes of a chain; ends also if the chain does not.
@@ -178,7 +192,8 @@ impl Table {
             };
             self.chain(head).filter(own).count() as u64
         };
-        let elements = self.heads.iter().map(right).sum::<u64>();
+        let heads = self.heads.iter().flat_map(|Heads(heads)| heads);
+        let elements = heads.map(right).sum::<u64>();
         let free = self.chain(&self.free).count() as u64;
         let all = self.nodes.len() as u64;
         expected

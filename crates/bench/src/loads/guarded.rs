@@ -1,28 +1,6 @@
 //! What locks guard: it shows an update that was lost and a read that was torn.
 
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// What must not be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// Writes that left no trace, or traces of no write.
-    pub lost: u64,
-    /// Reads that saw half of a write.
-    pub torn: u64,
-}
-
-impl Found {
-    /// All is well.
-    pub const NOTHING: Self = Self { lost: 0, torn: 0 };
-}
-
-impl fmt::Display for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lost, torn } = self;
-        write!(f, "{lost} lost updates, {torn} torn reads")
-    }
-}
+use super::prim::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Two counters, equal but while somebody writes: one is written first in a critical section, the other last.
 ///

@@ -1,12 +1,13 @@
 //! What a reader-writer lock promises, case by case, for each lock and with a bias on each.
 
+#[path = "../common/mod.rs"]
 mod common;
 
 use common::{HANG, abort, elsewhere, panic_message};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock};
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, Counted, FutexMutex, FutexRwLock, MutexRwLock, PerCpu,
-    PhaseFairQueue, PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
+    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
 };
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -55,6 +56,11 @@ macro_rules! for_each {
         }
     };
 }
+
+mod parts;
+mod policies;
+mod timed;
+mod upgrading;
 
 mod all {
     use super::*;
@@ -108,34 +114,22 @@ mod sharing {
     }
 }
 
-mod timed {
-    use super::*;
-    for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            per_cpu: PerCpu::<FutexRwLock, 4>::new(),
-            mutex: MutexRwLock::from_mutex(FutexMutex::new()),
-            bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
-            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-            bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
-        ]
-        {
-            a_timed_acquisition_gives_up,
-            a_timed_acquisition_of_a_free_lock_is_granted_at_any_deadline,
-            a_writer_that_gives_up_stops_nobody,
-        }
-    }
-}
-
 mod downgrading {
     use super::*;
     for_each! {
         [
             futex: FutexRwLock::<WritersFirst>::new(),
             futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
+            ticket: PhaseFairTicket::new(),
+            queue: PhaseFairQueue::new(),
+            cohort: CohortRwLock::<2>::new(),
+            per_cpu: PerCpu::<FutexRwLock, 4>::new(),
             bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
             bravo_off: bravo::<FutexRwLock>(Bias::Off),
+            bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
+            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
+            bravo_cohort: bravo::<CohortRwLock<2>>(Bias::Eager),
+            bravo_per_cpu: bravo::<PerCpu<PhaseFairTicket, 4>>(Bias::Eager),
         ]
         { a_writer_becomes_a_reader }
     }
@@ -272,50 +266,6 @@ fn readers_are_inside_together<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
 
 const SHORT: Duration = Duration::from_millis(2);
 
-fn a_timed_acquisition_gives_up<L>(lock: &RwLock<L, u32>)
-where
-    L: RawRwLockTimed<Instant = Instant, Duration = Duration> + Sync,
-{
-    let reading = lock.read();
-    elsewhere(|| {
-        assert!(lock.try_write_for(SHORT).is_none());
-        assert!(lock.try_write_until(Instant::now() + SHORT).is_none());
-    });
-    drop(reading);
-    let writing = lock.write();
-    elsewhere(|| {
-        assert!(lock.try_write_for(SHORT).is_none());
-        assert!(lock.try_read_for(SHORT).is_none());
-        assert!(lock.try_read_until(Instant::now() + SHORT).is_none());
-    });
-    drop(writing);
-}
-
-fn a_timed_acquisition_of_a_free_lock_is_granted_at_any_deadline<L>(lock: &RwLock<L, u32>)
-where
-    L: RawRwLockTimed<Instant = Instant, Duration = Duration>,
-{
-    for timeout in [Duration::ZERO, SHORT, Duration::MAX] {
-        drop(lock.try_read_for(timeout).expect("free"));
-        drop(lock.try_write_for(timeout).expect("free"));
-    }
-    drop(lock.try_read_until(Instant::now()).expect("free"));
-    drop(lock.try_write_until(Instant::now()).expect("free"));
-}
-
-fn a_writer_that_gives_up_stops_nobody<L>(lock: &RwLock<L, u32>)
-where
-    L: RawRwLockTimed<Instant = Instant, Duration = Duration> + Sync,
-{
-    let reading = lock.read();
-    for _ in 0..10 {
-        assert!(elsewhere(|| lock.try_write_for(SHORT).is_none()));
-    }
-    drop(reading);
-    assert!(elsewhere(|| lock.try_read().is_some()));
-    assert!(elsewhere(|| lock.try_write().is_some()));
-}
-
 fn a_writer_becomes_a_reader<L: RawRwLockDowngrade + Sync>(lock: &RwLock<L, u32>) {
     for _ in 0..10 {
         let mut writing = lock.write();
@@ -382,43 +332,6 @@ fn a_dropped_lock_takes_its_leaked_readers_along() {
     assert!(lock.try_write().is_none());
     *lock = RwLock::from_raw(bravo::<FutexRwLock>(Bias::Eager), 0);
     assert!(lock.try_write().is_some());
-}
-
-#[test]
-fn what_happens_is_counted() {
-    let counted = |bias| {
-        let bound = Tuning::STANDARD.bound;
-        let policy = Counted::new(Tuning { bias, bound });
-        RwLock::from_raw(
-            Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), policy),
-            0,
-        )
-    };
-    let counts = |lock: &RwLock<Bravo<FutexRwLock, Counted<Tuning>>, i32>| {
-        // SAFETY: it is looked at only.
-        unsafe { lock.raw() }.policy().counts()
-    };
-    let [off, eager, inner] = [Bias::Off, Bias::Eager, Bias::Eager].map(counted);
-    for lock in [&off, &eager] {
-        drop(lock.read());
-        drop(lock.write());
-        drop(lock.read());
-    }
-    assert_eq!((counts(&off).fast_reads, counts(&off).slow_reads), (0, 2));
-    assert_eq!(counts(&off).revocations, 0);
-    let seen = counts(&eager);
-    assert_eq!(
-        (seen.fast_reads, seen.slow_reads, seen.revocations),
-        (1, 1, 1)
-    );
-    assert!(seen.inhibited > seen.revoking);
-    drop((eager.read(), inner.read()));
-    assert_eq!(counts(&inner).collisions, 1);
-
-    let adaptive = counted(Bias::Adaptive);
-    (0..10_000).for_each(|_| drop(adaptive.read()));
-    let seen = counts(&adaptive);
-    assert!(seen.fast_reads > seen.slow_reads, "{seen}");
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! Microbenchmarks.
+
+use super::panel::{LEGEND, Point, panel};
+use super::source;
+use crate::micro::Record;
+use crate::provenance::Provenance;
+use crate::registry::Exclusion;
+
+/// A table with a row for each kernel and a column for each number of threads.
+#[must_use]
+pub fn micro(records: &[Record], provenance: &Provenance) -> String {
+    let points: Vec<_> = records
+        .iter()
+        .map(|record| Point {
+            lock: record.lock.name(),
+            exclusion: Exclusion::Promised,
+            column: record.threads,
+            ops_per_sec: Ok(record.ops_per_sec),
+        })
+        .collect();
+    format!(
+        "microbenchmarks: million operations per second by threads\n{}{LEGEND}\n{}",
+        panel(&points),
+        source(provenance)
+    )
+}

@@ -1,0 +1,238 @@
+//! The bias for locks whose releases name neither what they release nor which: the lock of `crates/interpose`, with
+//! our own in the place of glibc's.
+
+use super::{
+    Guarded, reader_and_writer, readers_share, tries, two_readers_and_a_writer,
+    two_writers_and_a_reader,
+};
+use lock_api::RawRwLock;
+use prim::model;
+use spanlock_loom::range::raw::Wait;
+use spanlock_loom::rw::visible::Seat;
+use spanlock_loom::rw::{
+    Bias, BiasState, FutexRwLock, Preference, ReadersFirst, Tokenless, Tuning, WritersFirst,
+};
+
+const EAGER: Tuning = Tuning {
+    bias: Bias::Eager,
+    bound: 0,
+};
+
+fn here() -> Seat {
+    // SAFETY: used at once.
+    unsafe { Seat::here() }
+}
+
+struct Lock<P: Preference> {
+    bias: BiasState,
+    under: FutexRwLock<P>,
+}
+
+impl<P: Preference> Lock<P> {
+    fn biased() -> Self {
+        Self {
+            bias: BiasState::biased(),
+            under: FutexRwLock::new(),
+        }
+    }
+
+    fn parts(&self) -> Tokenless<'_, P, Tuning> {
+        Tokenless {
+            bias: &self.bias,
+            under: &self.under,
+            policy: &EAGER,
+        }
+    }
+
+    fn read(&self, wait: Wait) -> bool {
+        let parts = self.parts();
+        // SAFETY: all leave by `leave_shared`, and the seat is used at once.
+        if unsafe { parts.read_fast(here) } {
+            return true;
+        }
+        let entered = parts.read_slowly(wait);
+        if entered {
+            parts.consider_bias();
+            // SAFETY: as above.
+            unsafe { parts.go_over(here) };
+        }
+        entered
+    }
+
+    fn write(&self, wait: Wait) -> bool {
+        let parts = self.parts();
+        parts.write_at_once() || parts.write_contended(wait)
+    }
+}
+
+// SAFETY: what the models check.
+unsafe impl<P: Preference> RawRwLock for Lock<P> {
+    const INIT: Self = panic!("not in a constant");
+
+    type SharedGuard = ();
+    type ExclusiveGuard = ();
+
+    fn lock_shared(&self) {
+        assert!(self.read(Wait::Forever));
+    }
+
+    fn try_lock_shared(&self) -> Option<()> {
+        self.read(Wait::Never).then_some(())
+    }
+
+    unsafe fn unlock_shared(&self, (): ()) {
+        // SAFETY: the seat is used at once.
+        assert!(unsafe { self.parts().leave_shared(here) }, "nobody reads");
+    }
+
+    fn lock_exclusive(&self) {
+        assert!(self.write(Wait::Forever));
+    }
+
+    fn try_lock_exclusive(&self) -> Option<()> {
+        self.write(Wait::Never).then_some(())
+    }
+
+    unsafe fn unlock_exclusive(&self, (): ()) {
+        self.parts().leave_exclusive();
+    }
+
+    fn is_locked(&self) -> bool {
+        RawRwLock::is_locked(&self.under) || self.bias.is_read()
+    }
+
+    fn is_locked_exclusive(&self) -> bool {
+        RawRwLock::is_locked_exclusive(&self.under)
+    }
+}
+
+/// Runs a scenario with either preference.
+macro_rules! both {
+    ($bound:expr, $scenario:expr) => {
+        model(Some($bound), || $scenario(Lock::<ReadersFirst>::biased()));
+        model(Some($bound), || $scenario(Lock::<WritersFirst>::biased()));
+    };
+}
+
+#[test]
+fn a_reader_and_a_writer() {
+    both!(3, reader_and_writer);
+}
+
+#[test]
+fn readers_are_inside_together() {
+    both!(3, readers_share);
+}
+
+#[test]
+fn a_try_does_not_wait() {
+    both!(3, tries);
+}
+
+#[test]
+fn readers_and_a_writer() {
+    both!(1, two_readers_and_a_writer);
+}
+
+#[test]
+fn writers_and_a_reader() {
+    both!(2, two_writers_and_a_reader);
+}
+
+/// A read lock is released by a thread that did not acquire it, while a writer waits for that.
+#[test]
+fn released_by_another_thread() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        let reading = guarded.read();
+        reading.look();
+        std::mem::forget(reading);
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: the hold above, which nobody else releases.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        writer.join().unwrap();
+        other.join().unwrap();
+    }
+    both!(2, scenario);
+}
+
+/// A release by another thread takes the publication of a reader that a writer turns away, which owes it that.
+#[test]
+fn released_by_the_publication_of_one_turned_away() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        guarded.read().done(); // This thread's row is the first that is looked at.
+        let holder = guarded.spawn(|guarded| {
+            let reading = guarded.read();
+            reading.look();
+            std::mem::forget(reading);
+        });
+        holder.join().unwrap();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        // SAFETY: the hold above, which nobody else releases.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        guarded.read().done();
+        writer.join().unwrap();
+        other.join().unwrap();
+    }
+    both!(2, scenario);
+}
+
+/// Two threads release what others acquired: one looks through the table while a reader comes behind its back and the
+/// other takes what was before it.
+#[test]
+fn two_released_by_other_threads() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        // This thread's row is looked at first, and its publication is made last.
+        let late = guarded.spawn(|guarded| {
+            let reading = guarded.read();
+            reading.look();
+            std::mem::forget(reading);
+        });
+        late.join().unwrap();
+        let other = guarded.spawn(|guarded| {
+            // SAFETY: a hold of those forgotten.
+            unsafe { guarded.lock.unlock_shared(()) };
+        });
+        let reading = guarded.read();
+        reading.look();
+        std::mem::forget(reading);
+        let third = guarded.spawn(|guarded| {
+            // SAFETY: the other.
+            unsafe { guarded.lock.unlock_shared(()) };
+        });
+        other.join().unwrap();
+        third.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    }
+    both!(2, scenario);
+}
+
+/// Who releases what is not held learns that, and nothing else happens.
+#[test]
+fn nothing_to_release() {
+    model(Some(2), || {
+        let guarded = Guarded::new(Lock::<ReadersFirst>::biased());
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        reader.join().unwrap();
+        // SAFETY: the seat is used at once.
+        assert!(!unsafe { guarded.lock.parts().leave_shared(here) });
+        guarded.write().done();
+        // SAFETY: as above.
+        assert!(!unsafe { guarded.lock.parts().leave_shared(here) });
+    });
+}
+
+/// A thread reads twice while a writer waits for it, where writers wait for the table first.
+#[test]
+fn reading_twice_while_a_writer_waits() {
+    model(Some(3), || {
+        let guarded = Guarded::new(Lock::<ReadersFirst>::biased());
+        let once = guarded.read();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        once.done();
+        writer.join().unwrap();
+    });
+}

@@ -1,0 +1,135 @@
+//! Upgradable readers: the underlying lock's, who may upgrade when the readers in the table are gone.
+//!
+//! They take the slow path and set no bias: who reads to write afterwards would revoke it. One that upgrades arrives
+//! like any writer, and drains with the underlying lock held as a reader. That keeps no reader out, so it waits for
+//! nobody who waits for it: no writer waits for the underlying lock while there is anybody in the table (invariant 4 of
+//! `bias.rs`), so none stands there in the way of readers.
+
+use super::{Bravo, ReadToken, Way};
+use crate::range::raw::Wait;
+use crate::rw::policy::{Event, Policy, tell};
+use crate::rw::raw::granted;
+use lock_api::{
+    RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed,
+};
+use prim::clock::{Duration, Instant};
+
+/// What an attempt to upgrade leaves the thread with.
+type Upgraded<L> =
+    Result<<L as lock_api::RawRwLock>::ExclusiveGuard, <L as RawRwLockUpgrade>::UpgradableGuard>;
+
+impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
+    fn read_upgradably(
+        &self,
+        lock: impl FnOnce(&L) -> Option<L::UpgradableGuard>,
+    ) -> Option<L::UpgradableGuard> {
+        let guard = lock(&self.raw)?;
+        tell(&self.policy, Event::SlowRead);
+        Some(guard)
+    }
+
+    /// `upgrade` is how to upgrade the underlying lock.
+    fn upgrade_within(
+        &self,
+        guard: L::UpgradableGuard,
+        wait: Wait,
+        upgrade: impl FnOnce(&L, L::UpgradableGuard) -> Upgraded<L>,
+    ) -> Upgraded<L> {
+        if wait == Wait::Never && self.bias.is_read() {
+            return Err(guard);
+        }
+        let mut arrival = self.bias.arrive();
+        let upgraded = if arrival.drain(wait) {
+            upgrade(&self.raw, guard)
+        } else {
+            Err(guard)
+        };
+        match upgraded {
+            Ok(_) => arrival.enter(&self.policy),
+            Err(_) => arrival.give_up(&self.policy),
+        }
+        upgraded
+    }
+}
+
+// SAFETY: the underlying lock excludes writers and other upgradable readers; who upgrades has excluded fast readers as
+// any writer does, and holds the underlying lock from before until after that.
+unsafe impl<L: RawRwLockUpgrade, P: Policy> RawRwLockUpgrade for Bravo<L, P> {
+    type UpgradableGuard = L::UpgradableGuard;
+
+    fn lock_upgradable(&self) -> Self::UpgradableGuard {
+        granted(self.read_upgradably(|raw| Some(raw.lock_upgradable())))
+    }
+
+    fn try_lock_upgradable(&self) -> Option<Self::UpgradableGuard> {
+        self.read_upgradably(L::try_lock_upgradable)
+    }
+
+    unsafe fn unlock_upgradable(&self, guard: Self::UpgradableGuard) {
+        // SAFETY: the caller's.
+        unsafe { self.raw.unlock_upgradable(guard) };
+    }
+
+    unsafe fn upgrade(&self, guard: Self::UpgradableGuard) -> Self::ExclusiveGuard {
+        // SAFETY: the caller's.
+        let upgrade = |raw: &L, guard| Ok(unsafe { raw.upgrade(guard) });
+        let upgraded = self.upgrade_within(guard, Wait::Forever, upgrade);
+        upgraded.unwrap_or_else(|_| unreachable!("a wait without end ends with a grant"))
+    }
+
+    unsafe fn try_upgrade(&self, guard: Self::UpgradableGuard) -> Upgraded<L> {
+        // SAFETY: the caller's.
+        let upgrade = |raw: &L, guard| unsafe { raw.try_upgrade(guard) };
+        self.upgrade_within(guard, Wait::Never, upgrade)
+    }
+}
+
+// SAFETY: the underlying lock's promise. No bias is set by it.
+unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade for Bravo<L, P> {
+    unsafe fn downgrade_upgradable(&self, guard: Self::UpgradableGuard) -> Self::SharedGuard {
+        // SAFETY: the caller's.
+        ReadToken(Way::Slow(unsafe { self.raw.downgrade_upgradable(guard) }))
+    }
+
+    unsafe fn downgrade_to_upgradable(&self, guard: Self::ExclusiveGuard) -> Self::UpgradableGuard {
+        // SAFETY: the caller's.
+        unsafe { self.raw.downgrade_to_upgradable(guard) }
+    }
+}
+
+// SAFETY: as for the untimed.
+unsafe impl<L, P: Policy> RawRwLockUpgradeTimed for Bravo<L, P>
+where
+    L: RawRwLockUpgradeTimed + RawRwLockTimed<Duration = Duration, Instant = Instant>,
+{
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<Self::UpgradableGuard> {
+        self.read_upgradably(|raw| raw.try_lock_upgradable_for(timeout))
+    }
+
+    fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<Self::UpgradableGuard> {
+        self.read_upgradably(|raw| raw.try_lock_upgradable_until(deadline))
+    }
+
+    unsafe fn try_upgrade_for(
+        &self,
+        guard: Self::UpgradableGuard,
+        timeout: Duration,
+    ) -> Upgraded<L> {
+        match Wait::at_most(timeout).deadline() {
+            // SAFETY: the caller's.
+            Some(deadline) => unsafe { self.try_upgrade_until(guard, deadline) },
+            // SAFETY: the caller's.
+            None => Ok(unsafe { self.upgrade(guard) }),
+        }
+    }
+
+    unsafe fn try_upgrade_until(
+        &self,
+        guard: Self::UpgradableGuard,
+        deadline: Instant,
+    ) -> Upgraded<L> {
+        // SAFETY: the caller's.
+        let upgrade = |raw: &L, guard| unsafe { raw.try_upgrade_until(guard, deadline) };
+        self.upgrade_within(guard, Wait::Until(deadline), upgrade)
+    }
+}

@@ -1,0 +1,205 @@
+//! A biased lock whose releases name neither what they release nor which: C's `pthread_rwlock_unlock`.
+//!
+//! Its readers are all alike. Each has a *share*: a publication in the table of [`visible`](super::visible) readers,
+//! or one of the readers that the underlying lock counts; and whoever leaves takes a share away, not always its own.
+//!
+//! # Invariants
+//!
+//! 1. There are as many shares as readers inside and readers on their way in or out. So whoever leaves finds one: a
+//!    publication in its own row, where its own is if it has one; else one that the underlying lock counts; else one
+//!    anywhere in the table.
+//! 2. A share is taken away in one step, that fails if another took it. Nothing is taken away for having been there.
+//! 3. While it looks through the table, its share may vanish where it has yet to look, and another's appear where it
+//!    has looked. So it looks there as one that has *arrived*, like a writer: nobody enters by the fast path then,
+//!    publications only get fewer, and if none is found and none is counted, nobody reads.
+//! 4. A reader that is turned away and finds that another took its publication has yet to leave in its place.
+//!
+//! # Memory ordering
+//!
+//! - **leave-closed**: 3. The fences are [`BiasState`]'s.
+//! - **bias-owed**: 4.
+//! - **tokenless-checked**: as **bias-checked** in `bravo.rs`.
+//! - The rest is the bias', the table's and the underlying lock's.
+
+use super::bias::{Arrival, BiasState, Knock};
+use super::futex::{FutexRwLock, GiveWay, Preference};
+use super::policy::{Bias, Policy, ask};
+use super::visible::{self, Seat};
+use crate::range::raw::Wait;
+
+/// The parts of such a lock, wherever they lie.
+///
+/// - **Cost**: a biased read is two stores to acquire; to release, a compare-exchange on a line of the thread's own. Else
+///   as the underlying lock, and a few loads. To release what another thread acquired by the fast path costs as much
+///   as a writer's revocation, and takes the bias off if nobody else reads.
+/// - **Fairness** and **recursion**: the underlying lock's. One that gives way to waiting writers holds new readers
+///   back also while a writer waits for those in the table.
+/// - Not in Rust, where guards carry tokens: [`Bravo`](super::Bravo) is faster and safe.
+#[derive(Debug)]
+pub struct Tokenless<'a, P: Preference, Q> {
+    /// The agreement between fast readers and writers.
+    pub bias: &'a BiasState,
+    /// The lock of slow readers and of writers.
+    pub under: &'a FutexRwLock<P>,
+    /// When the lock is biased.
+    pub policy: &'a Q,
+}
+
+impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
+    /// Enters by the fast path, if that is open.
+    ///
+    /// # Safety
+    /// All readers of this lock leave by [`leave_shared`](Self::leave_shared), and the seat is this thread's.
+    #[inline(always)] // It is all that the fast path is.
+    #[must_use]
+    pub unsafe fn read_fast(&self, seat: impl Fn() -> Seat) -> bool {
+        if !self.bias.is_open() {
+            return false;
+        }
+        match self.bias.knock(seat(), self.policy) {
+            Knock::Entered(_) => true,
+            Knock::Full => false,
+            Knock::TurnedAway(slot) => {
+                if !slot.retract_if_untaken(self.bias.address()) && prim::intact!("bias-owed") {
+                    // SAFETY: a reader that is not inside has a share.
+                    let left = unsafe { self.leave_shared(seat) };
+                    debug_assert!(left, "a share is missing");
+                }
+                false
+            }
+        }
+    }
+
+    /// Enters by the underlying lock; `false` if that takes longer than `wait` allows.
+    #[inline]
+    #[must_use]
+    pub fn read_slowly(&self, wait: Wait) -> bool {
+        self.under.read(wait).is_some()
+    }
+
+    /// A reader that entered by the underlying lock, and holds that, considers to set the bias. Not for every reader, as
+    /// it costs a look at the clock.
+    pub fn consider_bias(&self) {
+        if !self.bias.is_clear() {
+            return;
+        }
+        match ask(self.policy).bias {
+            Bias::Off => {}
+            Bias::Adaptive => self.bias.consider(),
+            Bias::Eager => self.bias.set(),
+        }
+    }
+
+    /// A reader that entered by the underlying lock goes over to the table, if the fast path is open.
+    ///
+    /// # Safety
+    /// As for [`read_fast`](Self::read_fast).
+    #[cold]
+    pub unsafe fn go_over(&self, seat: impl Fn() -> Seat) {
+        // SAFETY: the caller's.
+        if unsafe { self.read_fast(seat) } {
+            let left = self.under.leave_any() || self.leave_elsewhere();
+            debug_assert!(left, "a share is missing");
+        }
+    }
+
+    /// Enters as a writer, where that is possible at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn write_at_once(&self) -> bool {
+        if !self.bias.is_clear() || self.under.write(Wait::Never).is_none() {
+            return false;
+        }
+        // [tokenless-checked] A slow reader may have set the bias, or a writer arrived, since the first look.
+        if self.bias.is_clear() || !prim::intact!("tokenless-checked") {
+            return true;
+        }
+        self.leave_exclusive();
+        false
+    }
+
+    /// Enters as a writer; `false` if that takes longer than `wait` allows.
+    #[cold] // A bias, or somebody inside.
+    #[must_use]
+    pub fn write_contended(&self, wait: Wait) -> bool {
+        // Who would not wait leaves readers their bias.
+        if wait == Wait::Never && self.bias.is_read() {
+            return false;
+        }
+        let mut arrival = self.bias.arrive();
+        let entered = match P::GIVE_WAY {
+            // The table first: so readers who come get in meanwhile, and one that reads twice waits for nobody.
+            GiveWay::ToHoldersOnly => arrival.drain(wait) && self.under.write(wait).is_some(),
+            // The lock first: so nobody overtakes.
+            GiveWay::ToWaitingWriters => {
+                self.under.write(wait).is_some() && {
+                    let drained = arrival.drain(wait);
+                    if !drained {
+                        self.leave_exclusive();
+                    }
+                    drained
+                }
+            }
+        };
+        if entered {
+            arrival.enter(self.policy);
+        }
+        entered
+    }
+
+    /// Whether a reader may be inside by the fast path. Then no writer is.
+    #[inline]
+    #[must_use]
+    pub fn is_biased(&self) -> bool {
+        self.bias.is_biased()
+    }
+
+    /// Whether a writer holds the underlying lock.
+    #[inline]
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        lock_api::RawRwLock::is_locked_exclusive(self.under)
+    }
+
+    /// The writer leaves.
+    #[inline]
+    pub fn leave_exclusive(&self) {
+        self.under.leave_exclusive(lock_api::GuardSend::new());
+    }
+
+    /// A reader leaves; `false` if nobody reads: then nothing was done.
+    ///
+    /// # Safety
+    /// The seat is this thread's.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn leave_shared(&self, seat: impl Fn() -> Seat) -> bool {
+        // Who got in by the table has seen the bias on, and it stays on while anybody is inside by it.
+        self.bias.is_biased() && seat().retract(self.bias.address())
+            || self.under.leave_any()
+            || self.leave_elsewhere()
+    }
+
+    #[cold] // Another thread's reader leaves.
+    fn leave_elsewhere(&self) -> bool {
+        // [leave-closed]
+        let arrival = prim::intact!("leave-closed").then(|| self.bias.arrive());
+        // SAFETY: a reader leaves.
+        let retracted = unsafe { visible::retract_any(self.bias.address()) };
+        let left = retracted || self.under.leave_any();
+        if let Some(arrival) = arrival
+            && retracted
+        {
+            self.take_bias_off(arrival);
+        }
+        left
+    }
+
+    /// Takes the bias off if nobody reads: where readers are released by other threads it does not pay.
+    fn take_bias_off(&self, mut arrival: Arrival<'_>) {
+        if arrival.drain(Wait::Never) && self.under.write(Wait::Never).is_some() {
+            arrival.enter(self.policy);
+            self.leave_exclusive();
+        }
+    }
+}
