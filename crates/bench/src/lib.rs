@@ -25,6 +25,11 @@
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
 
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the loads are compiled twice: for hardware and simulated"
+)]
+
 pub mod arr;
 pub mod batch;
 pub mod compare;

@@ -1,7 +1,7 @@
 //! What things take, and that a run is the same every time.
 
 use prim_sim::atomic::{AtomicU64, Ordering};
-use prim_sim::barrier::{self, Reach};
+use prim_sim::barrier;
 use prim_sim::clock::{Duration, Instant};
 use prim_sim::{Ended, Fuzz, Machine, Placement, Setup, cost, futex, run, spin, sync, thread};
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ fn an_asymmetric_fence_costs_the_one_who_asks_and_those_who_run() {
             })
         });
         cost::work(500_000);
-        assert_eq!(barrier::heavy(), Reach::All);
+        barrier::heavy();
         [alone, other.join().unwrap()]
     });
     let alone = latencies.system + latencies.interrupt;
