@@ -39,8 +39,11 @@ fn on_all_cores<T: Send>(all: impl Iterator<Item = T> + Send, f: impl Fn(T) + Sy
     });
 }
 
+/// Runs a case on a lock.
+type Runner = Box<dyn Fn(&Case) -> Run>;
+
 /// How to run a case on the lock of that name.
-fn find(lock: &str) -> Result<Box<dyn Fn(&Case) -> Run>, String> {
+fn find(lock: &str) -> Result<Runner, String> {
     range::find(lock).or_else(|_| rw::find(lock))
 }
 

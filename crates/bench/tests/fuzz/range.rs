@@ -1,11 +1,11 @@
 //! Every range lock of the library.
 
 use crate::mutants::{Hunt, hunt};
-use crate::{on_all_cores, runs};
-use spanlock_bench::sim::fuzz::{Case, Mutant, Run, search};
+use crate::{Runner, on_all_cores, runs};
+use spanlock_bench::sim::fuzz::{Mutant, search};
 use spanlock_bench::sim::{CONFIGURATIONS, LOCKS, Lock};
 
-pub fn find(lock: &str) -> Result<Box<dyn Fn(&Case) -> Run>, String> {
+pub fn find(lock: &str) -> Result<Runner, String> {
     Ok(Box::new(Lock::find(lock)?.fuzz))
 }
 

@@ -1,15 +1,15 @@
 //! Every reader-writer lock of the library, and BRAVO as published.
 
 use crate::mutants::{Hunt, hunt};
-use crate::{on_all_cores, runs};
-use spanlock_bench::sim::fuzz::{Case, Run, search};
+use crate::{Runner, on_all_cores, runs};
+use spanlock_bench::sim::fuzz::search;
 use spanlock_bench::sim::rw::{FUZZED, LOCKS, Lock};
 
 fn all() -> impl Iterator<Item = &'static Lock> + Clone {
     LOCKS.iter().chain(FUZZED)
 }
 
-pub fn find(lock: &str) -> Result<Box<dyn Fn(&Case) -> Run>, String> {
+pub fn find(lock: &str) -> Result<Runner, String> {
     let lock = Lock::find(lock, all())?;
     Ok(Box::new(|case| lock.fuzz(case)))
 }
