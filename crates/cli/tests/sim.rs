@@ -183,6 +183,10 @@ fn wrong_arguments_are_named_with_what_was_expected() {
             "1 threads on small-1x2x1: expected at most 0",
         ),
         ("sim micro --kernels ad", "rw-counter"),
+        (
+            "sim fuzz --lock list-rw --mutant reader",
+            "reader-handshake",
+        ),
         ("sim arr --machine abacus", "xeon-2x10x2"),
         ("sim arr --machine xeon-2x10x2:favor=0", "favour"),
         ("sim arr --seeds 0", "0"),

@@ -28,9 +28,8 @@ impl fmt::Display for Trace {
             time, thread, what, ..
         } = self;
         write!(f, "{time:>10}  t{thread:<3} {what:<14}")?;
-        match self.place {
-            Some((line, byte)) => write!(f, " L{line:<4}+{byte:<3}")?,
-            None => write!(f, "{:10}", "")?,
+        if let Some((line, byte)) = self.place {
+            write!(f, " L{line:<4}+{byte:<3}")?;
         }
         match self.value {
             // Addresses differ from run to run.
@@ -59,6 +58,8 @@ pub struct Failure {
     pub seed: u64,
     /// What each thread is doing.
     pub threads: Vec<String>,
+    /// The last that threads were [about](crate::mark), in order: it reaches further back than `trace`.
+    pub marks: Vec<Trace>,
     /// The last that was done, by all threads, in order.
     pub trace: Vec<Trace>,
 }
@@ -78,7 +79,16 @@ impl fmt::Display for Failure {
                 writeln!(f, "    {did}")?;
             }
         }
-        writeln!(f, "    cycles  thread         line and byte, value, source")?;
+        if !self.marks.is_empty() {
+            writeln!(f, "\nWhat they were about:\n    cycles  thread")?;
+        }
+        for mark in &self.marks {
+            writeln!(f, "{mark}")?;
+        }
+        writeln!(
+            f,
+            "\nThe last operations:\n    cycles  thread         line and byte, value, source"
+        )?;
         for did in &self.trace {
             writeln!(f, "{did}")?;
         }

@@ -3,7 +3,7 @@
 use crate::clock::Duration;
 use crate::heap::InARun;
 use crate::machine::{Machine, Placement};
-use crate::report::Failure;
+use crate::report::{Failure, Trace};
 use crate::world::{self, Step, World};
 use corosensei::{Coroutine, CoroutineResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +66,8 @@ pub struct Setup {
     pub lasts: Duration,
     /// How many of the last operations a failure tells.
     pub trace: usize,
+    /// Is told each [`mark`] at once: for runs that may bring their process down.
+    pub listener: Option<fn(&Trace)>,
 }
 
 impl Setup {
@@ -82,6 +84,7 @@ impl Setup {
             operations: u64::MAX,
             lasts: Duration::from_secs(3600),
             trace: 200,
+            listener: None,
         }
     }
 }

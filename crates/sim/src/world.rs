@@ -5,6 +5,7 @@
 
 mod line;
 mod memory;
+mod notes;
 mod threads;
 
 pub(crate) use line::Access;
@@ -16,13 +17,12 @@ pub(crate) use threads::{enter_system, finished, join, sleep, spawn, started, wa
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
-use crate::report::{Failure, Trace};
-use crate::run::{self, Ended, Setup};
+use crate::report::Trace;
+use crate::run::{self, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
 use memory::{Buffer, Pending};
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -72,6 +72,8 @@ pub(crate) struct Virtual {
     /// What interrupts have taken, which its next operation is late by.
     lost: u64,
     state: State,
+    /// What it is about.
+    mark: String,
     yielder: *const Yielder<(), ()>,
     /// How often it slept.
     sleeps: u64,
@@ -146,6 +148,7 @@ pub(crate) struct World {
     latest: Time,
     digest: Addresses,
     trace: VecDeque<Trace>,
+    marks: VecDeque<Trace>,
     panic: Option<String>,
     fatal: Option<String>,
 }
@@ -194,23 +197,22 @@ fn suspend() {
 /// Whether operations take effect at once: outside a run, and while a thread unwinds from what ends the run, which no
 /// other must see. (From what it throws itself, by `resume_unwind`, it unwinds like any other code.)
 fn is_direct() -> bool {
-    std::thread::panicking() && has_panicked() || !is_running()
-}
-
-/// Whether a thread has panicked in earnest.
-fn has_panicked() -> bool {
-    peek(|world| world.panic.is_some()) == Some(true)
+    if !is_running() {
+        return true;
+    }
+    let unwinds = std::thread::panicking() && with(|world| world.panic.is_some());
+    if unwinds && with(World::is_at_its_end) {
+        // What it was to clean up may be without end, too.
+        with(|world| world.pause_thread(State::Waiting("nothing: it has panicked")));
+        suspend();
+    }
+    unwinds
 }
 
 /// Waits until no event is earlier than the running thread. So do all operations, before they look at anything.
 fn turn() {
     let goes_on = with(|world| {
-        world.operations += 1;
-        if world.operations > world.setup.operations {
-            world.fatal = Some(format!(
-                "still running after {} operations",
-                world.setup.operations
-            ));
+        if world.is_at_its_end() {
             return false;
         }
         if world.current().time > world.latest {
@@ -276,7 +278,7 @@ pub(crate) fn forget_lines(address: usize, bytes: usize) {
 pub(crate) fn mark(what: String) {
     if is_running() {
         let at = Location::caller();
-        with(|world| world.note(what, None, None, Some(at)));
+        with(|world| world.note_mark(what, at));
     }
 }
 
@@ -317,9 +319,23 @@ impl World {
             operations: 0,
             digest: Addresses::default(),
             trace: VecDeque::new(),
+            marks: VecDeque::new(),
             panic: None,
             fatal: None,
         }
+    }
+
+    /// Counts an operation; whether it is one too many, which ends the run.
+    fn is_at_its_end(&mut self) -> bool {
+        self.operations += 1;
+        let is_at_its_end = self.operations > self.setup.operations;
+        if is_at_its_end {
+            let what = format!("still running after {} operations", self.setup.operations);
+            let panic = self.panic.take().filter(|_| std::thread::panicking());
+            self.fatal =
+                Some(panic.map_or(what, |panic| format!("{panic}, and unwinds without end")));
+        }
+        is_at_its_end
     }
 
     pub(crate) fn current(&self) -> &Virtual {
@@ -415,70 +431,6 @@ impl World {
                 Event::Drain(number) => self.drain_next(number, time),
                 Event::Serve(line) => self.serve(line, time),
             }
-        }
-    }
-
-    /// Notes what the running thread does.
-    fn note(
-        &mut self,
-        what: impl Into<Cow<'static, str>>,
-        address: Option<usize>,
-        value: Option<u64>,
-        at: Option<&'static Location<'static>>,
-    ) {
-        let what = what.into();
-        let place = address.map(|address| (self.line(address), (address % line::BYTES) as u8));
-        let (time, thread) = (self.current().time, self.running);
-        self.digest.write_u64(time);
-        self.digest.write_usize(thread);
-        self.digest.write(what.as_bytes());
-        if let Some((line, byte)) = place {
-            self.digest
-                .write_u64(u64::from(line) << 8 | u64::from(byte));
-        }
-        if self.setup.trace > 0 {
-            if self.trace.len() == self.setup.trace {
-                self.trace.pop_front();
-            }
-            self.trace.push_back(Trace {
-                time,
-                thread,
-                what,
-                place,
-                value,
-                at,
-            });
-        }
-    }
-
-    pub(crate) fn ended<T>(&self, value: T) -> Ended<T> {
-        Ended {
-            value,
-            elapsed: self.duration(self.threads[0].time),
-            operations: self.operations,
-            digest: self.digest.0,
-        }
-    }
-
-    pub(crate) fn failure(&mut self, what: String) -> Failure {
-        let threads = (0..self.threads.len())
-            .map(|number| match self.threads[number].state {
-                State::Ready => "runs".to_owned(),
-                State::Sleeping(address) => {
-                    let line = self.line(address);
-                    format!("sleeps on L{line}+{}", address % line::BYTES)
-                }
-                State::Joining(other) => format!("waits for t{other} to end"),
-                State::Waiting(why) => format!("waits for {why}"),
-                State::Done => "has ended".to_owned(),
-            })
-            .collect();
-        Failure {
-            what,
-            time: self.duration(self.current().time),
-            seed: self.setup.seed,
-            threads,
-            trace: self.trace.iter().cloned().collect(),
         }
     }
 }

@@ -104,6 +104,82 @@ fn a_panic_that_is_caught_is_the_workloads_own() {
     assert_eq!(ended.unwrap().value, 1);
 }
 
+/// Waits for others when dropped.
+struct Waits<'a>(&'a AtomicU32);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Ordering::Release);
+        futex::wake_all(self.0);
+        while self.0.load(Ordering::Acquire) != 2 {
+            futex::wait(self.0, 1, None);
+        }
+    }
+}
+
+#[test]
+fn others_run_while_a_thread_unwinds_from_what_it_throws() {
+    let ended = run(&setup(), || {
+        let word = Arc::new(AtomicU32::new(0));
+        let theirs = Arc::clone(&word);
+        let other = thread::spawn(move || {
+            let thrown = std::panic::catch_unwind(|| {
+                let _waits = Waits(&theirs);
+                std::panic::resume_unwind(Box::new(7));
+            });
+            thrown.expect_err("thrown").downcast::<i32>().is_ok()
+        });
+        while word.load(Ordering::Acquire) != 1 {
+            futex::wait(&word, 0, None);
+        }
+        word.store(2, Ordering::Release);
+        futex::wake_all(&word);
+        other.join().unwrap()
+    });
+    assert!(ended.expect("it ends well").value);
+}
+
+#[test]
+fn a_panic_that_unwinds_without_end_is_reported() {
+    struct Spins(AtomicU64);
+    impl Drop for Spins {
+        fn drop(&mut self) {
+            while self.0.load(Ordering::Relaxed) == 0 {}
+        }
+    }
+    let told = failure(|| {
+        let _spins = Spins(AtomicU64::new(0));
+        panic!("at first");
+    });
+    assert!(told.contains("at first"), "{told}");
+    assert!(told.contains("unwinds without end"), "{told}");
+}
+
+#[test]
+fn a_failure_tells_what_threads_were_about() {
+    static HEARD: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let heard = Setup {
+        trace: 1,
+        listener: Some(|_| {
+            HEARD.fetch_add(1, Ordering::Relaxed);
+        }),
+        ..setup()
+    };
+    let failure = run(&heard, || {
+        prim_sim::mark("asks for more");
+        let word = AtomicU32::new(0);
+        (0..9).for_each(|_| word.store(1, Ordering::Relaxed));
+        futex::wait(&word, 1, None);
+    });
+    let told = failure.expect_err("it sleeps for ever").to_string();
+    assert!(
+        told.contains("t0: sleeps on") && told.contains("; last it asks for more"),
+        "{told}"
+    );
+    assert_eq!(told.matches("asks for more").count(), 2, "{told}");
+    assert_eq!(HEARD.load(Ordering::Relaxed), 1);
+}
+
 #[test]
 fn a_mutant_weakens_its_edge_alone() {
     let weak = Setup {

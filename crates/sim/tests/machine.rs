@@ -1,6 +1,6 @@
 //! What things take, and that a run is the same every time.
 
-use prim_sim::atomic::{AtomicU64, Ordering};
+use prim_sim::atomic::{AtomicU64, Ordering, fence};
 use prim_sim::barrier;
 use prim_sim::clock::{Duration, Instant};
 use prim_sim::{Ended, Fuzz, Machine, Placement, Setup, cost, futex, run, spin, sync, thread};
@@ -60,6 +60,7 @@ fn an_asymmetric_fence_costs_the_one_who_asks_and_those_who_run() {
     let setup = xeon(Placement::Scatter);
     let latencies = setup.machine.cycles.clone();
     let took = ended(&setup, || {
+        fence(Ordering::SeqCst); // Nothing that was stored before is waited for.
         let alone = cycles(barrier::light) + cycles(|| barrier::heavy());
         let asked = Arc::new(Word::default());
         let theirs = Arc::clone(&asked);

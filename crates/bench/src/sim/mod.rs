@@ -22,4 +22,4 @@ use prim_sim as prim; // See `loads`.
 pub use point::{Point, Record, Run};
 pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
-pub use subject::{BASELINES, LOCKS, Lock};
+pub use subject::{BASELINES, CONFIGURATIONS, LOCKS, Lock};

@@ -285,9 +285,6 @@ locks! {
         let array = SrlArray::builder().segment(of.grain).segments(segments(of));
         array.fairness(AT_ONCE).build()
     }),
-    "srl-array-wide": |of| ReadersAndWriters::new(
-        SrlArray::builder().segment(4 * of.grain).segments(segments(of).div_ceil(4)).build()
-    ),
     "srl-tree": |of| ReadersAndWriters::new(
         SrlTree::builder().segment(of.grain).fan_out(16).depth(depth(of)).build()
     ),
@@ -303,10 +300,37 @@ locks! {
     "bitmap": |of| Unfair::new(WritersOnly::new(Bitmap::new(of.units, of.grain))),
 }
 
+/// Few, for most of the work is on few places.
+const FEW: usize = 16;
+
+locks! {
+    /// Further configurations of the library's, in which other paths are taken: for fuzzing.
+    CONFIGURATIONS:
+    "list-rw-writers-at-once": |_| ReadersAndWriters::new(
+        ListRw::builder().preference(Preference::Writers).fairness(AT_ONCE).build()
+    ),
+    "list-rw-nofast-at-once": |_| ReadersAndWriters::new(
+        ListRw::builder().fast_path(FastPath::Off).fairness(AT_ONCE).build()
+    ),
+    "skip-rw-nofast": |_| ReadersAndWriters::new(SkipRw::builder().fast_path(FastPath::Off).build()),
+    "skip-rw-unfair": |_| Unfair::new(ReadersAndWriters::new(SkipRw::builder().fairness(Fairness::Unfair).build())),
+    "skip-rw-writers": |_| ReadersAndWriters::new(SkipRw::builder().preference(Preference::Writers).build()),
+    "skip-rw-flat": |_| ReadersAndWriters::new(SkipRw::builder().height(1).build()),
+    "skip-ex-at-once": |_| WritersOnly::new(SkipEx::builder().fairness(AT_ONCE).build()),
+    "srl-array-unfair": |_| Unfair::new(ReadersAndWriters::new(
+        SrlArray::builder().segments(FEW).fairness(Fairness::Unfair).build()
+    )),
+    "srl-array-wide": |_| ReadersAndWriters::new(SrlArray::builder().segment(4).segments(FEW).build()),
+    "srl-tree-wide": |_| ReadersAndWriters::new(SrlTree::builder().segment(4).fan_out(2).depth(4).build()),
+    "srl-tree-at-once": |_| ReadersAndWriters::new(
+        SrlTree::builder().fan_out(4).depth(2).fairness(AT_ONCE).build()
+    ),
+}
+
 impl Lock {
     /// All that can be simulated.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        LOCKS.iter().chain(BASELINES)
+        LOCKS.iter().chain(BASELINES).chain(CONFIGURATIONS)
     }
 
     /// Those that are measured on hardware too, in the order of tables.

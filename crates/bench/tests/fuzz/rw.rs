@@ -1,7 +1,7 @@
 //! Every reader-writer lock of the library, and BRAVO as published.
 
-use crate::mutants::Mutants;
-use crate::{Run, runs};
+use crate::mutants::{Hunt, hunt};
+use crate::{Runner, on_all_cores, runs};
 use spanlock_bench::sim::fuzz::search;
 use spanlock_bench::sim::rw::{FUZZED, LOCKS, Lock};
 
@@ -9,19 +9,19 @@ fn all() -> impl Iterator<Item = &'static Lock> + Clone {
     LOCKS.iter().chain(FUZZED)
 }
 
-pub fn find(lock: &str) -> Result<Run, String> {
+pub fn find(lock: &str) -> Result<Runner, String> {
     let lock = Lock::find(lock, all())?;
     Ok(Box::new(|case| lock.fuzz(case)))
 }
 
 #[test]
 fn no_schedule_breaks_a_lock() {
-    for lock in all() {
+    on_all_cores(all(), |lock| {
         let found = search(|case| lock.fuzz(case), 0..runs(), None, |_| ());
         if let Err(failure) = found {
             panic!("{}: {failure}", lock.name);
         }
-    }
+    });
 }
 
 #[test]
@@ -44,28 +44,25 @@ fn the_same_seed_gives_the_same_run() {
 const BRAVO: &[&str] = &["bravo-futex", "bravo-pf-t", "bravo-mutex"];
 const PHASE_FAIR: &[&str] = &["pf-t", "pf-q"];
 
-/// Steps, and the locks that have them. Orderings are not among them: the simulated memory is never weaker.
-const MUTANTS: Mutants = &[
-    (
-        &[
+/// `leave` cannot be seen, as the light half of a fence is nothing, nor can `bias-withdraw`, without which a lock is slower.
+const HUNTS: &[Hunt] = &[
+    Hunt {
+        caught: &[
             "await",
             "bias-arrived",
-            "bias-checked",
             "bias-closed",
             "bias-drain",
             "bias-reader",
             "bias-recheck",
-            "bias-withdraw",
             "bias-writer",
-            "leave",
             "rouse",
-            "rouse-count",
             "row-in-use",
         ],
-        BRAVO,
-    ),
-    (
-        &[
+        others: &["bias-checked", "bias-withdraw", "leave", "rouse-count"],
+        locks: BRAVO,
+    },
+    Hunt {
+        caught: &[
             "cohort-handed",
             "cohort-queue",
             "cohort-reader",
@@ -74,63 +71,42 @@ const MUTANTS: Mutants = &[
             "cohort-wake-writer",
             "cohort-writer",
         ],
-        &["c-rw-wp"],
-    ),
-    (
-        &[
+        others: &[],
+        locks: &["c-rw-wp"],
+    },
+    Hunt {
+        caught: &[
             "futex-conservative",
             "futex-downgrade",
             "futex-mark",
-            "futex-pass-on",
             "futex-signal",
         ],
-        &["futex", "futex-readers"],
-    ),
-    (&["mutex-conservative", "mutex-wake"], &["mutex"]),
-    (&["paper-reader", "paper-writer"], &["bravo-futex-paper"]),
-    (&["phase-alternate", "phase-try", "phase-wake"], PHASE_FAIR),
-    (
-        &["ticket-parity", "ticket-wake-readers", "ticket-wake-turn"],
-        &["pf-t"],
-    ),
-];
-
-/// Those that so few schedules catch; `leave` cannot be seen, as the light half of a fence is nothing, nor can
-/// `bias-withdraw`, without which a lock is slower.
-const CAUGHT: &[&str] = &[
-    "await",
-    "bias-arrived",
-    "bias-closed",
-    "bias-drain",
-    "bias-reader",
-    "bias-recheck",
-    "bias-writer",
-    "cohort-handed",
-    "cohort-queue",
-    "cohort-reader",
-    "cohort-turn-back",
-    "cohort-wake-readers",
-    "cohort-wake-writer",
-    "cohort-writer",
-    "futex-conservative",
-    "futex-downgrade",
-    "futex-mark",
-    "futex-signal",
-    "mutex-conservative",
-    "mutex-wake",
-    "paper-reader",
-    "paper-writer",
-    "phase-alternate",
-    "phase-try",
-    "phase-wake",
-    "rouse",
-    "row-in-use",
-    "ticket-parity",
-    "ticket-wake-readers",
-    "ticket-wake-turn",
+        others: &["futex-pass-on"],
+        locks: &["futex", "futex-readers"],
+    },
+    Hunt {
+        caught: &["mutex-conservative", "mutex-wake"],
+        others: &[],
+        locks: &["mutex"],
+    },
+    Hunt {
+        caught: &["paper-reader", "paper-writer"],
+        others: &[],
+        locks: &["bravo-futex-paper"],
+    },
+    Hunt {
+        caught: &["phase-alternate", "phase-try"],
+        others: &["phase-wake-readers", "phase-wake-writer"],
+        locks: PHASE_FAIR,
+    },
+    Hunt {
+        caught: &["ticket-parity", "ticket-wake"],
+        others: &[],
+        locks: &["pf-t"],
+    },
 ];
 
 #[test]
 fn mutants_are_caught() {
-    crate::mutants::hunt(MUTANTS, CAUGHT);
+    hunt(HUNTS);
 }

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::progress::Progress;
 use clap::Args;
 use spanlock_bench::sim;
-use spanlock_bench::sim::fuzz::{self, Case, Mutant};
+use spanlock_bench::sim::fuzz::{self, Case, Mutant, isolated};
 use spanlock_bench::sim::rw::{self, FUZZED, LOCKS};
 use std::io::{self, Write};
 use std::process::Command;
@@ -60,51 +60,45 @@ impl Lock {
 }
 
 pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
-    if let Some(mutant) = args.mutant.filter(|_| !args.here) {
-        return run_mutant(args, mutant);
-    }
+    let name = args.lock.name();
+    let run = |case: &Case| args.lock.run(case);
     let seeds = args.seed..args.seed.saturating_add(args.runs);
-    let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
-    progress.step(args.lock.name());
-    let found = fuzz::search(
-        |case| args.lock.run(case),
-        seeds,
-        args.mutant,
-        |_| progress.done(),
-    );
-    drop(progress);
-    found.map_err(|failure| Failure::Check(format!("{}: {failure}", args.lock.name())))?;
-    writeln!(
-        io::stdout(),
-        "{}: {} schedules, nothing found",
-        args.lock.name(),
-        args.runs
-    )?;
-    Ok(())
-}
-
-/// In a process of its own: a mutant may free what it has not.
-fn run_mutant(args: &Fuzz, mutant: Mutant) -> Result<(), Failure> {
-    let (name, mutant) = (args.lock.name(), mutant.name());
-    let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
-    let output = Command::new(own)
-        .args(["sim", "fuzz", "--here", "--lock", name])
-        .args(["--runs", &args.runs.to_string()])
-        .args(["--seed", &args.seed.to_string()])
-        .arg(format!("--mutant={mutant}"))
-        .output()
-        .map_err(|error| Failure::Probe(error.to_string()))?;
-    if output.status.success() {
-        io::stdout().write_all(&output.stdout)?;
+    if let Some(mutant) = args.mutant.filter(|_| args.here) {
+        isolated::search_aloud(run, seeds, mutant);
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let found = told.split_once("check failed: ");
-    Err(Failure::Check(match found {
-        Some((_, what)) => what.trim_end().to_owned(),
-        None => format!(
-            "{name}: without {mutant} its process ended: {}",
-            output.status
-        ),
-    }))
+    let progress = Progress::new(usize::try_from(args.runs).unwrap_or(usize::MAX));
+    progress.step(name);
+    let found = match args.mutant {
+        None => {
+            let found = fuzz::search(run, seeds, None, |_| progress.done());
+            found.err().map(|failure| failure.to_string())
+        }
+        Some(mutant) => {
+            let found = isolated::listen(&mut searcher(args, mutant)?, |_| progress.done());
+            let found = found.map_err(|error| Failure::Probe(error.to_string()))?;
+            found.map(|found| format!("without {}: {found}", mutant.name()))
+        }
+    };
+    drop(progress);
+    match found {
+        Some(what) => Err(Failure::Check(format!("{name}: {}", what.trim_end()))),
+        None => Ok(writeln!(
+            io::stdout(),
+            "{name}: {} schedules, nothing found",
+            args.runs
+        )?),
+    }
+}
+
+/// This program again, to search in a process that may go down.
+fn searcher(args: &Fuzz, mutant: Mutant) -> Result<Command, Failure> {
+    let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
+    let mut command = Command::new(own);
+    command
+        .args(["sim", "fuzz", "--here", "--lock", args.lock.name()])
+        .args(["--runs", &args.runs.to_string()])
+        .args(["--seed", &args.seed.to_string()])
+        .args(["--mutant", mutant.name()]);
+    Ok(command)
 }

@@ -106,6 +106,7 @@ pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
             context,
             lost: 0,
             state: State::Ready,
+            mark: String::new(),
             yielder: ptr::null(),
             sleeps: 0,
             woken: Woken::LookAgain,

@@ -12,6 +12,10 @@ const MUTANTS: &[Mutant] = &[
     ("age", "segment::a_writer_that_gave_way_ages"),
     ("await", "rw::bias::a_reader_and_a_writer"),
     (
+        "barrier",
+        "reclaim::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing",
+    ),
+    (
         "bias-arrived",
         "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
     ),
@@ -112,6 +116,7 @@ const MUTANTS: &[Mutant] = &[
         "segment::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
+    ("granules", "segment::many_in_one_segment"),
     ("grace", "reclaim::nodes_return_only_after_a_grace_period"),
     (
         "holder-bypass",

@@ -2,7 +2,8 @@
 
 use crate::world::World;
 use prim::clock::{Duration, Instant};
-use prim::model;
+use prim::{model, thread};
+use spanlock_loom::range::RangeLock;
 use spanlock_loom::range::raw::{RawRangeLock, Wait};
 use spanlock_loom::range::segment::{ArrayBuilder, Fairness, SrlArray, SrlTree};
 use std::sync::Arc;
@@ -46,6 +47,18 @@ fn two_writers_in_one_segment() {
         let world = World::new(array().segment(2).segments(4).build());
         let other = world.spawn(|world| world.write(1..3).done());
         world.write(3..4).done();
+        other.join().unwrap();
+    });
+}
+
+/// Two ranges of one segment in one call, beside somebody else in the segment.
+#[test]
+fn many_in_one_segment() {
+    model(Some(3), || {
+        let lock = Arc::new(RangeLock::from_raw(array().segment(4).segments(2).build()));
+        let theirs = Arc::clone(&lock);
+        let other = thread::spawn(move || drop(theirs.write(1..2)));
+        drop(lock.write_many([0..1, 2..3]));
         other.join().unwrap();
     });
 }
@@ -221,7 +234,7 @@ fn a_sleeping_writer_ages() {
         let writer = world.spawn(|world| world.write(0..1).done());
         let reader = world.spawn(|world| {
             while world.read_within(0..1, Wait::Never).is_some() {
-                prim::thread::yield_now();
+                thread::yield_now();
             }
         });
         reader.join().unwrap();
@@ -243,7 +256,7 @@ fn a_writer_that_gave_way_ages() {
             // Until the writer has its claim there is always a reader inside.
             let reader = again.spawn(|world| {
                 while world.read_within(0..1, Wait::Never).is_some() {
-                    prim::thread::yield_now();
+                    thread::yield_now();
                 }
             });
             reader.join().unwrap();

@@ -9,9 +9,11 @@
 //! | `mod.rs` | a case, its schedule and its crew; the search for a seed that fails |
 //! | `mutant.rs` | the named edges that a run can weaken |
 //! | `oracle.rs` | who is inside; meetings of all threads |
+//! | `isolated.rs` | the search in a process of its own |
 //! | `range.rs` | the work on range locks |
 //! | `rw.rs` | the work on reader-writer locks |
 
+pub mod isolated;
 mod mutant;
 mod oracle;
 pub(super) mod range;
@@ -36,8 +38,8 @@ pub struct Case {
 /// How a run ended.
 pub type Run = Result<Ended<()>, Box<Failure>>;
 
-/// More operations of the machine than any case needs.
-const END: u64 = 2_000_000;
+/// More operations of the machine than any case needs: several times those of the longest seen.
+const END: u64 = 1_000_000;
 
 impl Case {
     /// The case of a seed; with a mutant, that edge is weakened.
@@ -57,7 +59,7 @@ impl Case {
                 jitter: rng.choice([20, 200, 2000]).expect("three"),
                 preempted: rng.choice([0, 30, 300]).expect("three"),
                 preemption: rng.choice([10_000, 300_000, 10_000_000]).expect("three"),
-                drain: rng.choice([0, 1000, 30_000]).expect("three"),
+                drain: rng.choice([0, 1000, 30_000, 1_000_000]).expect("four"),
                 stock: rng.choice([Stock::Ample, Stock::Scarce]).expect("two"),
             },
             mutant: mutant.map(|mutant| mutant.name().to_owned()),

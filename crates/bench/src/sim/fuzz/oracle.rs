@@ -21,7 +21,7 @@ impl Place {
             }
             Mode::Exclusive => {
                 let inside = self.0.swap(-1, Relaxed);
-                assert_eq!(inside, 0, "a writer beside {}", told(inside));
+                assert!(inside == 0, "a writer beside {}", told(inside));
             }
         }
     }
@@ -36,7 +36,7 @@ impl Place {
             }
             Mode::Exclusive => {
                 let inside = self.0.swap(0, Relaxed);
-                assert_eq!(inside, -1, "{} came in beside a writer", told(inside));
+                assert!(inside == -1, "{} came in beside a writer", told(inside));
             }
         }
     }
@@ -46,6 +46,7 @@ fn told(inside: i32) -> String {
     match inside {
         -1 => "a writer".to_owned(),
         0 => "somebody who has left".to_owned(),
+        1 => "a reader".to_owned(),
         readers => format!("{readers} readers"),
     }
 }

@@ -253,6 +253,7 @@ impl<S: Subject> Worker<'_, S> {
     }
 
     /// Holds what all can hold at a time until all do.
+    #[track_caller]
     fn gather_inside(&mut self, wanted: &Wanted) {
         let token = self.get(wanted, Wait::Forever).expect("waits forever");
         self.gather();
@@ -347,6 +348,7 @@ impl<S: Subject> Worker<'_, S> {
     }
 
     /// Acquires, and tells the oracle.
+    #[track_caller]
     fn acquire(&self, wanted: &Wanted, wait: Wait) -> Option<S::Token> {
         let token = self.get(wanted, wait)?;
         self.enter(wanted);
@@ -354,6 +356,7 @@ impl<S: Subject> Worker<'_, S> {
     }
 
     /// Acquires the only span.
+    #[track_caller]
     fn get(&self, wanted: &Wanted, wait: Wait) -> Option<S::Token> {
         mark(format!("asks for {wanted}"));
         let token = self.resource.lock.lock(wanted.mode, wanted.spans[0], wait);
@@ -364,6 +367,7 @@ impl<S: Subject> Worker<'_, S> {
         token
     }
 
+    #[track_caller]
     fn downgrade(&self, wanted: &Wanted, token: S::Token) -> (Wanted, S::Token) {
         mark(format!("shares {wanted}"));
         let shared = Wanted {
@@ -377,11 +381,13 @@ impl<S: Subject> Worker<'_, S> {
         (shared, token)
     }
 
+    #[track_caller]
     fn release(&self, wanted: &Wanted, token: S::Token) {
         self.leave(wanted);
         self.give_back(wanted, token);
     }
 
+    #[track_caller]
     fn give_back(&self, wanted: &Wanted, token: S::Token) {
         mark(format!("releases {wanted}"));
         // SAFETY: this lock's token.

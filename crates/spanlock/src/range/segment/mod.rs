@@ -41,7 +41,7 @@
 //!   goes to sleep marks the word, and does not sleep if the word would admit it by then; who leaves a word, or
 //!   shares it, looks whether it was marked, and dispatches those behind it.
 //! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
-//! - **gate**, **holder-bypass**, **age**: `../waiting.rs` has them.
+//! - **gate**, **holder-bypass**, **age**: `../waiting.rs` has them; **granules**: `../many.rs` has it.
 //! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
 //!   by finding that another thread was faster: the node's content.
 //! - **lost-race**: who finds that goes on with the other thread's node.
