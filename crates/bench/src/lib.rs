@@ -24,6 +24,12 @@
 //! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
 //! | [`report`] | measurements as tables and as lines of JSON |
+//! | [`page`] | many measurements as one page |
+
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the loads are compiled twice: for hardware and simulated"
+)]
 
 pub mod arr;
 pub mod batch;
@@ -34,6 +40,7 @@ pub mod latency;
 mod loads;
 pub mod memory;
 pub mod micro;
+pub mod page;
 pub mod processor;
 pub mod provenance;
 pub mod registry;

@@ -27,6 +27,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure locks.
     Bench(Box<Bench>),
+    /// Make a page of what was measured and simulated, beside what the papers say.
+    Report(crate::report::Report),
     /// Run a program with its pthread_rwlock functions replaced.
     ///
     /// The exit status is the program's, and 128 more than the number of a signal that ended it. 126: the program

@@ -1,12 +1,13 @@
 //! The command line of Spanlock.
 //!
-//! Exit codes: 0, done; 1, a check failed or the output could not be written; 2, the arguments are wrong. Those of `run`
-//! are the program's.
+//! Exit codes: 0, done; 1, a check failed, a file could not be used, or the output not be written; 2, the arguments are
+//! wrong. Those of `run` are the program's.
 
 mod allocator;
 mod args;
 mod bench;
 mod progress;
+mod report;
 mod run;
 mod sim;
 mod values;
@@ -26,6 +27,10 @@ enum Failure {
     Probe(String),
     /// The output could not be written.
     Output(io::Error),
+    /// A file could not be written.
+    File(String, io::Error),
+    /// What was to be read is not there, or not what it has to be.
+    Input(String),
     /// A program cannot be run as asked.
     Program(run::Refused),
 }
@@ -34,7 +39,9 @@ impl Failure {
     fn code(&self) -> ExitCode {
         match self {
             Self::Program(refused) => refused.code(),
-            Self::Check(_) | Self::Probe(_) | Self::Output(_) => ExitCode::FAILURE,
+            Self::Check(_) | Self::Probe(_) | Self::Output(_) | Self::File(..) | Self::Input(_) => {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -51,6 +58,8 @@ impl fmt::Display for Failure {
             Self::Check(what) => write!(f, "check failed: {what}"),
             Self::Probe(what) => write!(f, "cannot measure in a process of its own: {what}"),
             Self::Output(error) => write!(f, "cannot write: {error}"),
+            Self::File(name, error) => write!(f, "cannot write {name}: {error}"),
+            Self::Input(what) => write!(f, "cannot use {what}"),
             Self::Program(refused) => refused.fmt(f),
         }
     }
@@ -59,6 +68,7 @@ impl fmt::Display for Failure {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
+        Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
     };

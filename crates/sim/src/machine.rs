@@ -87,11 +87,20 @@ pub enum Placement {
     Scatter,
 }
 
-macro_rules! built_in {
-    ($($file:literal),+ $(,)?) => {
-        [$(include_str!(concat!("../machines/", $file, ".toml"))),+]
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../machines/", $name, ".toml")))),+]
     };
 }
+
+/// The machines that come with the simulator: names and descriptions.
+const FILES: [(&str, &str); 5] = files![
+    "xeon-2x10x2",
+    "xeon-2x18x2",
+    "xeon-4x18x2",
+    "epyc-1x64x2",
+    "small-1x2x1",
+];
 
 impl Machine {
     /// The machines that come with the simulator.
@@ -100,15 +109,9 @@ impl Machine {
     /// Never: a test reads each.
     #[must_use]
     pub fn built_in() -> Vec<Self> {
-        built_in!(
-            "xeon-2x10x2",
-            "xeon-2x18x2",
-            "xeon-4x18x2",
-            "epyc-1x64x2",
-            "small-1x2x1"
-        )
-        .map(|text| Self::parse(text).expect("a test reads it"))
-        .into()
+        FILES
+            .map(|(_, text)| Self::parse(text).expect("a test reads it"))
+            .into()
     }
 
     /// The machine of that name. `name:key=value:…` is one of which some of [`Latencies`] are others.
@@ -175,6 +178,13 @@ impl Machine {
         }
         let varied = changes.iter().map(|change| self.with(change));
         varied.map(|machine| machine.expect("valid")).collect()
+    }
+
+    /// The description of the machine of that name, which tells where each number comes from.
+    #[must_use]
+    pub fn text(name: &str) -> Option<&'static str> {
+        let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
+        Some(text)
     }
 
     /// Reads a description in TOML.
@@ -259,6 +269,10 @@ mod tests {
         let machines = Machine::built_in();
         let names: HashSet<_> = machines.iter().map(|machine| &machine.name).collect();
         assert_eq!(names.len(), machines.len());
+        for machine in &machines {
+            let text = Machine::text(&machine.name).unwrap();
+            assert_eq!(Machine::parse(text).as_ref(), Ok(machine));
+        }
     }
 
     #[test]

@@ -11,13 +11,13 @@ pub(crate) use line::Access;
 pub(crate) use memory::{
     Cell, drain, fence, fence_after_rmw, fence_everybody, load, store, touch, update, watch,
 };
-pub(crate) use threads::{finished, join, sleep, spawn, started, wake};
+pub(crate) use threads::{enter_system, finished, join, sleep, spawn, started, wake};
 
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
 use crate::report::{Failure, Trace};
-use crate::run::{self, Ended, Fuzz, Setup};
+use crate::run::{self, Ended, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
@@ -280,13 +280,6 @@ pub(crate) fn mark(what: String) {
     }
 }
 
-pub(crate) fn enter_system() {
-    if !is_direct() {
-        work(with(World::system));
-        turn();
-    }
-}
-
 /// Keeps what a panic says; `false` outside a run.
 pub(crate) fn note_panic(what: &str) -> bool {
     // Not to be borrowed when the panic is the simulator's own.
@@ -370,17 +363,6 @@ impl World {
     fn at(&mut self, time: Time, event: Event) {
         self.sequence += 1;
         self.events.push(Reverse((time, self.sequence, event)));
-    }
-
-    /// What entering the system takes this time: never twice the same, or threads that give way to each other would go
-    /// round in step for ever.
-    fn system(&mut self) -> u64 {
-        let system = self.setup.machine.cycles.system;
-        if self.setup.fuzz == Fuzz::default() {
-            system / 2 + self.rng.u64(..=system)
-        } else {
-            system
-        }
     }
 
     /// How late an operation is, when that is random.

@@ -34,6 +34,16 @@ pub struct Judgement {
     pub because: String,
 }
 
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::CannotTell => "cannot tell",
+        })
+    }
+}
+
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -42,11 +52,6 @@ impl fmt::Display for Judgement {
             verdict,
             because,
         } = self;
-        let verdict = match verdict {
-            Verdict::Holds => "holds",
-            Verdict::Fails => "fails",
-            Verdict::CannotTell => "cannot tell",
-        };
         write!(f, "{verdict}: {says} ({source})\n    {because}")
     }
 }
@@ -74,22 +79,29 @@ impl Comparison {
 #[must_use]
 pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
     let (least, most) = claim.threads;
-    let (verdict, because) = if least > cores {
-        let because =
-            format!("it speaks of {least} threads and more, each on a processor; here are {cores}");
+    let panels = field.panels().into_iter();
+    let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
+    let more = panels.iter().map(|panel| panel.more_threads()).min();
+    let fewest = least + more.unwrap_or(0);
+    let (verdict, because) = if let Relation::Unmeasured(why) = claim.relation {
+        (Verdict::CannotTell, why.to_owned())
+    } else if fewest > cores {
+        let because = format!(
+            "it speaks of {fewest} threads and more, each on a processor; here are {cores}"
+        );
         (Verdict::CannotTell, because)
     } else {
-        let panels = field.panels().into_iter();
-        let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
         let places = panels.iter().flat_map(|&panel| {
             let threads = field.threads(panel).into_iter();
-            let threads = threads.filter(move |n| (least..=most.min(cores)).contains(n));
+            let busy = move |n: &usize| n + panel.more_threads() <= cores;
+            let threads = threads.filter(move |n| (least..=most).contains(n) && busy(n));
             threads.map(move |threads| (panel, threads))
         });
         let comparisons: Vec<_> = places
             .flat_map(|(panel, threads)| at(&claim.relation, field, panel, threads))
             .collect();
-        decide(claim, &comparisons)
+        let (verdict, because) = decide(claim, &comparisons);
+        open_if_partial(claim, field, &panels, verdict, because)
     };
     Judgement {
         source: claim.source.to_owned(),
@@ -97,6 +109,34 @@ pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
         verdict,
         because,
     }
+}
+
+/// The verdict, unless locks that did not run could have made it another.
+fn open_if_partial(
+    claim: &Claim,
+    field: &Field,
+    panels: &[Panel],
+    verdict: Verdict,
+    because: String,
+) -> (Verdict, String) {
+    let ran = |lock: &&&str| {
+        panels
+            .iter()
+            .any(|&panel| field.locks(panel).contains(lock))
+    };
+    let (some, others) = claim.relation.locks();
+    let locks = some.iter().chain(others);
+    let missing: Vec<&str> = locks.filter(|lock| !ran(lock)).copied().collect();
+    let is_settled = match verdict {
+        Verdict::Holds => claim.quorum == Quorum::Some,
+        Verdict::Fails => claim.quorum == Quorum::All,
+        Verdict::CannotTell => true,
+    };
+    if missing.is_empty() || is_settled {
+        return (verdict, because);
+    }
+    let because = format!("{because}; not run: {}", missing.join(", "));
+    (Verdict::CannotTell, because)
 }
 
 /// What a relation compares in one place.
@@ -147,6 +187,10 @@ fn at(relation: &Relation, field: &Field, panel: Panel, threads: usize) -> Vec<C
             .iter()
             .filter_map(|&lock| compare((lock, threads), (lock, 1), share * threads as f64))
             .collect(),
+        Relation::Sublinear(locks) => locks
+            .iter()
+            .filter_map(|&lock| compare((lock, 1), (lock, threads), 1.0 / threads as f64))
+            .collect(),
         Relation::Flat(locks, times) => locks
             .iter()
             .filter_map(|&lock| compare((lock, 1), (lock, threads), 1.0 / times))
@@ -155,6 +199,51 @@ fn at(relation: &Relation, field: &Field, panel: Panel, threads: usize) -> Vec<C
             .iter()
             .filter_map(|&lock| compare((lock, from), (lock, threads), 1.0))
             .collect(),
+        Relation::Steady(locks, from, factor) => locks
+            .iter()
+            .map(|&lock| ((lock, from), (lock, threads)))
+            .flat_map(|(a, b)| [(a, b), (b, a)])
+            .filter_map(|(larger, smaller)| compare(larger, smaller, 1.0 / factor))
+            .collect(),
+        Relation::ScalesBeyond(some, others) => {
+            let multiple = |lock| {
+                let alone = field.throughput(panel, lock, 1)?;
+                Some(
+                    field
+                        .throughput(panel, lock, threads)?
+                        .times(1.0 / alone.median),
+                )
+            };
+            let beyond = |(lock, other)| {
+                Some(Comparison {
+                    name: format!("{panel}, {} of one: {lock} to {other}", plural(threads)),
+                    larger: multiple(lock)?,
+                    smaller: multiple(other)?,
+                    times: 1.0,
+                })
+            };
+            pairs(some, others).filter_map(beyond).collect()
+        }
+        Relation::LikeReads(locks, reads, factor) => {
+            let Panel::Arr { variant, .. } = panel else {
+                return Vec::new();
+            };
+            let other = Panel::Arr { variant, reads };
+            let like = |(lock, [one, two]): (&str, [Panel; 2])| {
+                Some(Comparison {
+                    name: format!("{lock}, {}: {one} to {two}", plural(threads)),
+                    larger: field.throughput(one, lock, threads)?,
+                    smaller: field.throughput(two, lock, threads)?,
+                    times: 1.0 / factor,
+                })
+            };
+            locks
+                .iter()
+                .flat_map(|&lock| [(lock, [panel, other]), (lock, [other, panel])])
+                .filter_map(like)
+                .collect()
+        }
+        Relation::Unmeasured(_) => Vec::new(),
     }
 }
 
@@ -213,10 +302,10 @@ fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
 mod tests {
     use super::{Verdict, judge};
     use crate::arr::Variant;
-    use crate::compare::claims::{CLAIMS, Claim, Place, Quorum, Relation};
+    use crate::compare::claims::{Claim, Place, Quorum, Relation};
     use crate::compare::tests::{arr, field};
     use crate::compare::{Field, Panel, Point};
-    use crate::registry::find;
+    use crate::rw::Load;
 
     const CLAIM: Claim = Claim {
         source: "P0 §0",
@@ -304,6 +393,77 @@ mod tests {
     }
 
     #[test]
+    fn locks_that_did_not_run_leave_open_what_they_could_change() {
+        let with = |quorum| Claim {
+            relation: Relation::Above(&["a"], &["b", "c"], 1.0),
+            quorum,
+            ..CLAIM
+        };
+        let (wins, loses) = (runs([3.0; 3], [1.0; 3]), runs([1.0; 3], [3.0; 3]));
+        for (quorum, [if_wins, if_loses]) in [
+            (Quorum::All, [Verdict::CannotTell, Verdict::Fails]),
+            (Quorum::Most, [Verdict::CannotTell, Verdict::CannotTell]),
+            (Quorum::Some, [Verdict::Holds, Verdict::CannotTell]),
+        ] {
+            let found = [&wins, &loses].map(|field| judge(&with(quorum), field, 4));
+            assert_eq!(found[0].verdict, if_wins, "{quorum:?} {}", found[0]);
+            assert_eq!(found[1].verdict, if_loses, "{quorum:?} {}", found[1]);
+            let open = found
+                .iter()
+                .filter(|one| one.verdict == Verdict::CannotTell);
+            assert!(
+                open.into_iter()
+                    .all(|one| one.because.ends_with("not run: c"))
+            );
+        }
+    }
+
+    #[test]
+    fn shares_of_reads_are_compared_in_both_directions() {
+        let claim = Claim {
+            relation: Relation::LikeReads(&["a"], 60, 1.5),
+            ..CLAIM
+        };
+        for (ops, expected) in [
+            (1.2, Verdict::Holds),
+            (1.6, Verdict::Fails),
+            (0.6, Verdict::Fails),
+        ] {
+            let other = arr(Variant::Full, 60);
+            let field = field([(FULL, "a", 1, ops), (other, "a", 1, 1.0)]);
+            assert_eq!(verdict(&claim, &field, 4, "of"), expected, "{ops}");
+        }
+    }
+
+    #[test]
+    fn threads_beside_those_counted_need_processors_too() {
+        let panel = Panel::Rw(Load::TestRwlock { pause: 1 });
+        let claim = Claim {
+            place: Place::TestRwlock,
+            ..CLAIM
+        };
+        let field = field([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);
+        assert_eq!(verdict(&claim, &field, 3, "1 of 1 so"), Verdict::Holds);
+        let judgement = verdict(&claim, &field, 1, "2 threads and more");
+        assert_eq!(judgement, Verdict::CannotTell);
+        let judgement = verdict(&claim, &field, 2, "not all it compares");
+        assert_eq!(judgement, Verdict::CannotTell);
+    }
+
+    #[test]
+    fn what_nobody_can_say_says_why() {
+        let claim = Claim {
+            relation: Relation::Unmeasured("for a reason"),
+            ..CLAIM
+        };
+        let field = runs([3.0; 3], [1.0; 3]);
+        assert_eq!(
+            verdict(&claim, &field, 4, "for a reason"),
+            Verdict::CannotTell
+        );
+    }
+
+    #[test]
     fn what_was_not_measured_or_only_once_decides_nothing() {
         let elsewhere = field([(arr(Variant::Random, 80), "a", 1, 1.0)]);
         assert_eq!(
@@ -352,6 +512,33 @@ mod tests {
             (Relation::Flat(&["a"], 1.2), [1.0, 1.1, 1.4], Verdict::Fails),
             (Relation::Falls(&["a"], 1), [1.0, 0.9, 0.8], Verdict::Holds),
             (Relation::Falls(&["a"], 1), [1.0, 0.9, 1.3], Verdict::Fails),
+            (Relation::Sublinear(&["a"]), [1.0, 1.8, 2.5], Verdict::Holds),
+            (Relation::Sublinear(&["a"]), [1.0, 2.2, 4.5], Verdict::Fails),
+            (
+                Relation::Steady(&["a"], 1, 1.2),
+                [1.0, 1.1, 0.9],
+                Verdict::Holds,
+            ),
+            (
+                Relation::Steady(&["a"], 1, 1.2),
+                [1.0, 1.1, 0.7],
+                Verdict::Fails,
+            ),
+            (
+                Relation::Steady(&["a"], 1, 1.2),
+                [1.0, 1.1, 1.5],
+                Verdict::Fails,
+            ),
+            (
+                Relation::ScalesBeyond(&["a"], &["b"]),
+                [1.0, 1.5, 1.8],
+                Verdict::Holds,
+            ),
+            (
+                Relation::ScalesBeyond(&["a"], &["b"]),
+                [9.0, 8.0, 7.0],
+                Verdict::Fails,
+            ),
             (
                 Relation::Alike(&["a"], &["b"], 1.1),
                 [4.9, 5.0, 5.1],
@@ -374,16 +561,6 @@ mod tests {
                 expected,
                 "{relation:?} {ops:?}"
             );
-        }
-    }
-
-    #[test]
-    fn claims_speak_of_locks_that_there_are() {
-        for claim in CLAIMS {
-            let (some, others) = claim.relation.locks();
-            for lock in some.iter().chain(others) {
-                assert!(find(lock).is_some(), "{lock}");
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who wins where: runs of [`arr`] and [`batch`], compared by one path.
+//! Who wins where: runs of all workloads, compared by one path.
 //!
 //! Throughputs are medians over equal runs, and a difference within their spreads is a tie.
 
@@ -6,19 +6,21 @@ mod claims;
 mod judge;
 mod standing;
 
-pub use claims::{CLAIMS, Claim, Place, Quorum, Relation};
+pub use claims::{Claim, Place, Quorum, Relation, claims};
 pub use judge::{Judgement, Verdict, judge};
+pub(crate) use standing::plural;
 pub use standing::{Placed, Standing, standings};
 
 use crate::arr::Variant;
 use crate::counters::Rate;
-use crate::registry::{Exclusion, exclusion};
+use crate::registry::{self, Exclusion};
+use crate::rw::{self, Load};
 use crate::stats::Summary;
-use crate::{arr, batch};
+use crate::{arr, batch, micro};
 use std::fmt;
 
 /// What runs have in common that can be compared: a panel of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Panel {
     /// Of ArrBench.
     Arr {
@@ -34,6 +36,102 @@ pub enum Panel {
         /// Ranges in the area.
         ranges: usize,
     },
+    /// Of a workload of reader-writer locks.
+    Rw(Load),
+    /// The longest acquisition: nanoseconds.
+    Longest(Phase),
+    /// Microbenchmarks: each is a lock.
+    Micro,
+}
+
+/// Which acquisitions of a part of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The first.
+    First,
+    /// Those after.
+    Again,
+}
+
+impl Phase {
+    /// What people call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first acquisitions",
+            Self::Again => "later acquisitions",
+        }
+    }
+}
+
+/// Workloads whose panels are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// ArrBench.
+    Arr,
+    /// W1 and W2.
+    Batch,
+    /// Workloads of reader-writer locks.
+    Rw,
+    /// How long acquisitions take.
+    Latency,
+    /// Microbenchmarks.
+    Micro,
+}
+
+impl Panel {
+    /// Which workload it is of.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Arr { .. } => Kind::Arr,
+            Self::Batch { .. } => Kind::Batch,
+            Self::Rw(_) => Kind::Rw,
+            Self::Longest(_) => Kind::Latency,
+            Self::Micro => Kind::Micro,
+        }
+    }
+
+    /// Threads there are beside those that are counted.
+    pub(crate) const fn more_threads(self) -> usize {
+        match self {
+            Self::Rw(load) => load.more_threads(),
+            _ => 0,
+        }
+    }
+
+    /// What a lock of that name claims here.
+    fn exclusion(self, lock: &str) -> Exclusion {
+        match self {
+            Self::Rw(_) => rw::locks::exclusion(lock),
+            _ => registry::exclusion(lock),
+        }
+    }
+
+    /// Whether a lock of that name can be the best: no lock at all cannot.
+    pub(crate) fn competes(self, lock: &str) -> bool {
+        self.exclusion(lock) == Exclusion::Promised
+    }
+
+    /// Of a lock of that name; one that is not registered is its own.
+    fn family(self, lock: &str) -> &str {
+        match self {
+            Self::Rw(_) => {
+                let over = rw::locks::find(lock).and_then(|lock| lock.over);
+                over.map_or(lock, |over| over.lock)
+            }
+            _ => {
+                // Some forms are only simulated: `list-rw-writers` is of the family of `list-rw`.
+                let ends = lock
+                    .char_indices()
+                    .filter(|(_, letter)| *letter == '-')
+                    .map(|(at, _)| at);
+                let names = ends.chain([lock.len()]).map(|end| &lock[..end]).rev();
+                let mut known = names.filter_map(registry::find);
+                known.next().map_or(lock, |lock| lock.family)
+            }
+        }
+    }
 }
 
 impl fmt::Display for Panel {
@@ -42,6 +140,9 @@ impl fmt::Display for Panel {
             Self::Arr { variant, reads } => write!(f, "{variant} range, {reads} % reads"),
             Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
             Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
+            Self::Rw(load) => load.fmt(f),
+            Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
+            Self::Micro => f.write_str("microbenchmarks"),
         }
     }
 }
@@ -55,7 +156,7 @@ pub struct Point {
     pub lock: String,
     /// Threads.
     pub threads: usize,
-    /// Operations per second; or why there are none.
+    /// Operations per second, or what else the panel is of; or why there is none.
     pub ops_per_sec: Result<f64, String>,
     /// What was counted.
     pub counters: Vec<Rate>,
@@ -92,8 +193,32 @@ impl From<&batch::Record> for Point {
     }
 }
 
+impl From<&rw::Record> for Point {
+    fn from(run: &rw::Record) -> Self {
+        Self {
+            panel: Panel::Rw(run.load),
+            lock: run.lock.clone(),
+            threads: run.threads,
+            ops_per_sec: Ok(run.ops_per_sec),
+            counters: Vec::new(),
+        }
+    }
+}
+
+impl From<&micro::Record> for Point {
+    fn from(run: &micro::Record) -> Self {
+        Self {
+            panel: Panel::Micro,
+            lock: run.lock.name().to_owned(),
+            threads: run.threads,
+            ops_per_sec: Ok(run.ops_per_sec),
+            counters: Vec::new(),
+        }
+    }
+}
+
 /// All runs that were made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Field(Vec<Point>);
 
 impl Field {
@@ -109,6 +234,11 @@ impl Field {
     #[cfg(test)]
     pub(crate) fn of_points(points: impl IntoIterator<Item = Point>) -> Self {
         Self(points.into_iter().collect())
+    }
+
+    /// One more.
+    pub fn add(&mut self, point: Point) {
+        self.0.push(point);
     }
 
     /// All of them.
@@ -145,17 +275,12 @@ impl Field {
             .filter(move |point| point.lock == lock && point.threads == threads)
     }
 
-    /// Operations per second, over equal runs; `None` if there are none.
+    /// What was measured, over equal runs; `None` if there are none.
     #[must_use]
     pub fn throughput(&self, panel: Panel, lock: &str, threads: usize) -> Option<Summary> {
         let runs = self.runs(panel, lock, threads);
         Summary::of(runs.filter_map(|point| point.ops_per_sec.as_ref().ok().copied()))
     }
-}
-
-/// Whether a lock of that name can be the best: no lock at all cannot.
-pub(crate) fn competes(lock: &str) -> bool {
-    exclusion(lock) == Exclusion::Promised
 }
 
 /// Distinct values, in order of their first appearance.

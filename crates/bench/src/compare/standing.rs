@@ -1,7 +1,6 @@
 //! The best of each family of locks, panel by panel.
 
-use super::{Field, Panel, competes, distinct};
-use crate::registry::find;
+use super::{Field, Kind, Panel, distinct};
 use crate::stats::Order;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
@@ -67,18 +66,19 @@ impl fmt::Display for Standing {
 }
 
 /// So many threads, in words.
-pub(super) fn plural(threads: usize) -> String {
+pub(crate) fn plural(threads: usize) -> String {
     match threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),
     }
 }
 
-/// The standings of all panels.
+/// The standings of all panels in which more is better.
 #[must_use]
 pub fn standings(field: &Field) -> Vec<Standing> {
     let panels = field.panels().into_iter();
     panels
+        .filter(|panel| !matches!(panel.kind(), Kind::Latency | Kind::Micro))
         .flat_map(|panel| {
             let threads = field.threads(panel).into_iter();
             threads.map(move |threads| standing(field, panel, threads))
@@ -86,23 +86,20 @@ pub fn standings(field: &Field) -> Vec<Standing> {
         .collect()
 }
 
-/// Of a lock of that name; one that is not registered is its own.
-fn family(lock: &str) -> &str {
-    find(lock).map_or(lock, |lock| lock.family)
-}
-
 fn standing(field: &Field, panel: Panel, threads: usize) -> Standing {
     let mut measured: Vec<_> = field
         .locks(panel)
         .into_iter()
-        .filter(|lock| competes(lock))
+        .filter(|lock| panel.competes(lock))
         .filter_map(|lock| Some((lock, field.throughput(panel, lock, threads)?)))
         .collect();
     measured.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
     let leader = measured.first().map(|&(_, summary)| summary);
-    let families = distinct(measured.iter().map(|(lock, _)| family(lock)));
+    let families = distinct(measured.iter().map(|(lock, _)| panel.family(lock)));
     let best = families.into_iter().filter_map(|name| {
-        let (lock, summary) = measured.iter().find(|(lock, _)| family(lock) == name)?;
+        let (lock, summary) = measured
+            .iter()
+            .find(|(lock, _)| panel.family(lock) == name)?;
         let leader = leader?;
         Some(Placed {
             family: name.to_owned(),
@@ -131,6 +128,7 @@ mod tests {
         let at = arr(Variant::Full, 80);
         let field = field([
             (at, "kernel-rw", 2, 1.00e6),
+            (at, "list-rw-of-a-kind", 2, 2.5e6),
             (at, "lustre-ex", 2, 1.50e6),
             (at, "list-ex", 2, 1.0e6),
             (at, "list-rw", 2, 2.99e6),

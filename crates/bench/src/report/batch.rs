@@ -15,7 +15,7 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
             Panel::Batch { ranges, .. } => {
                 format!("{RANGE_BYTES} bytes of each written, of {ranges}")
             }
-            Panel::Arr { .. } => "ArrBench".to_owned(),
+            other => other.to_string(),
         };
         format!("{panel}: {of}; million ranges per second by threads")
     };

@@ -2,7 +2,7 @@
 
 use super::panel::{LEGEND, Point, panel};
 use super::{lines, measured, or_dash, table};
-use crate::compare::{CLAIMS, Field, Judgement, Panel, Place, distinct, judge, standings};
+use crate::compare::{Field, Judgement, Kind, Panel, claims, distinct, judge, standings};
 use crate::counters::{Event, Rate};
 use crate::registry::{OURS, RIVALS, exclusion};
 use crate::report::Line;
@@ -98,13 +98,12 @@ pub fn conclusion_lines(field: &Field, cores: usize) -> Vec<Line> {
 
 /// Of the claims about workloads that were run.
 fn judgements(field: &Field, cores: usize) -> Vec<Judgement> {
-    let panels = field.panels();
-    let is_arr = |panel: &Panel| matches!(panel, Panel::Arr { .. });
-    let spoken_of = CLAIMS.iter().filter(|claim| {
-        let of_arr = matches!(claim.place, Place::Arr(..));
-        panels.iter().any(|panel| is_arr(panel) == of_arr)
-    });
-    spoken_of.map(|claim| judge(claim, field, cores)).collect()
+    let kinds: Vec<Kind> = field.panels().into_iter().map(Panel::kind).collect();
+    let was_run = |kind: Kind| kinds.contains(&kind);
+    claims()
+        .filter(|claim| claim.place.kind().is_some_and(was_run))
+        .map(|claim| judge(claim, field, cores))
+        .collect()
 }
 
 /// Where our lock does less than a rival, beyond the spreads.

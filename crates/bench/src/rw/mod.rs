@@ -81,6 +81,18 @@ impl Load {
         ];
         pools.into_iter().chain(others).chain(mixtures).collect()
     }
+
+    /// Threads that write or erase, beside those that are counted.
+    #[must_use]
+    pub const fn more_threads(self) -> usize {
+        match self {
+            Self::TestRwlock { .. } => 1,
+            Self::HashTable { .. } => 2,
+            Self::Interference { .. } | Self::Alternator | Self::Rwbench { .. } | Self::Readers => {
+                0
+            }
+        }
+    }
 }
 
 impl fmt::Display for Load {

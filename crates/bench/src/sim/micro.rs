@@ -1,6 +1,7 @@
 //! Microbenchmarks on simulated machines: those of [`crate::micro`].
 
 use super::{Run, Setup, loads};
+use crate::compare::{self, Panel};
 use crate::crew::Schedule;
 use crate::micro::{Kernel, Trial};
 use crate::report::Line;
@@ -72,6 +73,12 @@ impl sim::Record for Record {
 
     fn run(&self) -> &Run {
         &self.run
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        record.run.compared(Panel::Micro)
     }
 }
 

@@ -1,16 +1,21 @@
 //! The life of threads: how they begin and end, and sleep, and wait for each other.
 
 use super::memory::{Buffer, drain};
-use super::{
-    Event, State, Time, Virtual, World, enter_system, is_direct, is_running, suspend, turn, with,
-};
+use super::{Event, State, Time, Virtual, World, is_direct, is_running, suspend, turn, with, work};
 use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
-use crate::run;
+use crate::run::{self, Fuzz};
 use corosensei::Yielder;
 use std::panic::Location;
 use std::ptr;
+
+pub(crate) fn enter_system() {
+    if !is_direct() {
+        work(with(World::system));
+        turn();
+    }
+}
 
 /// Sleeps in the queue of an address.
 #[track_caller]
@@ -157,6 +162,17 @@ pub(crate) fn finished(panicked: bool) {
 }
 
 impl World {
+    /// What entering the system takes this time: never twice the same, or threads that give way to each other would go
+    /// round in step for ever.
+    fn system(&mut self) -> u64 {
+        let system = self.setup.machine.cycles.system;
+        if self.setup.fuzz == Fuzz::default() {
+            system / 2 + self.rng.u64(..=system)
+        } else {
+            system
+        }
+    }
+
     /// A sleeper's time is up, unless it sleeps no more.
     pub(super) fn deadline(&mut self, number: usize, sleeps: u64, time: Time) {
         let State::Sleeping(address) = self.threads[number].state else {

@@ -5,6 +5,7 @@ mod subject;
 pub use subject::{FUZZED, LOCKS, Lock};
 
 use super::{Run, Setup, loads};
+use crate::compare::{self, Panel};
 use crate::crew::Schedule;
 use crate::report::Line;
 use crate::rw::target::RwTarget;
@@ -97,6 +98,12 @@ impl sim::Record for Record {
 
     fn run(&self) -> &Run {
         &self.run
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        record.run.compared(Panel::Rw(record.load))
     }
 }
 

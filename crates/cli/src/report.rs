@@ -1,0 +1,47 @@
+//! `spanlock report`.
+
+use crate::Failure;
+use clap::Args;
+use spanlock_bench::page::findings::Findings;
+use spanlock_bench::page::input::Input;
+use spanlock_bench::page::{html, markdown};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(crate) struct Report {
+    /// Output of `spanlock bench` and `spanlock sim` with `--format json`.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The page: one file, which needs no network and no scripts.
+    #[arg(long, value_name = "FILE", required_unless_present = "markdown")]
+    html: Option<PathBuf>,
+    /// The findings as Markdown.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+pub(crate) fn run(command: &Report) -> Result<(), Failure> {
+    let mut input = Input::default();
+    for path in &command.files {
+        let name = path.display().to_string();
+        let text =
+            fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        let added = input.add(&name, &text);
+        added.map_err(|broken| Failure::Input(broken.to_string()))?;
+    }
+    let findings = Findings::of(&input);
+    let page = command.html.as_deref();
+    let summary = command.markdown.as_deref();
+    if let Some(path) = page {
+        write(path, &html::page(&input, &findings))?;
+    }
+    if let Some(path) = summary {
+        write(path, &markdown::summary(&input, &findings))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::File(path.display().to_string(), error))
+}
