@@ -37,7 +37,7 @@ mod world;
 pub use local::{Global, Local};
 pub use machine::{Latencies, Machine, Placement};
 pub use report::{Failure, Trace};
-pub use run::{Ended, Fuzz, Rmw, Setup, Stock, mark, run};
+pub use run::{Asymmetry, Ended, Fuzz, Rmw, Setup, Stock, mark, run};
 
 /// Chooses between the size for real use and a small one for a model checker.
 #[must_use]

@@ -30,6 +30,16 @@ pub enum Stock {
     Scarce,
 }
 
+/// What the asymmetric fence of [`barrier`](crate::barrier) is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Asymmetry {
+    /// The light half is nothing, the heavy one interrupts all threads: Linux's `membarrier`.
+    #[default]
+    Interrupts,
+    /// Both halves are full fences, as where the system offers nothing.
+    Fences,
+}
+
 /// What is done to a run so that unlikely things happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fuzz {
@@ -56,6 +66,8 @@ pub struct Setup {
     pub seed: u64,
     /// What read-modify-writes are.
     pub rmw: Rmw,
+    /// What asymmetric fences are.
+    pub asymmetry: Asymmetry,
     /// What makes unlikely things happen.
     pub fuzz: Fuzz,
     /// The named edge that is weakened.
@@ -79,6 +91,7 @@ impl Setup {
             placement: Placement::default(),
             seed: 0,
             rmw: Rmw::default(),
+            asymmetry: Asymmetry::default(),
             fuzz: Fuzz::default(),
             mutant: None,
             operations: u64::MAX,

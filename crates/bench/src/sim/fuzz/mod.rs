@@ -22,7 +22,7 @@ pub(super) mod rw;
 pub use mutant::Mutant;
 
 use fastrand::Rng;
-use prim_sim::{Ended, Failure, Fuzz, Machine, Placement, Rmw, Setup, Stock, thread};
+use prim_sim::{Asymmetry, Ended, Failure, Fuzz, Machine, Placement, Rmw, Setup, Stock, thread};
 use std::sync::Arc;
 
 /// One run. It follows from a seed, the name of a lock and that of a mutant.
@@ -55,6 +55,11 @@ impl Case {
             placement: Placement::Unpinned,
             seed,
             rmw: rng.choice([Rmw::Fences, Rmw::Buffered]).expect("two"),
+            asymmetry: if seed.is_multiple_of(2) {
+                Asymmetry::Interrupts
+            } else {
+                Asymmetry::Fences
+            },
             fuzz: Fuzz {
                 jitter: rng.choice([20, 200, 2000]).expect("three"),
                 preempted: rng.choice([0, 30, 300]).expect("three"),

@@ -89,6 +89,7 @@ impl<'a> Worker<'a> {
             0..=8 => self.hold(0, 1),
             9..=10 => self.hold(0, 3),
             11..=12 => self.ask(),
+            13 if self.rng.bool() => self.upgrade(),
             13 => self.downgrade(),
             14 if self.resource.readers == Readers::Recur => self.read_again(),
             14 => self.hold(0, 1),
@@ -158,6 +159,24 @@ impl<'a> Worker<'a> {
         if let Some(held) = held {
             self.stay(at, Mode::Shared);
             self.release(at, Mode::Shared, held);
+        }
+    }
+
+    /// Reads, and goes on as a writer, if the lock can do that.
+    fn upgrade(&mut self) {
+        let at = self.any(0);
+        let resource = self.resource;
+        mark(format!("asks to read lock {at}, and to write it then"));
+        let held = resource.locks[at].lock.read_and_write(&mut || {
+            self.enter(at, Mode::Shared);
+            self.stay(at, Mode::Shared);
+            mark(format!("asks to write lock {at}"));
+            resource.locks[at].place.leave(Mode::Shared);
+        });
+        if let Some(held) = held {
+            self.enter(at, Mode::Exclusive);
+            self.stay(at, Mode::Exclusive);
+            self.release(at, Mode::Exclusive, held);
         }
     }
 

@@ -1,7 +1,10 @@
 //! The reader-writer locks that can be simulated, by name.
 
 use crate::sim::fuzz::{self, Case};
-use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock, RwLockWriteGuard};
+use lock_api::{
+    RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RwLock,
+    RwLockUpgradableReadGuard, RwLockWriteGuard,
+};
 use prim_sim::Machine;
 use prim_sim::clock::{Duration, Instant};
 use spanlock_baseline_sim::PaperBravo;
@@ -38,6 +41,11 @@ pub(in crate::sim) trait Subject: Send + Sync {
         self.try_write()
     }
 
+    /// Reads, calls `seen`, and goes on as a writer without letting others write between; `None` if it cannot.
+    fn read_and_write(&self, _seen: &mut dyn FnMut()) -> Option<Holding<'_>> {
+        None
+    }
+
     /// Writes, calls `written`, and goes on as a reader without letting go; `None` if it cannot.
     fn write_and_read(&self, _written: &mut dyn FnMut()) -> Option<Holding<'_>> {
         None
@@ -48,13 +56,13 @@ pub(in crate::sim) trait Subject: Send + Sync {
 #[repr(align(128))]
 struct Untimed<L>(RwLock<L, ()>);
 
-/// A lock on lines of its own with the timed forms.
-#[repr(align(128))]
-struct Timed<L>(RwLock<L, ()>);
-
-/// The same, of which a writer can become a reader.
+/// A lock on lines of its own with the timed forms, of which a writer can become a reader.
 #[repr(align(128))]
 struct Whole<L>(RwLock<L, ()>);
+
+/// The same, with readers who can become writers.
+#[repr(align(128))]
+struct Upgradable<L>(RwLock<L, ()>);
 
 macro_rules! basic {
     () => {
@@ -89,19 +97,17 @@ macro_rules! timed {
         fn write_until(&self, deadline: Instant) -> Option<Holding<'_>> {
             Some(Box::new(self.0.try_write_until(deadline)?))
         }
+
+        fn write_and_read(&self, written: &mut dyn FnMut()) -> Option<Holding<'_>> {
+            let writing = self.0.write();
+            written();
+            Some(Box::new(RwLockWriteGuard::downgrade(writing)))
+        }
     };
 }
 
 impl<L: RawRwLock + Send + Sync> Subject for Untimed<L> {
     basic!();
-}
-
-impl<L> Subject for Timed<L>
-where
-    L: RawRwLockTimed<Duration = Duration, Instant = Instant> + Send + Sync,
-{
-    basic!();
-    timed!();
 }
 
 impl<L> Subject for Whole<L>
@@ -110,11 +116,23 @@ where
 {
     basic!();
     timed!();
+}
 
-    fn write_and_read(&self, written: &mut dyn FnMut()) -> Option<Holding<'_>> {
-        let writing = self.0.write();
-        written();
-        Some(Box::new(RwLockWriteGuard::downgrade(writing)))
+impl<L> Subject for Upgradable<L>
+where
+    L: RawRwLockTimed<Duration = Duration, Instant = Instant>
+        + RawRwLockDowngrade
+        + RawRwLockUpgrade
+        + Send
+        + Sync,
+{
+    basic!();
+    timed!();
+
+    fn read_and_write(&self, seen: &mut dyn FnMut()) -> Option<Holding<'_>> {
+        let reading = self.0.upgradable_read();
+        seen();
+        Some(Box::new(RwLockUpgradableReadGuard::upgrade(reading)))
     }
 }
 
@@ -191,6 +209,9 @@ macro_rules! over {
             bias => boxed($face(tuned::<$lock>(bias))),
         }
     };
+    ($face:ident, paper, $lock:ty) => {
+        |_: Make| boxed(Untimed(paper::<$lock>()))
+    };
     ($face:ident, $kind:ident, $lock:ty) => {
         |_: Make| boxed($face($kind::<$lock>()))
     };
@@ -208,11 +229,11 @@ type Mutex = MutexRwLock<FutexMutex>;
 macro_rules! over_parts {
     ($kind:ident) => {
         |make: Make| match make.contexts {
-            ..=2 => over!(Untimed, $kind, PerProcessor<2>)(make),
-            3..=40 => over!(Untimed, $kind, PerProcessor<40>)(make),
-            41..=72 => over!(Untimed, $kind, PerProcessor<72>)(make),
-            73..=128 => over!(Untimed, $kind, PerProcessor<128>)(make),
-            129.. => over!(Untimed, $kind, PerProcessor<256>)(make),
+            ..=2 => over!(Whole, $kind, PerProcessor<2>)(make),
+            3..=40 => over!(Whole, $kind, PerProcessor<40>)(make),
+            41..=72 => over!(Whole, $kind, PerProcessor<72>)(make),
+            73..=128 => over!(Whole, $kind, PerProcessor<128>)(make),
+            129.. => over!(Whole, $kind, PerProcessor<256>)(make),
         }
     };
 }
@@ -221,8 +242,8 @@ macro_rules! over_parts {
 macro_rules! over_nodes {
     ($kind:ident) => {
         |make: Make| match make.nodes {
-            ..=2 => over!(Untimed, $kind, CohortRwLock<2>)(make),
-            3.. => over!(Untimed, $kind, CohortRwLock<4>)(make),
+            ..=2 => over!(Whole, $kind, CohortRwLock<2>)(make),
+            3.. => over!(Whole, $kind, CohortRwLock<4>)(make),
         }
     };
 }
@@ -239,33 +260,29 @@ use Readers::{Exclude, Recur, Share};
 
 /// Those of [`rw::locks`](crate::rw::locks) that are ours, by the same names.
 pub static LOCKS: &[Lock] = &[
-    lock("futex", Share, over!(Whole, plain, FutexRwLock)),
-    lock("bravo-futex", Share, over!(Whole, bravo, FutexRwLock)),
-    lock("bravo-futex-off", Share, over!(Whole, off, FutexRwLock)),
+    lock("futex", Share, over!(Upgradable, plain, FutexRwLock)),
+    lock("bravo-futex", Share, over!(Upgradable, bravo, FutexRwLock)),
     lock(
-        "bravo-futex-paper",
+        "bravo-futex-off",
         Share,
-        over!(Untimed, paper, FutexRwLock),
+        over!(Upgradable, off, FutexRwLock),
     ),
-    lock("pf-t", Share, over!(Untimed, plain, PhaseFairTicket)),
-    lock("bravo-pf-t", Share, over!(Untimed, bravo, PhaseFairTicket)),
-    lock(
-        "bravo-pf-t-off",
-        Share,
-        over!(Untimed, off, PhaseFairTicket),
-    ),
+    lock("bravo-futex-paper", Share, over!(Whole, paper, FutexRwLock)),
+    lock("pf-t", Share, over!(Whole, plain, PhaseFairTicket)),
+    lock("bravo-pf-t", Share, over!(Whole, bravo, PhaseFairTicket)),
+    lock("bravo-pf-t-off", Share, over!(Whole, off, PhaseFairTicket)),
     lock(
         "bravo-pf-t-paper",
         Share,
-        over!(Untimed, paper, PhaseFairTicket),
+        over!(Whole, paper, PhaseFairTicket),
     ),
-    lock("pf-q", Share, over!(Untimed, plain, PhaseFairQueue)),
-    lock("bravo-pf-q", Share, over!(Untimed, bravo, PhaseFairQueue)),
-    lock("bravo-pf-q-off", Share, over!(Untimed, off, PhaseFairQueue)),
+    lock("pf-q", Share, over!(Whole, plain, PhaseFairQueue)),
+    lock("bravo-pf-q", Share, over!(Whole, bravo, PhaseFairQueue)),
+    lock("bravo-pf-q-off", Share, over!(Whole, off, PhaseFairQueue)),
     lock(
         "bravo-pf-q-paper",
         Share,
-        over!(Untimed, paper, PhaseFairQueue),
+        over!(Whole, paper, PhaseFairQueue),
     ),
     lock("c-rw-wp", Share, over_nodes!(plain)),
     lock("bravo-c-rw-wp", Share, over_nodes!(bravo)),
@@ -278,7 +295,7 @@ pub static LOCKS: &[Lock] = &[
     lock("mutex", Exclude, over!(Whole, plain, Mutex)),
     lock("bravo-mutex", Exclude, over!(Whole, bravo, Mutex)),
     lock("bravo-mutex-off", Exclude, over!(Whole, off, Mutex)),
-    lock("bravo-mutex-paper", Exclude, over!(Untimed, paper, Mutex)),
+    lock("bravo-mutex-paper", Exclude, over!(Whole, paper, Mutex)),
 ];
 
 type ReadersFirstLock = FutexRwLock<ReadersFirst>;
@@ -288,22 +305,22 @@ pub static FUZZED: &[Lock] = &[
     lock(
         "futex-readers",
         Recur,
-        over!(Whole, plain, ReadersFirstLock),
+        over!(Upgradable, plain, ReadersFirstLock),
     ),
     lock(
         "bravo-futex-readers",
         Recur,
-        over!(Whole, bravo, ReadersFirstLock),
+        over!(Upgradable, bravo, ReadersFirstLock),
     ),
     lock(
         "per-cpu-futex",
         Share,
-        over!(Timed, plain, PerCpu<FutexRwLock, 4>),
+        over!(Whole, plain, PerCpu<FutexRwLock, 4>),
     ),
     lock(
         "bravo-per-cpu-futex",
         Share,
-        over!(Timed, bravo, PerCpu<FutexRwLock, 4>),
+        over!(Whole, bravo, PerCpu<FutexRwLock, 4>),
     ),
 ];
 
