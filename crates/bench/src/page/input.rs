@@ -251,10 +251,9 @@ impl Reader<'_> {
                 for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
                     let (lock, threads) = (&run.run.lock, run.run.threads);
                     let (point, distribution) = acquired(lock, threads, phase, times);
-                    let stage = self.simulated(point, &run.run)?;
-                    stage
-                        .into_iter()
-                        .for_each(|stage| stage.distributions.push(distribution.clone()));
+                    if let Some(stage) = self.simulated(point, &run.run)? {
+                        stage.distributions.push(distribution);
+                    }
                 }
             }
             Line::SimRanking(ranking) => self.source()?.rankings.push(ranking),
