@@ -6,7 +6,6 @@
 use libc::{c_void, pthread_key_t};
 use spanlock::rw::visible::Seat;
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,10 +14,9 @@ const CONSIDERED: u32 = 32;
 
 /// All zero at first. No destructor and no allocation: locks are used in either.
 struct Local {
-    seated: Cell<u32>,
+    seat: Cell<Option<Seat>>,
     reads: Cell<u32>,
     thread: Cell<u32>,
-    seat: Cell<MaybeUninit<Seat>>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -53,23 +51,22 @@ mod place {
                 options(pure, readonly, nostack),
             );
         }
-        // SAFETY: this thread's own, of that size and alignment; zero is a valid value of all its fields.
+        // SAFETY: this thread's own, of that size and alignment; zero is a valid value of all its fields, and no seat.
         f(unsafe { &*local })
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod place {
-    use super::{Cell, Local, MaybeUninit};
+    use super::{Cell, Local};
 
     pub(super) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         thread_local! {
             static LOCAL: Local = const {
                 Local {
-                    seated: Cell::new(0),
+                    seat: Cell::new(None),
                     reads: Cell::new(0),
                     thread: Cell::new(0),
-                    seat: Cell::new(MaybeUninit::uninit()),
                 }
             };
         }
@@ -80,17 +77,11 @@ mod place {
 /// The running thread's seat.
 #[inline(always)]
 pub(crate) fn seat() -> Seat {
-    place::with(|local| {
-        if local.seated.get() == 0 {
-            take_seat(local);
-        }
-        // SAFETY: it is written before `seated` is.
-        unsafe { local.seat.get().assume_init() }
-    })
+    place::with(|local| local.seat.get().unwrap_or_else(take_seat))
 }
 
-#[cold] // Once for each thread, and in a destructor that runs after its seat was given up.
-fn take_seat(local: &Local) {
+#[cold] // Once for each thread.
+fn take_seat() -> Seat {
     let seat = match take_number() {
         Some(number) if is_given_up_at_exit(number) => {
             // SAFETY: `give_up` frees the number when the thread uses this seat no more.
@@ -102,8 +93,8 @@ fn take_seat(local: &Local) {
         }
         None => Seat::shared(thread() as usize),
     };
-    local.seat.set(MaybeUninit::new(seat));
-    local.seated.set(1);
+    place::with(|local| local.seat.set(Some(seat)));
+    seat
 }
 
 /// Threads that can have a row of their own.
@@ -156,7 +147,7 @@ fn is_given_up_at_exit(number: usize) -> bool {
 /// When a thread exits: what comes after this, other destructors, shares a row.
 unsafe extern "C" fn give_up(value: *mut c_void) {
     let number = value.addr() - 1;
-    place::with(|local| local.seat.set(MaybeUninit::new(Seat::shared(number))));
+    place::with(|local| local.seat.set(Some(Seat::shared(number))));
     free_number(number);
 }
 

@@ -80,7 +80,7 @@ impl Lock {
     }
 
     #[inline(always)]
-    fn parts<'a, P: Preference>(&'a self, setting: &'a Setting) -> Tokenless<'a, P, Setting> {
+    fn parts<P: Preference>(&self, setting: Setting) -> Tokenless<'_, P, Setting> {
         Tokenless {
             bias: &self.bias,
             under: self.under.preferring(),
@@ -91,19 +91,33 @@ impl Lock {
     /// As a reader; `foreign` is the function of glibc that was asked for.
     #[inline(always)]
     pub(crate) fn read(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
-        let setting = setting::get();
-        if self.read_fast(setting) {
+        if self.bias.is_open() && self.read_fast() {
             return 0;
         }
+        self.read_otherwise(patience, foreign)
+    }
+
+    #[inline(always)] // It is all that the fast path is.
+    fn read_fast(&self) -> bool {
+        let setting = setting::get();
+        // SAFETY: all readers of a lock that is ours leave by `unlock`, and the seat is the running thread's.
+        let entered = unsafe { self.parts::<ReadersFirst>(setting).read_fast(local::seat) };
+        if entered && setting.counts() {
+            self.count_fast_read();
+        }
+        entered
+    }
+
+    #[inline(never)] // The fast path would save registers for it.
+    fn read_otherwise(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+        let setting = setting::get();
         if self.is_foreign(setting) {
             return self.read_foreign(setting, foreign);
         }
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(&setting)
-                .read_slowly(Wait::Never)
+            self.parts::<WritersFirst>(setting).read_slowly(Wait::Never)
         } else {
-            self.parts::<ReadersFirst>(&setting)
-                .read_slowly(Wait::Never)
+            self.parts::<ReadersFirst>(setting).read_slowly(Wait::Never)
         };
         if !entered {
             return self.read_contended(&patience, setting);
@@ -114,16 +128,6 @@ impl Lock {
         0
     }
 
-    #[inline(always)] // It is all that the fast path is.
-    fn read_fast(&self, setting: Setting) -> bool {
-        // SAFETY: all readers of a lock that is ours leave by `unlock`, and the seat is the running thread's.
-        let entered = unsafe { self.parts::<ReadersFirst>(&setting).read_fast(local::seat) };
-        if entered && setting.counts() {
-            self.count_fast_read();
-        }
-        entered
-    }
-
     #[cold] // With statistics.
     fn count_fast_read(&self) {
         stats::of(self).fast_read();
@@ -132,7 +136,7 @@ impl Lock {
     /// Inside: one in many, and all with a setting that is not the usual one.
     #[cold]
     fn read_considering(&self, setting: Setting) {
-        let parts = self.parts::<ReadersFirst>(&setting);
+        let parts = self.parts::<ReadersFirst>(setting);
         parts.consider_bias();
         // SAFETY: as in `read_fast`.
         unsafe { parts.go_over(local::seat) };
@@ -152,14 +156,14 @@ impl Lock {
         };
         let started = Instant::now();
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(&setting).read_slowly(wait)
+            self.parts::<WritersFirst>(setting).read_slowly(wait)
         } else {
-            self.parts::<ReadersFirst>(&setting).read_slowly(wait)
+            self.parts::<ReadersFirst>(setting).read_slowly(wait)
         };
         if !entered {
             return patience.at_an_end();
         }
-        self.parts::<ReadersFirst>(&setting).consider_bias();
+        self.parts::<ReadersFirst>(setting).consider_bias();
         if setting.counts() {
             stats::of(self).slow_read(stats::since(started));
         }
@@ -182,7 +186,7 @@ impl Lock {
         if self.is_foreign(setting) {
             return self.write_foreign(setting, foreign);
         }
-        if !self.parts::<ReadersFirst>(&setting).write_at_once() {
+        if !self.parts::<ReadersFirst>(setting).write_at_once() {
             return self.write_contended(&patience, setting);
         }
         self.writer.store(local::thread(), Ordering::Relaxed);
@@ -205,9 +209,9 @@ impl Lock {
         };
         let started = Instant::now();
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(&setting).write_contended(wait)
+            self.parts::<WritersFirst>(setting).write_contended(wait)
         } else {
-            self.parts::<ReadersFirst>(&setting).write_contended(wait)
+            self.parts::<ReadersFirst>(setting).write_contended(wait)
         };
         if !entered {
             return patience.at_an_end();
@@ -223,7 +227,7 @@ impl Lock {
     #[inline(always)]
     pub(crate) fn unlock(&self) -> c_int {
         let setting = setting::get();
-        let parts = self.parts::<ReadersFirst>(&setting);
+        let parts = self.parts::<ReadersFirst>(setting);
         // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
         if !parts.is_biased() {
             if self.is_foreign(setting) {

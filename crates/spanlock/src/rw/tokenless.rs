@@ -24,7 +24,7 @@
 use super::bias::{Arrival, BiasState, Knock};
 use super::futex::{FutexRwLock, GiveWay, Preference};
 use super::policy::{Bias, Policy, ask};
-use super::visible::{self, Seat};
+use super::visible::{self, Seat, Slot};
 use crate::range::raw::Wait;
 
 /// The parts of such a lock, wherever they lie.
@@ -42,48 +42,62 @@ pub struct Tokenless<'a, P: Preference, Q> {
     /// The lock of slow readers and of writers.
     pub under: &'a FutexRwLock<P>,
     /// When the lock is biased.
-    pub policy: &'a Q,
+    pub policy: Q,
 }
 
-impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
+// Passed as a copy: then none has to be in memory but for those who are slow.
+impl<P: Preference, Q: Copy> Copy for Tokenless<'_, P, Q> {}
+
+impl<P: Preference, Q: Copy> Clone for Tokenless<'_, P, Q> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     /// Enters by the fast path, if that is open.
     ///
     /// # Safety
     /// All readers of this lock leave by [`leave_shared`](Self::leave_shared), and the seat is this thread's.
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
-    pub unsafe fn read_fast(&self, seat: impl Fn() -> Seat) -> bool {
+    pub unsafe fn read_fast(self, seat: impl Fn() -> Seat) -> bool {
         if !self.bias.is_open() {
             return false;
         }
-        match self.bias.knock(seat(), self.policy) {
+        match self.bias.knock(seat(), &self.policy) {
             Knock::Entered(_) => true,
             Knock::Full => false,
             Knock::TurnedAway(slot) => {
-                if !slot.retract_if_untaken(self.bias.address()) && prim::intact!("bias-owed") {
-                    // SAFETY: a reader that is not inside has a share.
-                    let left = unsafe { self.leave_shared(seat) };
-                    debug_assert!(left, "a share is missing");
-                }
+                self.turned_away(slot, seat);
                 false
             }
+        }
+    }
+
+    #[cold] // A writer has arrived in between.
+    fn turned_away(self, slot: Slot, seat: impl Fn() -> Seat) {
+        if !slot.retract_if_untaken(self.bias.address()) && prim::intact!("bias-owed") {
+            // SAFETY: a reader that is not inside has a share.
+            let left = unsafe { self.leave_shared(seat) };
+            debug_assert!(left, "a share is missing");
         }
     }
 
     /// Enters by the underlying lock; `false` if that takes longer than `wait` allows.
     #[inline]
     #[must_use]
-    pub fn read_slowly(&self, wait: Wait) -> bool {
+    pub fn read_slowly(self, wait: Wait) -> bool {
         self.under.read(wait).is_some()
     }
 
     /// A reader that entered by the underlying lock, and holds that, considers to set the bias. Not for every reader, as
     /// it costs a look at the clock.
-    pub fn consider_bias(&self) {
+    pub fn consider_bias(self) {
         if !self.bias.is_clear() {
             return;
         }
-        match ask(self.policy).bias {
+        match ask(&self.policy).bias {
             Bias::Off => {}
             Bias::Adaptive => self.bias.consider(),
             Bias::Eager => self.bias.set(),
@@ -95,7 +109,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     /// # Safety
     /// As for [`read_fast`](Self::read_fast).
     #[cold]
-    pub unsafe fn go_over(&self, seat: impl Fn() -> Seat) {
+    pub unsafe fn go_over(self, seat: impl Fn() -> Seat) {
         // SAFETY: the caller's.
         if unsafe { self.read_fast(seat) } {
             let left = self.under.leave_any() || self.leave_elsewhere();
@@ -106,7 +120,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     /// Enters as a writer, where that is possible at once.
     #[inline(always)]
     #[must_use]
-    pub fn write_at_once(&self) -> bool {
+    pub fn write_at_once(self) -> bool {
         if !self.bias.is_clear() || self.under.write(Wait::Never).is_none() {
             return false;
         }
@@ -121,7 +135,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     /// Enters as a writer; `false` if that takes longer than `wait` allows.
     #[cold] // A bias, or somebody inside.
     #[must_use]
-    pub fn write_contended(&self, wait: Wait) -> bool {
+    pub fn write_contended(self, wait: Wait) -> bool {
         // Who would not wait leaves readers their bias.
         if wait == Wait::Never && self.bias.is_read() {
             return false;
@@ -142,7 +156,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
             }
         };
         if entered {
-            arrival.enter(self.policy);
+            arrival.enter(&self.policy);
         }
         entered
     }
@@ -150,20 +164,20 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     /// Whether a reader may be inside by the fast path. Then no writer is.
     #[inline]
     #[must_use]
-    pub fn is_biased(&self) -> bool {
+    pub fn is_biased(self) -> bool {
         self.bias.is_biased()
     }
 
     /// Whether a writer holds the underlying lock.
     #[inline]
     #[must_use]
-    pub fn is_written(&self) -> bool {
+    pub fn is_written(self) -> bool {
         lock_api::RawRwLock::is_locked_exclusive(self.under)
     }
 
     /// The writer leaves.
     #[inline]
-    pub fn leave_exclusive(&self) {
+    pub fn leave_exclusive(self) {
         self.under.leave_exclusive(lock_api::GuardSend::new());
     }
 
@@ -173,7 +187,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     /// The seat is this thread's.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn leave_shared(&self, seat: impl Fn() -> Seat) -> bool {
+    pub unsafe fn leave_shared(self, seat: impl Fn() -> Seat) -> bool {
         // Who got in by the table has seen the bias on, and it stays on while anybody is inside by it.
         self.bias.is_biased() && seat().retract(self.bias.address())
             || self.under.leave_any()
@@ -181,7 +195,7 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     }
 
     #[cold] // Another thread's reader leaves.
-    fn leave_elsewhere(&self) -> bool {
+    fn leave_elsewhere(self) -> bool {
         // [leave-closed]
         let arrival = prim::intact!("leave-closed").then(|| self.bias.arrive());
         // SAFETY: a reader leaves.
@@ -196,9 +210,9 @@ impl<P: Preference, Q: Policy> Tokenless<'_, P, Q> {
     }
 
     /// Takes the bias off if nobody reads: where readers are released by other threads it does not pay.
-    fn take_bias_off(&self, mut arrival: Arrival<'_>) {
+    fn take_bias_off(self, mut arrival: Arrival<'_>) {
         if arrival.drain(Wait::Never) && self.under.write(Wait::Never).is_some() {
-            arrival.enter(self.policy);
+            arrival.enter(&self.policy);
             self.leave_exclusive();
         }
     }

@@ -59,7 +59,6 @@ use prim::futex;
 use prim::spin::{self, Spin};
 use prim::thread::{self, Tenure};
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::ptr;
 
@@ -211,14 +210,12 @@ enum Tenancy {
 }
 
 /// Where a thread publishes. It stays with its thread.
-#[derive(Debug, Clone, Copy)]
-pub struct Seat {
-    row: &'static Row,
-    /// Where it looks first.
-    column: usize,
-    tenancy: Tenancy,
-    _this_thread: PhantomData<*const ()>,
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat(
+    /// The place where it looks first; plus one if others publish there as well. As one word a thread-local is read and
+    /// tested at once.
+    ptr::NonNull<Place>,
+);
 
 impl Seat {
     /// The running thread's. Costs a load of a thread-local, but for the first time.
@@ -257,24 +254,16 @@ impl Seat {
             return Self::shared(number);
         }
         barrier::prepare();
-        Self {
-            row: TABLE.own.take(number),
-            column: 0,
-            tenancy: Tenancy::Own,
-            _this_thread: PhantomData,
-        }
+        Self(ptr::NonNull::from_ref(&TABLE.own.take(number).places[0]))
     }
 
     /// In a row that any number of threads share. Those whose numbers are near do not look at the same slots first.
     #[must_use]
     pub fn shared(number: usize) -> Self {
         barrier::prepare();
-        Self {
-            row: TABLE.shared.take(number % SHARED_ROWS),
-            column: number / SHARED_ROWS % COLUMNS,
-            tenancy: Tenancy::Shared,
-            _this_thread: PhantomData,
-        }
+        let row = TABLE.shared.take(number % SHARED_ROWS);
+        let first = ptr::NonNull::from_ref(&row.places[number / SHARED_ROWS % COLUMNS]);
+        Self(first.map_addr(|address| address | 1))
     }
 
     /// How many threads get a row of their own: those with smaller numbers.
@@ -287,12 +276,44 @@ impl Seat {
     #[must_use]
     pub fn number(self) -> Option<usize> {
         let mut rows = TABLE.own.in_use().iter();
-        rows.position(|row| ptr::eq(row, self.row))
+        rows.position(|row| ptr::eq(row, self.row()))
+    }
+
+    #[inline]
+    fn tenancy(self) -> Tenancy {
+        if self.0.addr().get() & 1 == 0 {
+            Tenancy::Own
+        } else {
+            Tenancy::Shared
+        }
     }
 
     #[inline]
     fn first(self) -> &'static Place {
-        &self.row.places[self.column]
+        let place = self.0.as_ptr().map_addr(|address| address & !1);
+        // SAFETY: it is one of the table's, which is never gone.
+        unsafe { &*place }
+    }
+
+    /// The row of that place.
+    fn row(self) -> &'static Row {
+        let row = |rows: &'static [Row]| {
+            let distance = ptr::from_ref(self.first()).addr() - rows.as_ptr().addr();
+            rows.get(distance / size_of::<Row>())
+        };
+        match self.tenancy() {
+            Tenancy::Own => row(&TABLE.own.rows),
+            Tenancy::Shared => row(&TABLE.shared.rows),
+        }
+        .expect("a seat is in the table")
+    }
+
+    /// The other places of its row, beginning with the next.
+    fn others(self) -> impl Iterator<Item = &'static Place> {
+        let places = &self.row().places;
+        let first = places.iter().position(|place| ptr::eq(place, self.first()));
+        let first = first.unwrap_or_default();
+        (1..COLUMNS).map(move |step| &places[(first + step) % COLUMNS])
     }
 }
 
@@ -308,15 +329,15 @@ pub struct Slot(&'static Place);
 #[must_use]
 pub fn publish(lock: LockAddress, seat: Seat) -> Option<Slot> {
     let first = seat.first();
-    first.take(lock, seat.tenancy).or_else(|| probe(lock, seat))
+    first
+        .take(lock, seat.tenancy())
+        .or_else(|| probe(lock, seat))
 }
 
 #[cold] // Nested readers, and threads that share a row.
 fn probe(lock: LockAddress, seat: Seat) -> Option<Slot> {
-    (1..COLUMNS).find_map(|step| {
-        let column = (seat.column + step) % COLUMNS;
-        seat.row.places[column].take(lock, seat.tenancy)
-    })
+    let mut others = seat.others();
+    others.find_map(|place| place.take(lock, seat.tenancy()))
 }
 
 impl Place {

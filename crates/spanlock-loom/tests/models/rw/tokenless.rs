@@ -40,7 +40,7 @@ impl<P: Preference> Lock<P> {
         Tokenless {
             bias: &self.bias,
             under: &self.under,
-            policy: &EAGER,
+            policy: EAGER,
         }
     }
 

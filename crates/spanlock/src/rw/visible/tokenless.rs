@@ -3,7 +3,7 @@
 //! Publications of one lock are then all alike: each stands for *one* reader, whichever. A release clears the first
 //! that it finds, and one whose own is gone by then clears another. So every clearing is a compare-exchange.
 
-use super::{COLUMNS, LockAddress, Place, Seat, Slot, TABLE};
+use super::{LockAddress, Place, Seat, Slot, TABLE};
 use prim::atomic::Ordering;
 use std::ptr;
 
@@ -15,11 +15,9 @@ impl Seat {
         self.first().release(lock) || self.retract_beside(lock)
     }
 
+    #[cold] // Nested readers, and what others hold.
     fn retract_beside(self, lock: LockAddress) -> bool {
-        (1..COLUMNS).any(|step| {
-            let column = (self.column + step) % COLUMNS;
-            self.row.places[column].release(lock)
-        })
+        self.others().any(|place| place.release(lock))
     }
 }
 
@@ -47,7 +45,7 @@ impl Place {
 /// No thread of this process reads any lock by a publication in another row.
 pub unsafe fn forget_all_but_at(seat: Seat) {
     for row in TABLE.rows_in_use() {
-        if !ptr::eq(row, seat.row) {
+        if !ptr::eq(row, seat.row()) {
             for place in &row.places {
                 place.lock.store(0, Ordering::Relaxed);
                 place.awaited.store(0, Ordering::Relaxed);
