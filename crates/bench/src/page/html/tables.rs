@@ -119,7 +119,7 @@ pub(super) fn checks(findings: &Findings) -> Markup {
 /// Of each simulated machine.
 pub(super) fn parameters(input: &Input) -> Markup {
     let machines = distinct(input.stages.iter().filter_map(|stage| match &stage.ground {
-        Ground::Simulated { machine, .. } => Some(machine),
+        Ground::Simulated { machine, .. } => Some(machine.as_ref()),
         Ground::Real { .. } => None,
     }));
     html! {
