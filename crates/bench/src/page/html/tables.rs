@@ -2,6 +2,7 @@
 
 use super::super::figure::PAPERS;
 use super::super::findings::{Findings, leaders};
+use super::super::grid::Percentiles;
 use super::super::input::{Ground, Input};
 use super::super::parameters;
 use crate::compare::distinct;
@@ -162,11 +163,11 @@ pub(super) fn sources(input: &Input) -> Markup {
 }
 
 /// Percentiles of each lock.
-pub(super) fn percentiles(of: &str, rows: &[(&str, [u64; 5])]) -> Markup {
+pub(super) fn percentiles(of: &str, rows: &[Percentiles<'_>]) -> Markup {
     let header: Vec<_> = std::iter::once("lock")
         .chain(AcquireTimes::COLUMNS)
         .collect();
-    let cells = |(lock, times): &(&str, [u64; 5])| {
+    let cells = |(lock, times): &Percentiles<'_>| {
         let times = times.iter().map(u64::to_string);
         std::iter::once((*lock).to_owned()).chain(times).collect()
     };
