@@ -224,10 +224,13 @@ impl Grid {
     }
 }
 
+/// A lock, and what [`AcquireTimes::COLUMNS`] name.
+pub type Percentiles<'a> = (&'a str, [u64; 5]);
+
 /// How long acquisitions took in one place: what kind of them, and a row of percentiles for each lock, the largest of
 /// each over repeats.
 #[must_use]
-pub fn distributions(stage: &Stage) -> Vec<(&str, Vec<(&str, [u64; 5])>)> {
+pub fn distributions(stage: &Stage) -> Vec<(&str, Vec<Percentiles<'_>>)> {
     let all = &stage.distributions;
     let kinds = distinct(all.iter().map(|one| one.of.as_str()));
     let rows = |of: &str| {
@@ -246,7 +249,7 @@ pub fn distributions(stage: &Stage) -> Vec<(&str, Vec<(&str, [u64; 5])>)> {
 
 /// Percentiles of those locks that figures have: as many as can be told apart.
 #[must_use]
-pub fn percentiles(title: String, rows: &[(&str, [u64; 5])]) -> Chart {
+pub fn percentiles(title: String, rows: &[Percentiles<'_>]) -> Chart {
     let known = distinct(FIGURES.iter().flat_map(|figure| figure.locks));
     let found = |name: &&&str| rows.iter().any(|(lock, _)| *lock == **name);
     let mut names: Vec<&str> = known.into_iter().filter(found).copied().collect();

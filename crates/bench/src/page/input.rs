@@ -22,7 +22,7 @@ pub enum Ground {
     /// A simulated one.
     Simulated {
         /// What it is made of.
-        machine: Machine,
+        machine: Box<Machine>,
         /// Where threads ran.
         placement: Placement,
     },
@@ -237,30 +237,43 @@ impl Reader<'_> {
                 let distribution = times.map(|times| Distribution { of, lock, times });
                 stage.distributions.extend(distribution);
             }
-            Line::Batch(run) => drop(self.measured(Point::from(&run))?),
-            Line::Rw(run) => drop(self.measured(Point::from(&run))?),
+            Line::Batch(run) => {
+                self.measured(Point::from(&run))?;
+            }
+            Line::Rw(run) => {
+                self.measured(Point::from(&run))?;
+            }
             Line::Latency(run) => {
                 for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
                     let (point, distribution) = acquired(&run.lock, run.threads, phase, times);
                     self.measured(point)?.distributions.push(distribution);
                 }
             }
-            Line::SimArr(run) => drop(self.simulated(Point::from(&run), &run.run)?),
-            Line::SimBatch(run) => drop(self.simulated(Point::from(&run), &run.run)?),
+            Line::SimArr(run) => {
+                self.simulated(Point::from(&run), &run.run)?;
+            }
+            Line::SimBatch(run) => {
+                self.simulated(Point::from(&run), &run.run)?;
+            }
             Line::SimLatency(run) => {
                 for (phase, times) in [(Phase::First, run.first_ns), (Phase::Again, run.again_ns)] {
                     let (lock, threads) = (&run.run.lock, run.run.threads);
                     let (point, distribution) = acquired(lock, threads, phase, times);
-                    let stage = self.simulated(point, &run.run)?;
-                    stage
-                        .into_iter()
-                        .for_each(|stage| stage.distributions.push(distribution.clone()));
+                    if let Some(stage) = self.simulated(point, &run.run)? {
+                        stage.distributions.push(distribution);
+                    }
                 }
             }
             Line::SimRanking(ranking) => self.source()?.rankings.push(ranking),
-            Line::SimRw(run) => drop(self.simulated(Point::from(&run), &run.run)?),
-            Line::Micro(run) => drop(self.measured(Point::from(&run))?),
-            Line::SimMicro(run) => drop(self.simulated(Point::from(&run), &run.run)?),
+            Line::SimRw(run) => {
+                self.simulated(Point::from(&run), &run.run)?;
+            }
+            Line::Micro(run) => {
+                self.measured(Point::from(&run))?;
+            }
+            Line::SimMicro(run) => {
+                self.simulated(Point::from(&run), &run.run)?;
+            }
             Line::Memory(record) => self.source()?.other.memory.push(record),
             Line::Soak(record) => self.source()?.other.soak.push(record),
             Line::Uncontended(record) => self.source()?.other.uncontended.push(record),
@@ -319,7 +332,7 @@ impl Reader<'_> {
         if at > 0 {
             return Ok(None); // Rankings tell what becomes of them.
         }
-        let machine = self.machines[at].clone();
+        let machine = Box::new(self.machines[at].clone());
         let placement = run.placement;
         let ground = Ground::Simulated { machine, placement };
         let stage = self.input.stage(&ground);

@@ -35,7 +35,7 @@ pub fn parameters(machine: &Machine) -> (String, Vec<Parameter>) {
         let (number, source) = rest
             .split_once('#')
             .unwrap_or((rest, "what the machine is"));
-        let is_same = number.trim() == value.to_string();
+        let is_same = number.trim().parse().ok() == value.as_f64();
         let source = if is_same { source } else { "not the file's" };
         all.push(parameter(name, value, source));
     }

@@ -2,6 +2,7 @@
 
 use super::super::figure::PAPERS;
 use super::super::findings::{Findings, leaders};
+use super::super::grid::Percentiles;
 use super::super::input::{Ground, Input};
 use super::super::parameters;
 use crate::compare::distinct;
@@ -119,7 +120,7 @@ pub(super) fn checks(findings: &Findings) -> Markup {
 /// Of each simulated machine.
 pub(super) fn parameters(input: &Input) -> Markup {
     let machines = distinct(input.stages.iter().filter_map(|stage| match &stage.ground {
-        Ground::Simulated { machine, .. } => Some(machine),
+        Ground::Simulated { machine, .. } => Some(machine.as_ref()),
         Ground::Real { .. } => None,
     }));
     html! {
@@ -162,11 +163,11 @@ pub(super) fn sources(input: &Input) -> Markup {
 }
 
 /// Percentiles of each lock.
-pub(super) fn percentiles(of: &str, rows: &[(&str, [u64; 5])]) -> Markup {
+pub(super) fn percentiles(of: &str, rows: &[Percentiles<'_>]) -> Markup {
     let header: Vec<_> = std::iter::once("lock")
         .chain(AcquireTimes::COLUMNS)
         .collect();
-    let cells = |(lock, times): &(&str, [u64; 5])| {
+    let cells = |(lock, times): &Percentiles<'_>| {
         let times = times.iter().map(u64::to_string);
         std::iter::once((*lock).to_owned()).chain(times).collect()
     };

@@ -1,0 +1,263 @@
+use super::{Verdict, judge};
+use crate::arr::Variant;
+use crate::compare::claims::{Claim, Place, Quorum, Relation};
+use crate::compare::tests::{arr, field};
+use crate::compare::{Field, Panel, Point};
+use crate::rw::Load;
+
+const CLAIM: Claim = Claim {
+    source: "P0 §0",
+    says: "a is above b",
+    place: Place::Arr(Variant::Full, (60, 100)),
+    threads: (1, 4),
+    relation: Relation::Above(&["a"], &["b"], 1.0),
+    quorum: Quorum::All,
+};
+
+const FULL: Panel = arr(Variant::Full, 80);
+
+/// Locks `a` and `b` by one, two and four threads.
+fn runs(a: [f64; 3], b: [f64; 3]) -> Field {
+    let of = |lock, ops: [f64; 3]| {
+        [1, 2, 4]
+            .into_iter()
+            .zip(ops)
+            .map(move |(threads, ops)| (FULL, lock, threads, ops))
+    };
+    field(of("a", a).chain(of("b", b)))
+}
+
+#[track_caller]
+fn verdict(claim: &Claim, field: &Field, cores: usize, because: &str) -> Verdict {
+    let judgement = judge(claim, field, cores);
+    assert!(judgement.because.contains(because), "{judgement}");
+    judgement.verdict
+}
+
+#[test]
+fn all_most_or_some_places_decide_and_ties_do_not() {
+    let with = |quorum| Claim { quorum, ..CLAIM };
+    let wins = runs([3.0; 3], [1.0, 2.0, 2.9]);
+    let mixed = runs([3.0; 3], [1.0, 2.0, 4.0]);
+    let ties = runs([3.0; 3], [1.0, 2.99, 3.0]);
+    let loses = runs([1.0; 3], [2.0; 3]);
+    for (quorum, expected) in [
+        (
+            Quorum::All,
+            [
+                Verdict::Holds,
+                Verdict::Fails,
+                Verdict::CannotTell,
+                Verdict::Fails,
+            ],
+        ),
+        (
+            Quorum::Most,
+            [
+                Verdict::Holds,
+                Verdict::Holds,
+                Verdict::CannotTell,
+                Verdict::Fails,
+            ],
+        ),
+        (
+            Quorum::Some,
+            [
+                Verdict::Holds,
+                Verdict::Holds,
+                Verdict::Holds,
+                Verdict::Fails,
+            ],
+        ),
+    ] {
+        let found =
+            [&wins, &mixed, &ties, &loses].map(|field| verdict(&with(quorum), field, 4, "wanted"));
+        assert_eq!(found, expected, "{quorum:?}");
+    }
+}
+
+#[test]
+fn only_threads_with_a_processor_each_count() {
+    let mixed = runs([3.0; 3], [1.0, 2.0, 4.0]);
+    assert_eq!(verdict(&CLAIM, &mixed, 2, "2 of 2 so"), Verdict::Holds);
+    let beyond = Claim {
+        threads: (9, 40),
+        ..CLAIM
+    };
+    assert_eq!(
+        verdict(&beyond, &mixed, 8, "9 threads and more"),
+        Verdict::CannotTell
+    );
+}
+
+#[test]
+fn locks_that_did_not_run_leave_open_what_they_could_change() {
+    let with = |quorum| Claim {
+        relation: Relation::Above(&["a"], &["b", "c"], 1.0),
+        quorum,
+        ..CLAIM
+    };
+    let (wins, loses) = (runs([3.0; 3], [1.0; 3]), runs([1.0; 3], [3.0; 3]));
+    for (quorum, [if_wins, if_loses]) in [
+        (Quorum::All, [Verdict::CannotTell, Verdict::Fails]),
+        (Quorum::Most, [Verdict::CannotTell, Verdict::CannotTell]),
+        (Quorum::Some, [Verdict::Holds, Verdict::CannotTell]),
+    ] {
+        let found = [&wins, &loses].map(|field| judge(&with(quorum), field, 4));
+        assert_eq!(found[0].verdict, if_wins, "{quorum:?} {}", found[0]);
+        assert_eq!(found[1].verdict, if_loses, "{quorum:?} {}", found[1]);
+        let open = found
+            .iter()
+            .filter(|one| one.verdict == Verdict::CannotTell);
+        assert!(
+            open.into_iter()
+                .all(|one| one.because.ends_with("not run: c"))
+        );
+    }
+}
+
+#[test]
+fn shares_of_reads_are_compared_in_both_directions() {
+    let claim = Claim {
+        relation: Relation::LikeReads(&["a"], 60, 1.5),
+        ..CLAIM
+    };
+    for (ops, expected) in [
+        (1.2, Verdict::Holds),
+        (1.6, Verdict::Fails),
+        (0.6, Verdict::Fails),
+    ] {
+        let other = arr(Variant::Full, 60);
+        let field = field([(FULL, "a", 1, ops), (other, "a", 1, 1.0)]);
+        assert_eq!(verdict(&claim, &field, 4, "of"), expected, "{ops}");
+    }
+}
+
+#[test]
+fn threads_beside_those_counted_need_processors_too() {
+    let panel = Panel::Rw(Load::TestRwlock { pause: 1 });
+    let claim = Claim {
+        place: Place::TestRwlock,
+        ..CLAIM
+    };
+    let field = field([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);
+    assert_eq!(verdict(&claim, &field, 3, "1 of 1 so"), Verdict::Holds);
+    let judgement = verdict(&claim, &field, 1, "2 threads and more");
+    assert_eq!(judgement, Verdict::CannotTell);
+    let judgement = verdict(&claim, &field, 2, "not all it compares");
+    assert_eq!(judgement, Verdict::CannotTell);
+}
+
+#[test]
+fn what_nobody_can_say_says_why() {
+    let claim = Claim {
+        relation: Relation::Unmeasured("for a reason"),
+        ..CLAIM
+    };
+    let field = runs([3.0; 3], [1.0; 3]);
+    assert_eq!(
+        verdict(&claim, &field, 4, "for a reason"),
+        Verdict::CannotTell
+    );
+}
+
+#[test]
+fn what_was_not_measured_or_only_once_decides_nothing() {
+    let elsewhere = field([(arr(Variant::Random, 80), "a", 1, 1.0)]);
+    assert_eq!(
+        verdict(
+            &CLAIM,
+            &elsewhere,
+            4,
+            "not all it compares was measured: a, b"
+        ),
+        Verdict::CannotTell
+    );
+    let once = ["a", "b"].map(|lock| Point {
+        panel: FULL,
+        lock: lock.to_owned(),
+        threads: 1,
+        ops_per_sec: Ok(1.0),
+        counters: Vec::new(),
+    });
+    assert_eq!(
+        verdict(&CLAIM, &Field(once.to_vec()), 4, "single run"),
+        Verdict::CannotTell
+    );
+}
+
+#[test]
+fn growth_is_judged_for_what_it_is() {
+    let of = |relation| Claim {
+        relation,
+        threads: (2, 4),
+        ..CLAIM
+    };
+    for (relation, ops, expected) in [
+        (Relation::Rises(&["a"]), [1.0, 1.5, 1.8], Verdict::Holds),
+        (Relation::Rises(&["a"]), [1.0, 1.5, 1.2], Verdict::Fails),
+        (
+            Relation::Linear(&["a"], 0.8),
+            [1.0, 1.8, 3.5],
+            Verdict::Holds,
+        ),
+        (
+            Relation::Linear(&["a"], 0.8),
+            [1.0, 1.8, 2.5],
+            Verdict::Fails,
+        ),
+        (Relation::Flat(&["a"], 1.2), [1.0, 1.1, 0.3], Verdict::Holds),
+        (Relation::Flat(&["a"], 1.2), [1.0, 1.1, 1.4], Verdict::Fails),
+        (Relation::Falls(&["a"], 1), [1.0, 0.9, 0.8], Verdict::Holds),
+        (Relation::Falls(&["a"], 1), [1.0, 0.9, 1.3], Verdict::Fails),
+        (Relation::Sublinear(&["a"]), [1.0, 1.8, 2.5], Verdict::Holds),
+        (Relation::Sublinear(&["a"]), [1.0, 2.2, 4.5], Verdict::Fails),
+        (
+            Relation::Steady(&["a"], 1, 1.2),
+            [1.0, 1.1, 0.9],
+            Verdict::Holds,
+        ),
+        (
+            Relation::Steady(&["a"], 1, 1.2),
+            [1.0, 1.1, 0.7],
+            Verdict::Fails,
+        ),
+        (
+            Relation::Steady(&["a"], 1, 1.2),
+            [1.0, 1.1, 1.5],
+            Verdict::Fails,
+        ),
+        (
+            Relation::ScalesBeyond(&["a"], &["b"]),
+            [1.0, 1.5, 1.8],
+            Verdict::Holds,
+        ),
+        (
+            Relation::ScalesBeyond(&["a"], &["b"]),
+            [9.0, 8.0, 7.0],
+            Verdict::Fails,
+        ),
+        (
+            Relation::Alike(&["a"], &["b"], 1.1),
+            [4.9, 5.0, 5.1],
+            Verdict::Holds,
+        ),
+        (
+            Relation::Alike(&["a"], &["b"], 1.1),
+            [5.0, 5.0, 6.0],
+            Verdict::Fails,
+        ),
+        (
+            Relation::Alike(&["a"], &["b"], 1.1),
+            [5.0, 5.0, 4.0],
+            Verdict::Fails,
+        ),
+    ] {
+        let field = runs(ops, [5.0; 3]);
+        assert_eq!(
+            verdict(&of(relation), &field, 4, "of"),
+            expected,
+            "{relation:?} {ops:?}"
+        );
+    }
+}
