@@ -97,6 +97,7 @@ impl<V> IntervalTree<V> {
         let Some(node) = self.nodes.get(root as usize) else {
             return;
         };
+        prim::cost::read(node);
         if node.max_last < span.start() {
             return;
         }
@@ -209,6 +210,7 @@ impl<V> IntervalTree<V> {
         let max_last = below(left).max(below(right));
         let node = self.node_mut(slot);
         node.max_last = max_last.max(node.span.last());
+        prim::cost::write(node);
     }
 
     fn place(&mut self, node: Node<V>) -> Slot {

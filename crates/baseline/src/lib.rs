@@ -2,7 +2,8 @@
 //! P4 §2.1.2 and §4.4.1).
 //!
 //! They say `prim`, as the library does, so that the same source is compiled against other platforms: `baseline-loom`
-//! checks models of it.
+//! checks models of it, and `baseline-sim` runs it on simulated machines. What is reached under a lock of theirs is told
+//! to `prim::cost`.
 
 mod bitmap;
 mod interval_tree;

@@ -96,6 +96,9 @@ impl SkipList {
         for level in (0..self.height).rev() {
             loop {
                 let next = self.next(at, level);
+                if let Some(node) = self.nodes.get(next as usize) {
+                    prim::cost::read(node);
+                }
                 if next == NIL || self.node(next).span.last() >= start {
                     break;
                 }
@@ -114,10 +117,12 @@ impl SkipList {
     }
 
     fn next_mut(&mut self, at: Slot, level: usize) -> &mut Slot {
-        match self.nodes.get_mut(at as usize) {
+        let next = match self.nodes.get_mut(at as usize) {
             Some(node) => &mut node.next[level],
             None => &mut self.head[level],
-        }
+        };
+        prim::cost::write(next);
+        next
     }
 
     fn node(&self, slot: Slot) -> &Node {

@@ -112,7 +112,7 @@ pub fn run<T: Target>(lock: &T, spare: &T, trial: &Trial, round: u32) -> Outcome
     outcome
 }
 
-fn positions(part: usize) -> Range<u64> {
+pub(crate) fn positions(part: usize) -> Range<u64> {
     part as u64..part as u64 + 1
 }
 

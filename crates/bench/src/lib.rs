@@ -13,7 +13,7 @@
 //! | [`uncontended`] | what one thread pays |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
-//! | [`sim`] | the library's locks on simulated machines: schedule fuzzing and ArrBench |
+//! | [`sim`] | the library's locks and the baselines on simulated machines: workloads and schedule fuzzing |
 //! | [`compare`] | who wins where, and whether the papers agree |
 //! | [`counters`] | hardware counters, where there are any |
 //! | [`crew`] | threads that start, are measured and stop together |

@@ -16,8 +16,9 @@ pub struct Provenance {
     pub commit: String,
     /// The command, without the path of the program.
     pub command: String,
-    /// Seconds since 1970 when the report was begun.
-    pub time: u64,
+    /// Seconds since 1970 when the report was begun; of simulated runs `None`: they are the same at any time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
 }
 
 const UNKNOWN: &str = "unknown";
@@ -26,6 +27,16 @@ impl Provenance {
     /// Of this process, here and now, for a command with these arguments.
     #[must_use]
     pub fn here(arguments: impl IntoIterator<Item = String>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            time: since.ok().map(|since| since.as_secs()),
+            ..Self::at_any_time(arguments)
+        }
+    }
+
+    /// The same, for what is the same at any time.
+    #[must_use]
+    pub fn at_any_time(arguments: impl IntoIterator<Item = String>) -> Self {
         let words = std::iter::once("spanlock".to_owned()).chain(arguments);
         Self {
             machine: processor_model().unwrap_or_else(|| UNKNOWN.to_owned()),
@@ -33,9 +44,7 @@ impl Provenance {
             kernel: kernel(),
             commit: env!("SPANLOCK_COMMIT").to_owned(),
             command: words.collect::<Vec<_>>().join(" "),
-            time: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs()),
+            time: None,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The system's allocator, which can count.
+//! C's allocator, which can count; what a simulated run allocates begins on lines.
 //!
 //! It counts in processes that measure memory and in no others. Elsewhere an allocation costs one load more, of a flag
 //! that nobody writes.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use spanlock_bench::sim::OnLines;
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// The allocator of this program.
@@ -45,33 +46,33 @@ fn count(more: usize, less: usize) {
     }
 }
 
-// SAFETY: the system's allocator does it all.
+// SAFETY: the other allocator does it all.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
+        unsafe { OnLines.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { OnLines.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(0, layout.size());
         // SAFETY: the caller's promise.
-        unsafe { System.dealloc(at, layout) }
+        unsafe { OnLines.dealloc(at, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
         // SAFETY: the caller's promise.
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { OnLines.realloc(at, layout, size) }
     }
 }

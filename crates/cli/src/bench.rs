@@ -19,6 +19,7 @@ use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
 mod memory;
+mod preload;
 mod rw;
 mod soak;
 

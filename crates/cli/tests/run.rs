@@ -181,3 +181,18 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         }
     }
 }
+
+#[test]
+fn preloading_is_compared_with_stock() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.args(["bench", "rw", "preload", "--threads", "1", "--repeat", "1"]);
+    let output = command
+        .args(["--seconds", "0.001", "--warmup", "0"])
+        .output();
+    let output = output.unwrap();
+    let (table, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    for word in ["readers", "hash_table", "of stock", "commit:"] {
+        assert!(table.contains(word), "{word} not in {table}");
+    }
+}

@@ -1,10 +1,13 @@
 //! `spanlock sim`, from outside.
 
+use spanlock_bench::report::Line;
 use std::process::{Command, Output};
 
+/// Nothing is taken from what earlier runs have kept, unless a test says where that is.
 fn run(arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
-    command.args(arguments.split(' ')).output().unwrap()
+    command.env("XDG_CACHE_HOME", "/dev/null");
+    command.args(arguments.split_whitespace()).output().unwrap()
 }
 
 fn written(arguments: &str) -> String {
@@ -25,8 +28,10 @@ fn machines_are_listed() {
 #[test]
 fn the_same_command_writes_the_same_bytes() {
     for command in [
-        "sim arr --threads 12 --variant random --reads 60 --seconds 0.0002",
-        "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json",
+        "sim arr --threads 1,12,40 --seconds 0.0001",
+        "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json --no-cache",
+        "sim batch --threads 1,20,40 --seconds 0.00002 --no-cache",
+        "sim latency --threads 1,20 --parts 256 --no-cache",
         "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
          --seconds 0.0001",
     ] {
@@ -34,6 +39,68 @@ fn the_same_command_writes_the_same_bytes() {
         assert_eq!(first, written(command), "{command}");
         assert!(first.contains("list-rw"), "{first}");
     }
+}
+
+#[test]
+fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
+    let command = "sim arr --locks list-rw,list-ex --threads 1,3 --variant full --reads 60 --seeds 2 \
+                   --seconds 0.0001 --format json";
+    let text = written(command);
+    let lines: Vec<Line> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let again: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert_eq!(text, again);
+    assert!(matches!(&lines[0], Line::Meta(meta) if meta.time.is_none()));
+    assert!(matches!(&lines[1], Line::SimMachine(machine) if machine.name == "xeon-2x10x2"));
+    let runs = lines.iter().filter_map(|line| match line {
+        Line::SimArr(record) => Some(&record.run),
+        _ => None,
+    });
+    let runs: Vec<_> = runs
+        .map(|run| (run.seed, run.threads, run.lock.as_str()))
+        .collect();
+    assert_eq!(runs.len(), 8);
+    assert_eq!(runs[0], (1, 1, "list-rw"));
+    assert_eq!(runs[7], (2, 3, "list-ex"));
+}
+
+#[test]
+fn all_range_locks_of_bench_are_simulated_but_those_of_other_crates() {
+    let command =
+        "sim arr --threads 2 --variant random --reads 60 --seconds 0.0001 --format json --no-cache";
+    let simulated = written(command);
+    for lock in spanlock_bench::registry::LOCKS {
+        let is_here = simulated.contains(&format!("\"lock\":\"{}\"", lock.name));
+        let elsewhere = ["std-rwlock", "parking-lot", "range-lock", "null"];
+        assert_ne!(is_here, elsewhere.contains(&lock.name), "{}", lock.name);
+    }
+}
+
+#[test]
+fn a_sweep_tells_what_survives_which_change() {
+    let command = "sim arr --locks list-rw,kernel-rw --threads 8 --variant full --reads 60 --seconds 0.0001 --sweep \
+                   --no-cache";
+    let text = written(command);
+    assert!(text.contains("pairs keep their order on"), "{text}");
+    let json = written(&format!("{command} --format json"));
+    let ranking = json.lines().last().map(str::parse::<Line>);
+    let Some(Ok(Line::SimRanking(ranking))) = ranking else {
+        panic!("{json}");
+    };
+    assert_eq!((ranking.threads, ranking.order.len()), (8, 2));
+    assert!(
+        ranking.machines > 20 && json.contains("xeon-2x10x2:favour=0"),
+        "{ranking}"
+    );
+}
+
+#[test]
+fn a_lock_that_never_lets_go_ends_in_a_report() {
+    // No store leaves its buffer: the second thread sees the lock taken for ever.
+    let command = "sim arr --machine small-1x2x1:own_local=4000000000 --locks kernel-rw --threads 2 --seconds 0.00001";
+    let output = run(&format!("{command} --no-cache"));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("still running after"), "{errors}");
 }
 
 #[test]
@@ -72,11 +139,16 @@ fn wrong_arguments_are_named_with_what_was_expected() {
     for (arguments, said) in [
         ("sim fuzz --lock lsit", "list-rw"),
         ("sim arr --machine abacus", "xeon-2x10x2"),
+        ("sim arr --machine xeon-2x10x2:favor=0", "favour"),
+        ("sim arr --seeds 0", "0"),
+        ("sim arr --no-cache --cache x", "cannot be used with"),
+        ("sim batch --hold 2 --ranges 1", "--hold 2 is more"),
+        ("sim latency --parts 0", "from 1 to"),
         (
             "sim arr --machine small-1x2x1 --threads 3",
             "3 threads on small-1x2x1: expected at most 2",
         ),
-        ("sim arr --locks srl-array", "would not repeat"),
+        ("sim arr --locks srl-aray", "srl-array"),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");

@@ -1,9 +1,10 @@
 //! Machines: what is where, and how many cycles things take. Data files, one source for each number.
 
-use serde::Deserialize;
+use crate::clock::Duration;
+use serde::{Deserialize, Serialize};
 
 /// A simulated machine.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// What users call it.
@@ -23,7 +24,7 @@ pub struct Machine {
 }
 
 /// What things take, in cycles.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latencies {
     /// A load of a line in this core's cache.
@@ -69,7 +70,8 @@ pub struct Latencies {
 }
 
 /// Where virtual threads run. Threads beyond the hardware's share its contexts, each as fast as if alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Placement {
     /// As a system does that is told nothing: idle cores first, of all sockets in turn, in an order that follows from
     /// the seed; then their siblings.
@@ -105,11 +107,70 @@ impl Machine {
         .into()
     }
 
-    /// The machine of that name.
+    /// The machine of that name. `name:key=value:…` is one of which some of [`Latencies`] are others.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn find(name: &str) -> Result<Self, String> {
+        let (base, changes) = name.split_once(':').unwrap_or((name, ""));
+        let all = Self::built_in();
+        let machine = all.iter().find(|machine| machine.name == base);
+        let machine = machine.ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|machine| machine.name.as_str()).collect();
+            format!("expected one of {}", names.join(", "))
+        })?;
+        let mut changes = changes.split(':').filter(|change| !change.is_empty());
+        changes.try_fold(machine.clone(), |machine, change| machine.with(change))
+    }
+
+    /// The same machine with `key=value` among its [`Latencies`]. Its name tells.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn with(&self, change: &str) -> Result<Self, String> {
+        let mut table = toml::Table::try_from(&self.cycles).map_err(|error| error.to_string())?;
+        let (key, value) = change.split_once('=').unwrap_or((change, ""));
+        let known: Vec<_> = table.keys().cloned().collect();
+        let entry = table.get_mut(key);
+        let (Some(entry), Ok(value)) = (entry, value.parse::<u32>()) else {
+            let known = known.join(", ");
+            return Err(format!(
+                "'{change}': expected key=value, a whole number for one of {known}"
+            ));
+        };
+        *entry = i64::from(value).into();
+        let changed = Self {
+            name: format!("{}:{change}", self.name),
+            cycles: table.try_into().map_err(|error| error.to_string())?,
+            ..self.clone()
+        };
+        changed.checked()
+    }
+
+    /// Each of the numbers that are assumed, changed: who goes first and how long a core keeps a line, and each latency
+    /// by 30 percent.
+    ///
+    /// # Panics
+    /// Never: a test varies each machine.
     #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        let mut all = Self::built_in().into_iter();
-        all.find(|machine| machine.name == name)
+    pub fn varied(&self) -> Vec<Self> {
+        let all = toml::Table::try_from(&self.cycles).expect("all are numbers");
+        let mut changes = Vec::new();
+        for (key, value) in all {
+            let is_elsewhere = key.ends_with("_remote") || key == "favour";
+            let value = value.as_integer().unwrap_or(0);
+            let others = match key.as_str() {
+                _ if is_elsewhere && self.sockets == 1 => continue,
+                "sibling_work" if self.siblings == 1 => continue,
+                "stores" => continue,
+                "favour" | "keep" => [0, 2 * value],
+                _ => [value * 7 / 10, value * 13 / 10],
+            };
+            let others = others.into_iter().filter(|other| *other != value);
+            changes.extend(others.map(|other| format!("{key}={other}")));
+        }
+        let varied = changes.iter().map(|change| self.with(change));
+        varied.map(|machine| machine.expect("valid")).collect()
     }
 
     /// Reads a description in TOML.
@@ -118,6 +179,11 @@ impl Machine {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let machine: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        machine.checked()
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        let machine = self;
         let cores = machine.sockets.saturating_mul(machine.cores);
         if !(1..=MAX_CORES).contains(&cores) || machine.siblings == 0 {
             return Err(format!(
@@ -135,6 +201,15 @@ impl Machine {
     #[must_use]
     pub fn contexts(&self) -> usize {
         self.sockets * self.cores * self.siblings
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates"
+    )]
+    pub(crate) fn cycles_of(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.gigahertz * 1e9) as u64
     }
 
     pub(crate) fn socket(&self, core: u8) -> usize {
@@ -193,6 +268,34 @@ mod tests {
         ] {
             assert!(text.contains(from));
             assert!(Machine::parse(&text.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
+    fn names_may_change_latencies() {
+        let machine = Machine::find("xeon-2x10x2:favour=0:own_remote=400").unwrap();
+        assert_eq!((machine.cycles.favour, machine.cycles.own_remote), (0, 400));
+        assert_eq!(machine.name, "xeon-2x10x2:favour=0:own_remote=400");
+        for (wrong, said) in [
+            ("abacus", "xeon-2x10x2"),
+            ("xeon-2x10x2:favor=0", "favour"),
+            ("xeon-2x10x2:favour", "key=value"),
+            ("xeon-2x10x2:favour=-1", "a whole number"),
+            ("xeon-2x10x2:overlap=0", "more than 0"),
+        ] {
+            let error = Machine::find(wrong).unwrap_err();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn each_assumed_number_is_varied() {
+        for machine in Machine::built_in() {
+            let varied = machine.varied();
+            assert!(varied.iter().all(|other| other.cycles != machine.cycles));
+            let has = |change: &str| varied.iter().any(|other| other.name.ends_with(change));
+            assert_eq!(has(":favour=0"), machine.sockets > 1, "{}", machine.name);
+            assert!(has(":keep=0") && has(":keep=40"), "{}", machine.name);
         }
     }
 

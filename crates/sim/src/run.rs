@@ -1,6 +1,7 @@
 //! A run: coroutines, and the loop that resumes them.
 
 use crate::clock::Duration;
+use crate::heap::InARun;
 use crate::machine::{Machine, Placement};
 use crate::report::Failure;
 use crate::world::{self, Step, World};
@@ -49,6 +50,8 @@ pub struct Setup {
     pub mutant: Option<String>,
     /// The run fails when it has done so many operations.
     pub operations: u64,
+    /// The run fails when it has lasted so long.
+    pub lasts: Duration,
     /// How many of the last operations a failure tells.
     pub trace: usize,
 }
@@ -65,6 +68,7 @@ impl Setup {
             fuzz: Fuzz::default(),
             mutant: None,
             operations: u64::MAX,
+            lasts: Duration::from_secs(3600),
             trace: 200,
         }
     }
@@ -112,6 +116,7 @@ fn execute<T: Send + 'static>(
     workload: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Ended<T>, Box<Failure>> {
     world::begin(World::new(setup.clone()));
+    let in_a_run = InARun::begin();
     let (result, returned) = std::sync::mpsc::channel();
     world::spawn(move || {
         // The receiver lives as long as the run.
@@ -144,6 +149,7 @@ fn execute<T: Send + 'static>(
         }
         Some(what) => Err(Box::new(world::with(|world| world.failure(what)))),
     };
+    drop(in_a_run);
     // Threads that are left keep their stacks for ever: what others borrowed from there stays valid.
     let abandoned = threads.iter().flatten().count();
     threads.into_iter().for_each(std::mem::forget);

@@ -15,6 +15,6 @@ impl Track {
 
 impl Drop for Track {
     fn drop(&mut self) {
-        crate::world::forget_line(std::ptr::from_ref(self).addr());
+        crate::world::forget_lines(std::ptr::from_ref(self).addr(), 1);
     }
 }

@@ -15,7 +15,7 @@ use crate::clock::Duration;
 use crate::futex::Woken;
 use crate::local::Values;
 use crate::report::{Failure, Trace};
-use crate::run::{self, Ended, Setup};
+use crate::run::{self, Ended, Fuzz, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
 use line::Line;
@@ -128,6 +128,8 @@ pub(crate) struct World {
     watchers: ByAddress<Vec<usize>>,
     rng: fastrand::Rng,
     operations: u64,
+    /// When it has lasted too long.
+    latest: Time,
     digest: Addresses,
     trace: VecDeque<Trace>,
     panic: Option<String>,
@@ -191,6 +193,10 @@ fn turn() {
             ));
             return true;
         }
+        if world.current().time > world.latest {
+            world.fatal = Some(format!("still running after {:?}", world.setup.lasts));
+            return true;
+        }
         let delay = world.delay();
         let me = world.running;
         let thread = world.current_mut();
@@ -231,11 +237,14 @@ pub(crate) fn work(cycles: u64) {
     }
 }
 
-/// An address's line, should it be used again, is a new one.
-pub(crate) fn forget_line(address: usize) {
-    WORLD.with_borrow_mut(|world| {
-        if let Some(world) = world {
-            world.line_of.remove(&(address / line::BYTES));
+/// The lines of so many bytes, should they be used again, are new ones.
+pub(crate) fn forget_lines(address: usize, bytes: usize) {
+    WORLD.with(|world| {
+        // What the simulator frees itself was on no line.
+        if let Ok(Some(world)) = world.try_borrow_mut().as_deref_mut() {
+            for line in address / line::BYTES..=(address + bytes.max(1) - 1) / line::BYTES {
+                world.line_of.remove(&line);
+            }
         }
     });
 }
@@ -250,7 +259,7 @@ pub(crate) fn mark(what: String) {
 
 pub(crate) fn enter_system() {
     if !is_direct() {
-        work(with(|world| world.setup.machine.cycles.system));
+        work(with(World::system));
         turn();
     }
 }
@@ -272,6 +281,7 @@ impl World {
         let machine = &setup.machine;
         let cores = machine.sockets * machine.cores;
         Self {
+            latest: machine.cycles_of(setup.lasts),
             places: machine.places(setup.placement, setup.seed),
             rng: fastrand::Rng::with_seed(setup.seed),
             setup,
@@ -320,18 +330,20 @@ impl World {
         Duration::from_secs_f64(cycles as f64 / self.setup.machine.gigahertz / 1e9)
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates"
-    )]
-    fn cycles(&self, time: Duration) -> Time {
-        (time.as_secs_f64() * self.setup.machine.gigahertz * 1e9) as Time
-    }
-
     fn at(&mut self, time: Time, event: Event) {
         self.sequence += 1;
         self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    /// What entering the system takes this time: never twice the same, or threads that give way to each other would go
+    /// round in step for ever.
+    fn system(&mut self) -> u64 {
+        let system = self.setup.machine.cycles.system;
+        if self.setup.fuzz == Fuzz::default() {
+            system / 2 + self.rng.u64(..=system)
+        } else {
+            system
+        }
     }
 
     /// How late an operation is, when that is random.

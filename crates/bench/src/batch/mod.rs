@@ -146,7 +146,7 @@ fn work<T: Target>(lock: &T, area: &Area, trial: &Trial, thread: usize, signal: 
         if phase == Phase::Stop {
             return tally;
         }
-        draw(&mut rng, trial, &mut batch);
+        draw(&mut rng, trial.hold, trial.ranges, &mut batch);
         held.extend(
             batch
                 .iter()
@@ -167,10 +167,10 @@ fn work<T: Target>(lock: &T, area: &Area, trial: &Trial, thread: usize, signal: 
 }
 
 /// Replaces `batch` by random ranges, all different, in ascending order.
-fn draw(rng: &mut Rng, trial: &Trial, batch: &mut Vec<usize>) {
+pub(crate) fn draw(rng: &mut Rng, hold: usize, ranges: usize, batch: &mut Vec<usize>) {
     batch.clear();
     // Floyd's algorithm: each set of ranges is as likely as any other.
-    for last in trial.ranges - trial.hold..trial.ranges {
+    for last in ranges - hold..ranges {
         let range = rng.usize(..=last);
         let taken = batch.contains(&range);
         batch.push(if taken { last } else { range });
@@ -180,29 +180,16 @@ fn draw(rng: &mut Rng, trial: &Trial, batch: &mut Vec<usize>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Schedule, Trial, draw};
-    use std::time::Duration;
+    use super::draw;
 
     #[test]
     fn batches_ascend_without_repetition_and_reach_every_range() {
         for (hold, ranges) in [(1, 1), (1, 9), (3, 9), (8, 9), (9, 9)] {
-            let trial = Trial {
-                hold,
-                ranges,
-                threads: 1,
-                schedule: Schedule {
-                    warmup: Duration::ZERO,
-                    measured: Duration::ZERO,
-                },
-                events: &[],
-                seed: 1,
-                repeat: 0,
-            };
             let mut rng = fastrand::Rng::with_seed(3);
             let mut seen = vec![0; ranges];
             let mut batch = Vec::new();
             for _ in 0..500 {
-                draw(&mut rng, &trial, &mut batch);
+                draw(&mut rng, hold, ranges, &mut batch);
                 assert_eq!(batch.len(), hold);
                 assert!(batch.is_sorted_by(|a, b| a < b), "{batch:?}");
                 batch.iter().for_each(|&range| seen[range] += 1);

@@ -1,6 +1,6 @@
 //! ArrBench, panel by panel, and what follows.
 
-use super::compared::{conclusions, panels};
+use super::compared::{concluded, panels};
 use super::{lines, source, table};
 use crate::arr::Record;
 use crate::compare::{Field, distinct};
@@ -18,7 +18,7 @@ pub fn arr(records: &[Record], provenance: &Provenance) -> String {
     if let Some(latency) = latency_table(records) {
         text += &format!("\nacquisition in ns, worst repeat\n{latency}");
     }
-    text + &conclusions(&field, provenance.cores) + &source(provenance)
+    text + &concluded(&field, provenance.cores) + &source(provenance)
 }
 
 /// The largest of each percentile over the repeats, if acquisitions were timed.

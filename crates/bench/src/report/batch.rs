@@ -1,6 +1,6 @@
 //! W1 and W2.
 
-use super::compared::{conclusions, panels};
+use super::compared::{concluded, panels};
 use super::source;
 use crate::batch::{RANGE_BYTES, Record};
 use crate::compare::{Field, Panel, distinct};
@@ -28,5 +28,5 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
             "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
         );
     }
-    text + &conclusions(&field, provenance.cores) + &source(provenance)
+    text + &concluded(&field, provenance.cores) + &source(provenance)
 }

@@ -62,8 +62,14 @@ fn counters(field: &Field) -> String {
     text
 }
 
-/// Who wins where, where we lose, and what the papers say.
-pub(super) fn conclusions(field: &Field, cores: usize) -> String {
+/// Who wins where, where we lose, and what the papers say: for people, and as lines of JSON.
+#[must_use]
+pub fn conclusions(field: &Field, cores: usize) -> (String, Vec<Line>) {
+    (concluded(field, cores), conclusion_lines(field, cores))
+}
+
+/// The same, for people.
+pub(super) fn concluded(field: &Field, cores: usize) -> String {
     let mut text =
         "\nwho wins where, the best of each family of locks (fractions of the leader):\n"
             .to_owned();
@@ -130,7 +136,7 @@ fn below(field: &Field) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, conclusion_lines, conclusions, panels};
+    use super::{Field, concluded, conclusion_lines, panels};
     use crate::arr::Variant;
     use crate::compare::tests::{arr, field};
     use crate::compare::{Panel, Point};
@@ -149,7 +155,7 @@ mod tests {
             (FULL, "kernel-rw", 2, 4e6),
             (FULL, "kernel-rw", 4, 1.001e6),
         ]);
-        let text = conclusions(&field, 4);
+        let text = concluded(&field, 4);
         assert!(text.contains("where list-rw is below"), "{text}");
         assert!(text.contains("2 threads: 0.25 of kernel-rw"), "{text}");
         assert!(
@@ -168,7 +174,7 @@ mod tests {
         let text = panels(&field, |panel| panel.to_string());
         assert!(text.contains("2.000 ±1%*"), "{text}");
         assert!(text.contains("9.000 ±1% "), "{text}");
-        assert!(conclusions(&field, 4).contains("nowhere below kernel-rw or range-lock"));
+        assert!(concluded(&field, 4).contains("nowhere below kernel-rw or range-lock"));
     }
 
     #[test]

@@ -8,17 +8,19 @@ mod locks;
 mod memory;
 mod panel;
 mod rw;
+mod sim;
 mod soak;
 mod uncontended;
 mod waiting;
 
 pub use arr::arr;
 pub use batch::batch;
-pub use compared::conclusion_lines;
+pub use compared::{conclusion_lines, conclusions};
 pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
-pub use rw::{harm, rw, rw_uncontended};
+pub use rw::{harm, preload, rw, rw_uncontended};
+pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;
 pub use waiting::waiting;
@@ -58,6 +60,21 @@ pub enum Line {
     /// A round without contention, of a reader-writer lock.
     #[serde(rename = "rw_uncontended")]
     RwUncontended(crate::rw::uncontended::Record),
+    /// A simulated run of ArrBench.
+    #[serde(rename = "sim-arr")]
+    SimArr(crate::sim::arr::Record),
+    /// A simulated run of W1 or W2.
+    #[serde(rename = "sim-batch")]
+    SimBatch(crate::sim::batch::Record),
+    /// Simulated acquisition times of one lock.
+    #[serde(rename = "sim-latency")]
+    SimLatency(crate::sim::latency::Record),
+    /// What becomes of the order of locks on other machines.
+    #[serde(rename = "sim-ranking")]
+    SimRanking(crate::sim::sweep::Ranking),
+    /// The machine of the simulated runs that follow.
+    #[serde(rename = "sim-machine")]
+    SimMachine(crate::sim::Machine),
     /// A round without contention.
     Uncontended(crate::uncontended::Record),
     /// What waiting costs with one lock.

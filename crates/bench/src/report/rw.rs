@@ -4,7 +4,7 @@ use super::panel::{LEGEND, Point, panel};
 use super::{lines, measured, or_dash, source, table};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
-use crate::rw::locks::{FLOOR, exclusion, families};
+use crate::rw::locks::{FLOOR, PRELOADED, PTHREAD, exclusion, families};
 use crate::rw::uncontended;
 use crate::rw::{Load, Record};
 use crate::stats::Summary;
@@ -134,6 +134,39 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
     format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\n{verdict}\n{}",
+        lines(&table),
+        source(provenance)
+    )
+}
+
+/// A row for each workload, a column for each number of threads: what preloading makes of the C library's lock.
+#[must_use]
+pub fn preload(records: &[Record], provenance: &Provenance) -> String {
+    let columns = distinct(records.iter().map(|record| record.threads));
+    let header = std::iter::once("workload".to_owned()).chain(columns.iter().map(usize::to_string));
+    let mut table = table(header);
+    let mut harmed = String::new();
+    for load in distinct(records.iter().map(|record| record.load)) {
+        let cells = columns.iter().map(|&threads| {
+            let here = records.iter();
+            let here = here.filter(|record| (record.load, record.threads) == (load, threads));
+            let part = ratio(here, PRELOADED, PTHREAD)?;
+            if part.median < HARM {
+                let median = part.median;
+                let _ = writeln!(harmed, "  {load}, {threads} threads: {median:.2}");
+            }
+            Some(measured(part, 1.0, 2))
+        });
+        let cells: Vec<_> = cells.map(or_dash).collect();
+        table.add_row(std::iter::once(load.to_string()).chain(cells));
+    }
+    let verdict = match harmed.as_str() {
+        "" => format!("none is below {HARM} of stock\n"),
+        _ => format!("below {HARM} of stock:\n{harmed}"),
+    };
+    format!(
+        "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
+         median of the ratios in each repeat ±half the distance between extremes\n\n{verdict}\n{}",
         lines(&table),
         source(provenance)
     )

@@ -115,6 +115,12 @@ type Mutex = MutexRwLock<FutexMutex>;
 /// What no lock can do better than whose readers do not meet.
 pub const FLOOR: &str = "floor-private";
 
+/// The C library's lock.
+pub const PTHREAD: &str = "pthread";
+
+/// The same in a process with the preload library, as reports have it.
+pub const PRELOADED: &str = "pthread, preloaded";
+
 /// All of them, in the order of tables.
 pub static LOCKS: &[Lock] = &[
     Lock {
@@ -191,7 +197,7 @@ pub static LOCKS: &[Lock] = &[
     },
     #[cfg(unix)]
     Lock {
-        name: "pthread",
+        name: PTHREAD,
         about: "the C library's pthread_rwlock_t: readers first",
         measure: &Make(Called::<super::target::Pthread>::default),
         ..Lock::ANY

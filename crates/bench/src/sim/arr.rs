@@ -1,18 +1,24 @@
 //! ArrBench (P1 §7.1) on a simulated machine: the ranges of [`crate::arr`], in virtual time.
 
-use super::subject::{Lock, Subject};
-use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Variant};
-use crate::crew;
+use super::point::{crew, limited};
+use super::subject::{AnyLock, Held, Lock};
+use super::{Run, Setup};
+use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Timing, Variant};
+use crate::compare::{self, Panel};
+use crate::report::{self, Line};
+use crate::setting::Resource;
+use crate::sim;
+use crate::times::{AcquireTimes, Times};
 use prim_sim::clock::{Duration, Instant};
-use prim_sim::{Ended, Failure, Setup, cost, thread};
-use serde::Serialize;
+use prim_sim::{Ended, Failure, cost};
+use serde::{Deserialize, Serialize};
 use spanlock_sim::range::Span;
-use spanlock_sim::range::raw::{Mode, Wait};
+use spanlock_sim::range::raw::Mode;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One point, but for the machine and the lock.
+/// One run, but for the machine and the lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial {
     /// Which ranges are locked.
@@ -21,57 +27,47 @@ pub struct Trial {
     pub reads: Percent,
     /// From 1 to [`SLOTS`].
     pub threads: usize,
+    /// Whether acquisitions are timed.
+    pub timing: Timing,
     /// Virtual time of the measurement, after as much again for warming up.
     pub measured: Duration,
 }
 
-/// What it yielded.
-#[derive(Debug, Clone)]
+/// What a run yielded.
+#[derive(Debug)]
 pub struct Outcome {
     /// Operations of each thread in the measured time.
     ops: Vec<u64>,
+    /// How long their acquisitions took, if they were timed.
+    acquire: Times,
     /// What writers added to the array.
     added: u64,
     /// What it held in the end.
     found: u64,
 }
 
-/// A point's line of JSON, or of a table.
-#[derive(Debug, Clone, Serialize)]
-pub struct Record {
-    /// The machine's name.
-    pub machine: String,
-    /// The lock's name.
-    pub lock: &'static str,
-    /// Which ranges.
-    pub variant: &'static str,
-    /// Percent.
-    pub reads: u8,
-    /// Virtual threads.
-    pub threads: usize,
-    /// What random numbers followed from.
-    pub seed: u64,
-    /// Virtual seconds.
-    pub seconds: f64,
-    /// In a virtual second, of all threads.
-    pub ops_per_second: f64,
-    /// Of the thread that had the fewest.
-    pub min_ops: u64,
-    /// Of the thread that had the most.
-    pub max_ops: u64,
-    /// Operations of the simulated machine.
-    pub simulated: u64,
+/// A trial on a lock.
+#[derive(Clone, Copy)]
+pub struct Point {
+    /// The lock.
+    pub lock: &'static Lock,
+    /// The trial.
+    pub trial: Trial,
 }
 
-impl Record {
-    /// As one line.
-    ///
-    /// # Panics
-    /// Never: it has no maps.
-    #[must_use]
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("no maps")
-    }
+/// What a point yields: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which ranges were locked.
+    pub variant: Variant,
+    /// Of a hundred operations, those that read.
+    pub reads: u8,
+    /// How long acquisitions took in virtual time, if they were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquire_ns: Option<AcquireTimes>,
+    /// Throughput, and where it comes from.
+    #[serde(flatten)]
+    pub run: Run,
 }
 
 /// Cycles of a no-op of the pause, of reading a slot, and of incrementing one. Fitted to P1's statement that all locks
@@ -81,99 +77,180 @@ const READ: u64 = 8;
 const WRITE: u64 = 12;
 const PAUSE: u64 = 2048;
 
-/// Runs a trial on a lock.
-///
-/// # Errors
-/// When the run fails, or updates were lost.
-pub fn measure(lock: &Lock, setup: &Setup, trial: Trial) -> Result<Record, String> {
-    let ended = (lock.arr)(setup, trial).map_err(|failure| failure.to_string())?;
-    let Outcome { ops, added, found } = ended.value;
-    if added != found {
-        return Err(LostUpdates { added, found }.to_string());
+impl sim::Point for Point {
+    type Record = Record;
+
+    fn name(&self) -> String {
+        let Trial {
+            variant,
+            reads,
+            threads,
+            timing,
+            measured,
+        } = self.trial;
+        let (lock, reads, seconds) = (self.lock.name, reads.get(), measured.as_secs_f64());
+        let timed = match timing {
+            Timing::On => ", timed",
+            Timing::Off => "",
+        };
+        format!(
+            "arr, {variant} range, {reads} % reads, {threads} threads, {lock}, {seconds} s{timed}"
+        )
     }
-    let seconds = trial.measured.as_secs_f64();
-    Ok(Record {
-        machine: setup.machine.name.clone(),
-        lock: lock.name,
-        variant: trial.variant.name(),
-        reads: trial.reads.get(),
-        threads: trial.threads,
-        seed: setup.seed,
-        seconds,
-        ops_per_second: ops.iter().sum::<u64>() as f64 / seconds,
-        min_ops: ops.iter().copied().min().unwrap_or(0),
-        max_ops: ops.iter().copied().max().unwrap_or(0),
-        simulated: ended.operations,
-    })
+
+    fn measure(&self, setup: &Setup) -> Result<Record, String> {
+        let Self { lock, trial } = self;
+        let setup = &limited(setup, trial.measured);
+        let ended = run(lock.make, setup, *trial).map_err(|failure| failure.to_string())?;
+        let Outcome {
+            ops,
+            acquire,
+            added,
+            found,
+        } = ended.value;
+        if added != found {
+            return Err(LostUpdates { added, found }.to_string());
+        }
+        Ok(Record {
+            variant: trial.variant,
+            reads: trial.reads.get(),
+            acquire_ns: (trial.timing == Timing::On).then(|| AcquireTimes::from(&acquire)),
+            run: Run::new(lock.name, setup, trial.measured, &ops, ended.operations),
+        })
+    }
+}
+
+impl sim::Record for Record {
+    fn panel(&self) -> String {
+        compare::Point::from(self).panel.to_string()
+    }
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
+
+    fn table(all: &[Self]) -> String {
+        report::sim_panels(all) + &report::sim_times(all, |record| record.acquire_ns)
+    }
+
+    fn conclusions(all: &[Self], cores: usize) -> (String, Vec<Line>) {
+        report::conclusions(&compare::Field::of(all), cores)
+    }
+}
+
+impl From<Record> for Line {
+    fn from(record: Record) -> Self {
+        Self::SimArr(record)
+    }
+}
+
+impl From<&Record> for compare::Point {
+    fn from(record: &Record) -> Self {
+        let panel = Panel::Arr {
+            variant: record.variant,
+            reads: record.reads,
+        };
+        record.run.compared(panel)
+    }
 }
 
 #[derive(Default)]
 #[repr(align(64))]
 struct Slot(AtomicU64);
 
-struct Shared<S> {
-    lock: S,
+struct Shared {
+    lock: Box<dyn AnyLock>,
     array: Box<[Slot]>,
+    trial: Trial,
+    seed: u64,
+    start: Instant,
 }
 
-pub(super) fn run<S: Subject>(
-    make: impl Fn() -> S + Send + 'static,
+fn run(
+    make: fn(Resource) -> Box<dyn AnyLock>,
     setup: &Setup,
     trial: Trial,
 ) -> Result<Ended<Outcome>, Box<Failure>> {
     let seed = setup.seed;
     prim_sim::run(setup, move || {
         let shared = Arc::new(Shared {
-            lock: make(),
+            lock: make(Resource::ARRAY),
             array: (0..SLOTS).map(|_| Slot::default()).collect(),
+            trial,
+            seed,
+            start: Instant::now(),
         });
-        let start = Instant::now();
-        let crew: Vec<_> = (0..trial.threads)
-            .map(|number| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || shared.work(trial, start, seed, number))
-            })
-            .collect();
-        let tallies = crew.into_iter().filter_map(|worker| worker.join().ok());
-        let (ops, added): (Vec<_>, Vec<_>) = tallies.unzip();
-        Outcome {
-            ops,
-            added: added.iter().sum(),
-            found: shared.array.iter().map(|slot| slot.0.load(Relaxed)).sum(),
+        let mut outcome = Outcome {
+            ops: Vec::new(),
+            acquire: Times::default(),
+            added: 0,
+            found: 0,
+        };
+        for tally in crew(&shared, trial.threads, Shared::work) {
+            outcome.ops.push(tally.ops);
+            outcome.acquire.add(&tally.acquire);
+            outcome.added += tally.added;
         }
+        outcome.found = shared.array.iter().map(|slot| slot.0.load(Relaxed)).sum();
+        outcome
     })
 }
 
-impl<S: Subject> Shared<S> {
-    /// The operations that began in the measured time, and what was added from start to end.
-    fn work(&self, trial: Trial, start: Instant, seed: u64, number: usize) -> (u64, u64) {
-        let ranges = Ranges::of(trial.variant, number, trial.threads);
-        let mut rng = crew::rng(seed, 0, number);
-        let (mut ops, mut added) = (0, 0);
+/// What one thread did.
+#[derive(Default)]
+struct Tally {
+    /// Operations in the measured time.
+    ops: u64,
+    /// How long their acquisitions took.
+    acquire: Times,
+    /// What was added from start to end.
+    added: u64,
+}
+
+impl Shared {
+    fn work(&self, number: usize) -> Tally {
+        let Trial {
+            variant,
+            reads,
+            threads,
+            timing,
+            measured,
+        } = self.trial;
+        let ranges = Ranges::of(variant, number, threads);
+        let mut rng = crate::crew::rng(self.seed, 0, number);
+        let mut tally = Tally::default();
         loop {
-            let elapsed = start.elapsed();
-            if elapsed >= trial.measured * 2 {
-                return (ops, added);
+            let elapsed = self.start.elapsed();
+            if elapsed >= measured * 2 {
+                return tally;
             }
             let (range, passes) = ranges.next(&mut rng);
-            let mode = if rng.u8(..100) < trial.reads.get() {
+            let mode = if rng.u8(..100) < reads.get() {
                 Mode::Shared
             } else {
-                added += (range.len() * passes) as u64;
+                tally.added += (range.len() * passes) as u64;
                 Mode::Exclusive
             };
-            self.operate(mode, &range, passes);
-            ops += u64::from(elapsed >= trial.measured);
+            let begun = (timing == Timing::On).then(Instant::now);
+            let held = self.acquire(mode, &range);
+            let took = begun.map(|begun| begun.elapsed());
+            self.traverse(mode, &range, passes);
+            // SAFETY: this lock's.
+            unsafe { self.lock.unlock(held) };
+            if elapsed >= measured {
+                tally.ops += 1;
+                took.into_iter().for_each(|took| tally.acquire.record(took));
+            }
             cost::work(rng.u64(..=PAUSE) * NO_OP);
         }
     }
 
-    fn operate(&self, mode: Mode, range: &Range<usize>, passes: usize) {
+    fn acquire(&self, mode: Mode, range: &Range<usize>) -> Held {
         let span = Span::of(range.start as u64..range.end as u64).expect("not empty");
-        let token = self
-            .lock
-            .lock(mode, span, Wait::Forever)
-            .expect("waits forever");
+        self.lock.lock(mode, span)
+    }
+
+    fn traverse(&self, mode: Mode, range: &Range<usize>, passes: usize) {
         for _ in 0..passes {
             for slot in &self.array[range.clone()] {
                 match mode {
@@ -190,7 +267,5 @@ impl<S: Subject> Shared<S> {
                 }
             }
         }
-        // SAFETY: this lock's token.
-        unsafe { self.lock.unlock(token) };
     }
 }

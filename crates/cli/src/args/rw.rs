@@ -36,6 +36,8 @@ pub(crate) enum RwLoad {
     Uncontended(RwUncontended),
     /// Every workload on locks with and without a bias: does the bias do harm?
     Harm(RwHarm),
+    /// Every workload on `pthread_rwlock_t` with and without the preload library: does that do harm?
+    Preload(RwPreload),
 }
 
 /// What all workloads have.
@@ -134,4 +136,14 @@ pub(crate) struct RwUncontended {
 pub(crate) struct RwHarm {
     #[command(flatten)]
     pub(crate) runs: RwRuns,
+}
+
+#[derive(Args)]
+#[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]
+pub(crate) struct RwPreload {
+    /// Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
 }

@@ -1,6 +1,6 @@
 //! `spanlock bench rw`.
 
-use super::{Repeat, Result, chosen_of, distinct, measured, print, take_turns};
+use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_turns};
 use crate::args::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::report::{self, Line};
@@ -32,6 +32,7 @@ pub(super) fn run(command: Rw) -> Result {
         Some(RwLoad::Readers(args)) => throughput(args.runs, &[LOCKS, FLOORS], vec![Load::Readers]),
         Some(RwLoad::Uncontended(args)) => run_uncontended(args),
         Some(RwLoad::Harm(args)) => harm(args),
+        Some(RwLoad::Preload(args)) => preload::run(args),
         None => print(&report::rw_locks()),
     }
 }

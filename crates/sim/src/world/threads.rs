@@ -34,7 +34,7 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
         thread.sleeps += 1;
         let (time, sleeps) = (thread.time, thread.sleeps);
         if let Some(deadline) = deadline {
-            let cycles = world.cycles(deadline).max(time);
+            let cycles = world.setup.machine.cycles_of(deadline).max(time);
             world.at(cycles, Event::Deadline(me, sleeps));
         }
     });

@@ -241,6 +241,7 @@ impl BiasState {
     }
 
     /// Whether a reader is inside by the fast path, or just trying it.
+    #[inline]
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.is_biased() && visible::is_published(self.address())

@@ -83,7 +83,7 @@ pub struct ReadToken<G>(Way<G>);
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
-        /// A lock that nobody holds.
+        /// A lock that nobody holds, without a bias so far, whatever its policy.
         #[must_use]
         pub const fn new() -> Self {
             Self {

@@ -263,10 +263,13 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         let node = &self.nodes[at];
         // [cohort-uncounted]
         let is_counted = wait == Wait::Forever || !prim::intact!("cohort-uncounted");
-        let counted = u32::from(is_counted);
-        node.waiting.fetch_add(counted, Ordering::Relaxed);
+        if is_counted {
+            node.waiting.fetch_add(1, Ordering::Relaxed);
+        }
         let mine = node.writers.enter(wait);
-        node.waiting.fetch_sub(counted, Ordering::Relaxed);
+        if is_counted {
+            node.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
         mine?;
         // Relaxed, here and below: the node's mutex guards it.
         if node.handed.load(Ordering::Relaxed) > 0 {

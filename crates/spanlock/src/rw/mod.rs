@@ -60,5 +60,9 @@ pub type RwLock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
 /// Reads a [`RwLock`].
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Bravo<FutexRwLock>, T>;
 
+/// Reads a [`RwLock`] beside others, and may upgrade to write it.
+pub type RwLockUpgradableReadGuard<'a, T> =
+    lock_api::RwLockUpgradableReadGuard<'a, Bravo<FutexRwLock>, T>;
+
 /// Writes a [`RwLock`].
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Bravo<FutexRwLock>, T>;

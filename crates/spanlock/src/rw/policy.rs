@@ -21,8 +21,8 @@ pub enum Bias {
 pub struct Tuning {
     /// Whether at all.
     pub bias: Bias,
-    /// For how many times as long as a revocation took no bias is set afterwards, at least. Writers lose at most
-    /// one part in this and one (P2 §3). The paper's `N`.
+    /// For how many times as long as a revocation took no bias is set afterwards, at least, but never for much more
+    /// than a second. Writers lose at most one part in this and one (P2 §3). The paper's `N`.
     pub bound: u32,
 }
 

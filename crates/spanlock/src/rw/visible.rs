@@ -76,7 +76,7 @@ const MOST_ROWS: usize = prim::sized(1024, 3);
 const FEWEST_ROWS: usize = prim::sized(16, 3);
 
 /// Rows for the threads that get none of their own.
-const SHARED_ROWS: usize = prim::sized(16, 1);
+const SHARED_ROWS: usize = prim::sized(16, 2);
 
 /// The lowest bit of [`Place::awaited`]; the rest counts departures that were awaited.
 const AWAITED: u32 = 1;
