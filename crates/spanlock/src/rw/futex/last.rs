@@ -41,8 +41,8 @@ impl Holder {
         }
     }
 
-    /// [futex-leave] Release: pairs with [futex-enter].
     fn release(self) -> Ordering {
+        // [futex-leave] Release: pairs with [futex-enter].
         match self {
             Self::Reader => prim::order!("futex-leave-any", Ordering::Release),
             Self::Writer => prim::order!("futex-leave-last", Ordering::Release),
