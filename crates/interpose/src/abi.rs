@@ -104,7 +104,7 @@ export! {
     }
 
     pthread_rwlock_destroy (lock) {
-        lock.reset_unless_shared();
+        lock.end();
         next::destroy(lock)
     }
 }

@@ -3,6 +3,7 @@
 //! In the *initial-exec* model, which the loader lays out with the thread, where the toolchain allows that: a library's
 //! thread-locals are else behind a call, which costs as much as the rest of the fast path.
 
+use crate::lock::Errno;
 use libc::{c_void, pthread_key_t};
 use spanlock::rw::visible::Seat;
 use std::cell::Cell;
@@ -82,6 +83,7 @@ pub(crate) fn seat() -> Seat {
 
 #[cold] // Once for each thread.
 fn take_seat() -> Seat {
+    let _errno = Errno::kept();
     let seat = match take_number() {
         Some(number) if is_given_up_at_exit(number) => {
             // SAFETY: `give_up` frees the number when the thread uses this seat no more.

@@ -147,6 +147,7 @@ impl Lock {
 
     #[cold] // Somebody is in the way.
     fn read_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+        let _errno = Errno::kept();
         if self.under.is_full() {
             return EAGAIN;
         }
@@ -203,6 +204,7 @@ impl Lock {
 
     #[cold] // A bias, or somebody inside.
     fn write_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+        let _errno = Errno::kept();
         let wait = match self.waiting(patience) {
             Ok(wait) => wait,
             Err(refused) => return refused,
@@ -233,9 +235,10 @@ impl Lock {
             if self.is_foreign(setting) {
                 return next::unlock(self);
             }
-            if parts.is_written() {
+            if parts.is_writers() {
                 self.writer.store(0, Ordering::Relaxed);
-                parts.leave_exclusive();
+                // SAFETY: so the caller is the writer.
+                unsafe { parts.leave_exclusive() };
                 return 0;
             }
         }
@@ -253,11 +256,35 @@ impl Lock {
         unsafe { self.bias.reset() };
     }
 
-    /// As [`reset`](Self::reset), unless that is for all its processes to say.
-    pub(crate) fn reset_unless_shared(&self) {
-        if self.shared.load(Ordering::Relaxed) == 0 {
+    /// The lock ends its life. Without a bias, as is one that processes share, the table knows nothing of it, and is
+    /// not looked through.
+    pub(crate) fn end(&self) {
+        if self.bias.is_open() {
             self.reset();
         }
+    }
+}
+
+/// `errno`, which glibc's functions leave alone and system calls do not: put back when dropped.
+pub(crate) struct Errno {
+    place: *mut c_int,
+    value: c_int,
+}
+
+impl Errno {
+    pub(crate) fn kept() -> Self {
+        // SAFETY: it has no preconditions.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: the thread's own.
+        let value = unsafe { *place };
+        Self { place, value }
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above: the pointer keeps this on its thread.
+        unsafe { *self.place = self.value };
     }
 }
 

@@ -99,8 +99,10 @@ programs![
     forks,
     handover,
     initialisers,
+    lifetime,
     preference,
-    recursion
+    recursion,
+    sandbox
 ];
 
 /// What is written at exit, of one program under one lock.

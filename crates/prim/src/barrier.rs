@@ -28,9 +28,10 @@ pub fn heavy() {
 /// Linux's `membarrier`.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod membarrier {
-    use crate::atomic::{AtomicU8, Ordering, fence};
+    use crate::atomic::{AtomicU8, AtomicU32, Ordering, fence};
+    use crate::clock::{Duration, Instant};
+    use crate::futex::{self, Woken};
     use core::sync::atomic::compiler_fence;
-    use core::time::Duration;
 
     /// What `light` is at the moment.
     static LIGHT: AtomicU8 = AtomicU8::new(FENCE);
@@ -68,6 +69,8 @@ mod membarrier {
 
     #[inline]
     pub(super) fn light() {
+        // What the caller has stored it stores before it looks here, lest it look, be held up for long, and store then.
+        compiler_fence(Ordering::SeqCst);
         // Acquire: what the caller looks at next it looks at later.
         if LIGHT.load(Ordering::Acquire) == NOTHING {
             compiler_fence(Ordering::SeqCst);
@@ -90,7 +93,9 @@ mod membarrier {
             return; // Both halves are fences.
         }
         LIGHT.store(FENCE_AGAIN, Ordering::SeqCst);
-        std::thread::sleep(LONG);
+        // Not `std::thread::sleep`: where that is called a C program's thread may be cancelled.
+        let (nobodys, until) = (AtomicU32::new(0), Instant::now() + LONG);
+        while futex::wait(&nobodys, 0, Some(until)) != Woken::TimedOut {}
         LIGHT.store(FENCE, Ordering::Relaxed);
     }
 }

@@ -7,7 +7,10 @@ static int times_out(int (*lock)(pthread_rwlock_t *, clockid_t, const struct tim
 		     pthread_rwlock_t *rwlock, clockid_t clock, long milliseconds)
 {
 	struct timespec until = from_now(clock, milliseconds);
-	return lock(rwlock, clock, &until);
+	errno = EDOM; /* It is nobody's but the caller's. */
+	int answer = lock(rwlock, clock, &until);
+	CHECK(errno, EDOM);
+	return answer;
 }
 
 static void *other_thread_finds_it_read(void *lock)

@@ -12,7 +12,8 @@
 //! # Invariants
 //!
 //! 1. The bias is set by readers who hold the underlying lock, while no writer has arrived.
-//! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock.
+//! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock; or
+//!    so by a reader, who holds it as one, where releases have no token.
 //! 3. So: if the lock is not biased, no reader is inside by the fast path.
 //! 4. While a reader is inside by the fast path, no writer waits for the underlying lock, and none holds it but to
 //!    look and let go. (One that is an upgradable reader so far holds it beside readers.)
@@ -324,6 +325,19 @@ impl Arrival<'_> {
         }
         mem::forget(self); // Nothing is given up.
         bias.word.fetch_sub(biased + WRITER, Ordering::Relaxed);
+    }
+
+    /// Takes the bias off if nobody reads by it, for one that holds the underlying lock as a reader, and goes away.
+    pub(super) fn take_bias_off(mut self, policy: &impl Policy) {
+        if !self.drain(Wait::Never) {
+            return;
+        }
+        // Relaxed: who finds it off comes by the underlying lock. Another reader may do the same, so no subtraction.
+        let before = self.bias.word.fetch_and(!BIASED, Ordering::Relaxed);
+        if before & BIASED != 0 {
+            self.revoke(policy);
+        }
+        self.since = None; // Not in vain.
     }
 
     /// The writer goes away. As to drop it, and the policy hears of it.

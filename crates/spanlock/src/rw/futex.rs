@@ -22,6 +22,7 @@
 //! - **futex-mark** (both sides are read-modify-writes of one word): a writer that goes to sleep marks the word and
 //!   does not sleep if the lock is free; who leaves sees the mark, and changes the second word (**futex-signal**)
 //!   before it wakes.
+//! - **futex-early**: `last.rs`.
 //! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a
 //!   downgrade.
 
@@ -34,6 +35,7 @@ use prim::spin::{self, Spin};
 use std::fmt;
 use std::marker::PhantomData;
 
+mod last;
 mod upgrade;
 
 /// Whom a lock lets in first.
@@ -206,6 +208,11 @@ impl<P: Preference> FutexRwLock<P> {
         self.state().readers() >= MOST_READERS
     }
 
+    /// Whether the count of readers is not zero.
+    pub(super) fn is_read(&self) -> bool {
+        self.state().readers() > 0
+    }
+
     fn state(&self) -> State {
         State(self.state.load(Ordering::Relaxed))
     }
@@ -320,7 +327,7 @@ impl<P: Preference> FutexRwLock<P> {
             if !seen.has_waiters() && spin.round() {
                 continue;
             }
-            // Acquire: pairs with the Release in `wake_writer`. A count that is current when the mark is set is
+            // Acquire: pairs with the Release in `rouse`. A count that is current when the mark is set is
             // changed by whoever takes the mark off.
             let signals = self.signals.load(Ordering::Acquire);
             // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
@@ -351,29 +358,6 @@ impl<P: Preference> FutexRwLock<P> {
         );
         debug_assert!(before.readers() > 0, "a read lock was released twice");
         self.left_by_one(before);
-    }
-
-    /// One of the readers leaves, whichever; `false` if there is none.
-    #[inline]
-    pub(super) fn leave_any(&self) -> bool {
-        let mut seen = self.state();
-        while seen.readers() > 0 {
-            // [futex-leave] Release: pairs with [futex-enter].
-            let left = self.state.compare_exchange(
-                seen.0,
-                seen.0 - 1,
-                prim::order!("futex-leave-any", Ordering::Release),
-                Ordering::Relaxed,
-            );
-            match left {
-                Ok(_) => {
-                    self.left_by_one(seen);
-                    return true;
-                }
-                Err(found) => seen = State(found),
-            }
-        }
-        false
     }
 
     #[inline]
@@ -410,36 +394,40 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[cold] // Writers sleep.
     fn wake_writer(&self) {
-        // Acquire: pairs with [futex-mark].
-        let before = State(self.state.fetch_and(!WRITER_WAITS, Ordering::Acquire));
-        if before.has_waiting_writer() {
-            self.signal(before);
-        }
+        let roused = self.rouse(WRITER_WAITS);
+        self.wake(roused);
     }
 
     #[cold] // Somebody sleeps.
     fn wake_all(&self) {
-        let marks = WRITER_WAITS | READER_WAITS;
-        // Acquire: pairs with [futex-mark].
-        let before = State(self.state.fetch_and(!marks, Ordering::Acquire));
-        if before.has_waiting_reader() {
-            futex::wake_all(&self.state);
-        }
-        if before.has_waiting_writer() {
-            self.signal(before);
-        }
+        let roused = self.rouse(WRITER_WAITS | READER_WAITS);
+        self.wake(roused);
     }
 
-    fn signal(&self, state: State) {
+    /// Takes marks off: nobody falls asleep by them any more. Whom to wake.
+    fn rouse(&self, marks: u32) -> State {
+        // Acquire: pairs with [futex-mark].
+        let before = self.state.fetch_and(!marks, Ordering::Acquire);
+        let roused = State(before & (marks | UPGRADABLE));
         // [futex-signal] Release: pairs with the look at the count.
-        if prim::intact!("futex-signal") {
+        if roused.has_waiting_writer() && prim::intact!("futex-signal") {
             self.signals.fetch_add(1, Ordering::Release);
         }
+        roused
+    }
+
+    /// Needs the lock's address and nothing that is there.
+    fn wake(&self, roused: State) {
+        if roused.has_waiting_reader() {
+            futex::wake_all(&self.state);
+        }
         // [futex-wake-upgrader]
-        if state.is_upgradable() && prim::intact!("futex-wake-upgrader") {
-            futex::wake_all(&self.signals);
-        } else {
-            futex::wake_one(&self.signals);
+        if roused.has_waiting_writer() {
+            if roused.is_upgradable() && prim::intact!("futex-wake-upgrader") {
+                futex::wake_all(&self.signals);
+            } else {
+                futex::wake_one(&self.signals);
+            }
         }
     }
 }

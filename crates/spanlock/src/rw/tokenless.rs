@@ -13,19 +13,23 @@
 //!    has looked. So it looks there as one that has *arrived*, like a writer: nobody enters by the fast path then,
 //!    publications only get fewer, and if none is found and none is counted, nobody reads.
 //! 4. A reader that is turned away and finds that another took its publication has yet to leave in its place.
+//! 5. Who takes its last share away, or was the writer, touches nothing of the lock afterwards: its life may end.
 //!
 //! # Memory ordering
 //!
 //! - **leave-closed**: 3. The fences are [`BiasState`]'s.
 //! - **bias-owed**: 4.
 //! - **tokenless-checked**: as **bias-checked** in `bravo.rs`.
+//! - **tokenless-whose**: a reader whose share is in the table, because another took that which the underlying lock
+//!   counted, may find that lock a writer's, which waits for it. Then it finds the bias as well, if it looks after.
 //! - The rest is the bias', the table's and the underlying lock's.
 
-use super::bias::{Arrival, BiasState, Knock};
-use super::futex::{FutexRwLock, GiveWay, Preference};
+use super::bias::{BiasState, Knock};
+use super::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use super::policy::{Bias, Policy, ask};
-use super::visible::{self, Seat, Slot};
+use super::visible::{Seat, Slot};
 use crate::range::raw::Wait;
+use prim::atomic::{Ordering, fence};
 
 /// The parts of such a lock, wherever they lie.
 ///
@@ -128,7 +132,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         if self.bias.is_clear() || !prim::intact!("tokenless-checked") {
             return true;
         }
-        self.leave_exclusive();
+        self.give_back();
         false
     }
 
@@ -149,7 +153,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
                 self.under.write(wait).is_some() && {
                     let drained = arrival.drain(wait);
                     if !drained {
-                        self.leave_exclusive();
+                        self.give_back();
                     }
                     drained
                 }
@@ -168,17 +172,30 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         self.bias.is_biased()
     }
 
-    /// Whether a writer holds the underlying lock.
+    /// Whether the caller, who is inside, is the writer.
     #[inline]
     #[must_use]
-    pub fn is_written(self) -> bool {
-        lock_api::RawRwLock::is_locked_exclusive(self.under)
+    pub fn is_writers(self) -> bool {
+        if !lock_api::RawRwLock::is_locked_exclusive(self.under) {
+            return false;
+        }
+        // [tokenless-whose] Acquire: pairs with the Release of whoever took the caller's count away.
+        fence(Ordering::Acquire);
+        !self.bias.is_biased() || !prim::intact!("tokenless-whose")
     }
 
     /// The writer leaves.
+    ///
+    /// # Safety
+    /// The caller is the writer.
     #[inline]
-    pub fn leave_exclusive(self) {
-        self.under.leave_exclusive(lock_api::GuardSend::new());
+    pub unsafe fn leave_exclusive(self) {
+        self.give_back();
+    }
+
+    fn give_back(self) {
+        let left = self.under.leave_written();
+        debug_assert!(left, "a write lock was released twice");
     }
 
     /// A reader leaves; `false` if nobody reads: then nothing was done.
@@ -196,24 +213,44 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
 
     #[cold] // Another thread's reader leaves.
     fn leave_elsewhere(self) -> bool {
-        // [leave-closed]
-        let arrival = prim::intact!("leave-closed").then(|| self.bias.arrive());
-        // SAFETY: a reader leaves.
-        let retracted = unsafe { visible::retract_any(self.bias.address()) };
-        let left = retracted || self.under.leave_any();
-        if let Some(arrival) = arrival
-            && retracted
-        {
-            self.take_bias_off(arrival);
+        let address = self.bias.address();
+        // Shares to take away. While there is one the lock lives, so the last is taken away last.
+        let mut owed = 1;
+        while owed > 0 {
+            if self.under.leave_any() {
+                owed -= 1;
+                continue;
+            }
+            // [leave-closed]
+            let arrival = prim::intact!("leave-closed").then(|| self.bias.arrive());
+            let Some(slot) = address.published() else {
+                if self.under.is_read() {
+                    continue; // Counted since.
+                }
+                return false;
+            };
+            // Counted, as every reader may be, it is inside while it takes the bias off.
+            if self
+                .under
+                .preferring::<ReadersFirst>()
+                .read(Wait::Never)
+                .is_some()
+            {
+                owed += 1;
+                if slot.retract_if_untaken(address) {
+                    owed -= 1;
+                    if let Some(arrival) = arrival {
+                        arrival.take_bias_off(&self.policy);
+                    }
+                }
+                continue;
+            }
+            // A writer is about to take it off.
+            drop(arrival);
+            if slot.retract_if_untaken(address) {
+                owed -= 1;
+            }
         }
-        left
-    }
-
-    /// Takes the bias off if nobody reads: where readers are released by other threads it does not pay.
-    fn take_bias_off(self, mut arrival: Arrival<'_>) {
-        if arrival.drain(Wait::Never) && self.under.write(Wait::Never).is_some() {
-            arrival.enter(&self.policy);
-            self.leave_exclusive();
-        }
+        true
     }
 }

@@ -469,22 +469,6 @@ pub unsafe fn retract_any(lock: LockAddress) -> bool {
         .any(|place| place.holds(lock) && place.clear(lock))
 }
 
-impl Place {
-    #[inline]
-    fn clear(&self, lock: LockAddress) -> bool {
-        let cleared = self.lock.compare_exchange(
-            lock.0.get(),
-            0,
-            prim::order!("depart-any", Ordering::Release),
-            Ordering::Acquire, // [depart] of whoever did it before.
-        );
-        if cleared.is_ok() {
-            self.departed();
-        }
-        cleared.is_ok()
-    }
-}
-
 /// Whether a lock is published at all, now.
 #[must_use]
 pub fn is_published(lock: LockAddress) -> bool {

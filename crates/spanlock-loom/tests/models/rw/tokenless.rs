@@ -6,12 +6,13 @@ use super::{
     two_writers_and_a_reader,
 };
 use lock_api::RawRwLock;
-use prim::model;
+use prim::{model, thread};
 use spanlock_loom::range::raw::Wait;
 use spanlock_loom::rw::visible::Seat;
 use spanlock_loom::rw::{
     Bias, BiasState, FutexRwLock, Preference, ReadersFirst, Tokenless, Tuning, WritersFirst,
 };
+use std::sync::Arc;
 
 const EAGER: Tuning = Tuning {
     bias: Bias::Eager,
@@ -30,8 +31,12 @@ struct Lock<P: Preference> {
 
 impl<P: Preference> Lock<P> {
     fn biased() -> Self {
+        Self::with(BiasState::biased())
+    }
+
+    fn with(bias: BiasState) -> Self {
         Self {
-            bias: BiasState::biased(),
+            bias,
             under: FutexRwLock::new(),
         }
     }
@@ -62,6 +67,18 @@ impl<P: Preference> Lock<P> {
     fn write(&self, wait: Wait) -> bool {
         let parts = self.parts();
         parts.write_at_once() || parts.write_contended(wait)
+    }
+
+    /// Ends a hold of which it is not known whose it is, as C's function does.
+    fn unlock(&self) -> bool {
+        let parts = self.parts();
+        if parts.is_writers() {
+            // SAFETY: so the caller is the writer.
+            unsafe { parts.leave_exclusive() };
+            return true;
+        }
+        // SAFETY: the seat is used at once.
+        unsafe { parts.leave_shared(here) }
     }
 }
 
@@ -94,7 +111,8 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
     }
 
     unsafe fn unlock_exclusive(&self, (): ()) {
-        self.parts().leave_exclusive();
+        // SAFETY: the caller's.
+        unsafe { self.parts().leave_exclusive() };
     }
 
     fn is_locked(&self) -> bool {
@@ -205,6 +223,50 @@ fn two_released_by_other_threads() {
         other.join().unwrap();
         third.join().unwrap();
         guarded.try_write().expect("nobody is there").done();
+    }
+    both!(2, scenario);
+}
+
+/// A reader that is counted is found to be released by the time it leaves, for another thread took it for one in the
+/// table; and the lock that counted it is a writer's, who waits for that one.
+#[test]
+fn a_reader_that_leaves_is_not_the_writer_who_waits_for_it() {
+    model(Some(1), || {
+        let guarded = Guarded::new(Lock::<WritersFirst>::with(BiasState::new()));
+        assert!(guarded.lock.parts().read_slowly(Wait::Never));
+        let all = Arc::clone(&guarded);
+        let writer = thread::spawn(move || {
+            let _not_the_readers_row = here();
+            let reader = all.spawn(|guarded| assert!(guarded.lock.read(Wait::Forever)));
+            reader.join().unwrap();
+            // SAFETY: that reader's hold.
+            unsafe { all.lock.unlock_shared(()) };
+            all.write().done();
+        });
+        while !RawRwLock::is_locked_exclusive(&guarded.lock) {
+            thread::yield_now();
+        }
+        assert!(guarded.lock.unlock(), "nobody reads");
+        writer.join().unwrap();
+    });
+}
+
+/// Once a reader is released, by whomever, a writer gets in who may end the lock's life: nobody touches it any more.
+#[test]
+fn a_lock_ends_when_its_last_reader_is_released() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        assert!(guarded.lock.read(Wait::Forever));
+        let writer = guarded.spawn(|guarded| {
+            guarded.write().done();
+            // SAFETY: nobody holds it or wants it.
+            unsafe { guarded.lock.bias.reset() };
+        });
+        // SAFETY: the hold above.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        writer.join().unwrap();
+        other.join().unwrap();
+        assert!(guarded.lock.bias.is_clear(), "touched after its end");
     }
     both!(2, scenario);
 }

@@ -21,6 +21,14 @@ impl Seat {
     }
 }
 
+impl LockAddress {
+    /// A publication of that lock, whosever. Costs a scan.
+    pub(in crate::rw) fn published(self) -> Option<Slot> {
+        let mut places = TABLE.places_in_use();
+        places.find(|place| place.holds(self)).map(Slot)
+    }
+}
+
 impl Slot {
     /// Retracts this publication of `lock`; `false` if somebody took it for another, which its caller then owes.
     #[inline]
@@ -31,6 +39,20 @@ impl Slot {
 }
 
 impl Place {
+    #[inline]
+    pub(super) fn clear(&self, lock: LockAddress) -> bool {
+        let cleared = self.lock.compare_exchange(
+            lock.0.get(),
+            0,
+            prim::order!("depart-any", Ordering::Release),
+            Ordering::Acquire, // [depart] of whoever did it before.
+        );
+        if cleared.is_ok() {
+            self.departed();
+        }
+        cleared.is_ok()
+    }
+
     #[inline]
     fn release(&self, lock: LockAddress) -> bool {
         self.holds(lock) && self.clear(lock) // The look beforehand spares a locked instruction.
