@@ -11,7 +11,9 @@ use crate::setting::{self, Setting};
 use crate::{local, next, stats};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, c_int, clockid_t, timespec};
 use spanlock::range::raw::Wait;
-use spanlock::rw::{BiasState, FutexRwLock, Preference, ReadersFirst, Tokenless, WritersFirst};
+use spanlock::rw::{
+    BiasState, FutexRwLock, Preference, ReadersFirst, Standard, Tokenless, WritersFirst,
+};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -80,18 +82,24 @@ impl Lock {
     }
 
     #[inline(always)]
-    fn parts<P: Preference>(&self, setting: Setting) -> Tokenless<'_, P, Setting> {
+    fn parts<P: Preference, Q>(&self, policy: Q) -> Tokenless<'_, P, Q> {
         Tokenless {
             bias: &self.bias,
             under: self.under.preferring(),
-            policy: setting,
+            policy,
         }
+    }
+
+    /// What the fast path needs of it, which is the same under every setting.
+    #[inline(always)]
+    fn fast_parts(&self) -> Tokenless<'_, ReadersFirst, Standard> {
+        self.parts(Standard)
     }
 
     /// As a reader; `foreign` is the function of glibc that was asked for.
     #[inline(always)]
     pub(crate) fn read(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
-        if self.bias.is_open() && self.read_fast() {
+        if self.read_fast() {
             return 0;
         }
         self.read_otherwise(patience, foreign)
@@ -99,10 +107,9 @@ impl Lock {
 
     #[inline(always)] // It is all that the fast path is.
     fn read_fast(&self) -> bool {
-        let setting = setting::get();
         // SAFETY: all readers of a lock that is ours leave by `unlock`, and the seat is the running thread's.
-        let entered = unsafe { self.parts::<ReadersFirst>(setting).read_fast(local::seat) };
-        if entered && setting.counts() {
+        let entered = unsafe { self.fast_parts().read_fast(local::seat) };
+        if entered && setting::counts() {
             self.count_fast_read();
         }
         entered
@@ -115,9 +122,11 @@ impl Lock {
             return self.read_foreign(setting, foreign);
         }
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(setting).read_slowly(Wait::Never)
+            self.parts::<WritersFirst, _>(setting)
+                .read_slowly(Wait::Never)
         } else {
-            self.parts::<ReadersFirst>(setting).read_slowly(Wait::Never)
+            self.parts::<ReadersFirst, _>(setting)
+                .read_slowly(Wait::Never)
         };
         if !entered {
             return self.read_contended(&patience, setting);
@@ -136,7 +145,7 @@ impl Lock {
     /// Inside: one in many, and all with a setting that is not the usual one.
     #[cold]
     fn read_considering(&self, setting: Setting) {
-        let parts = self.parts::<ReadersFirst>(setting);
+        let parts = self.parts::<ReadersFirst, _>(setting);
         parts.consider_bias();
         // SAFETY: as in `read_fast`.
         unsafe { parts.go_over(local::seat) };
@@ -157,14 +166,14 @@ impl Lock {
         };
         let started = Instant::now();
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(setting).read_slowly(wait)
+            self.parts::<WritersFirst, _>(setting).read_slowly(wait)
         } else {
-            self.parts::<ReadersFirst>(setting).read_slowly(wait)
+            self.parts::<ReadersFirst, _>(setting).read_slowly(wait)
         };
         if !entered {
             return patience.at_an_end();
         }
-        self.parts::<ReadersFirst>(setting).consider_bias();
+        self.parts::<ReadersFirst, _>(setting).consider_bias();
         if setting.counts() {
             stats::of(self).slow_read(stats::since(started));
         }
@@ -187,7 +196,7 @@ impl Lock {
         if self.is_foreign(setting) {
             return self.write_foreign(setting, foreign);
         }
-        if !self.parts::<ReadersFirst>(setting).write_at_once() {
+        if !self.parts::<ReadersFirst, _>(setting).write_at_once() {
             return self.write_contended(&patience, setting);
         }
         self.writer.store(local::thread(), Ordering::Relaxed);
@@ -211,9 +220,9 @@ impl Lock {
         };
         let started = Instant::now();
         let entered = if self.gives_way() {
-            self.parts::<WritersFirst>(setting).write_contended(wait)
+            self.parts::<WritersFirst, _>(setting).write_contended(wait)
         } else {
-            self.parts::<ReadersFirst>(setting).write_contended(wait)
+            self.parts::<ReadersFirst, _>(setting).write_contended(wait)
         };
         if !entered {
             return patience.at_an_end();
@@ -228,8 +237,17 @@ impl Lock {
     /// Ends a reader's hold or the writer's. `EPERM` if there is neither.
     #[inline(always)]
     pub(crate) fn unlock(&self) -> c_int {
+        // SAFETY: the seat is the running thread's.
+        if unsafe { self.fast_parts().leave_fast(local::seat) } {
+            return 0;
+        }
+        self.unlock_otherwise()
+    }
+
+    #[inline(never)] // The fast path would save registers for it.
+    fn unlock_otherwise(&self) -> c_int {
         let setting = setting::get();
-        let parts = self.parts::<ReadersFirst>(setting);
+        let parts = self.parts::<ReadersFirst, _>(setting);
         // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
         if !parts.is_biased() {
             if self.is_foreign(setting) {

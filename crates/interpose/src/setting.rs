@@ -22,6 +22,12 @@ pub(crate) fn get() -> Setting {
     Setting(if known == UNKNOWN { find() } else { known })
 }
 
+/// Whether locks are counted, once that is known.
+#[inline]
+pub(crate) fn counts() -> bool {
+    Setting(SETTING.load(Ordering::Relaxed)).counts()
+}
+
 #[cold] // Once.
 fn find() -> u8 {
     let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));

@@ -1,6 +1,6 @@
 //! Schedule fuzzing: random work by a few threads on a machine that is randomly late, and oracles.
 //!
-//! - *Exclusion*: each [`Place`](oracle::Place) knows who is inside, and panics when somebody is who should not be.
+//! - *Exclusion*: each place knows who is inside, and panics when somebody is who should not be.
 //! - *Liveness*: a run in which all threads wait fails, and so does one without end.
 //! - *Concurrency*: threads hold what all can hold at a time, and let go only when all hold theirs.
 //!

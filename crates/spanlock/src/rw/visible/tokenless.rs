@@ -12,7 +12,14 @@ impl Seat {
     #[inline]
     #[must_use]
     pub(in crate::rw) fn retract(self, lock: LockAddress) -> bool {
-        self.first().release(lock) || self.retract_beside(lock)
+        self.retract_first(lock) || self.retract_beside(lock)
+    }
+
+    /// Retracts a publication of that lock from where the seat's thread looks first; `false` if it is not one.
+    #[inline]
+    #[must_use]
+    pub(in crate::rw) fn retract_first(self, lock: LockAddress) -> bool {
+        self.first().release(lock)
     }
 
     #[cold] // Nested readers, and what others hold.
