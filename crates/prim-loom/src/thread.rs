@@ -94,6 +94,12 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
     f(index, Tenure::Thread)
 }
 
+/// Lets others run: for a loop that waits for a thread which has a few instructions to go, and wakes nobody.
+#[track_caller]
+pub fn nap() {
+    yield_now();
+}
+
 /// All indices in use are below this. Load it after a `SeqCst` fence to miss nobody who entered before.
 #[must_use]
 pub fn high_water() -> usize {

@@ -9,7 +9,9 @@ mod table;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 
-use crate::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::clock::{Duration, Instant};
+use crate::futex;
 use std::cell::RefCell;
 
 /// Runs when a thread gives an index back, with the index, on the thread that held it.
@@ -98,6 +100,15 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
         }
     }
 }
+
+/// Sleeps for a moment: for a loop that waits for a thread which has a few instructions to go, and wakes nobody.
+pub fn nap() {
+    let nobody_wakes = AtomicU32::new(0);
+    futex::wait(&nobody_wakes, 0, Some(Instant::now() + NAP));
+}
+
+/// Long enough for a thread of lower priority to run.
+const NAP: Duration = Duration::from_micros(50);
 
 /// All indices in use are below this. Load it after a `SeqCst` fence to miss nobody who entered before.
 #[inline]
@@ -190,7 +201,6 @@ pub fn id() -> u32 {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        use crate::atomic::AtomicU32;
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
         thread_local!(static ID: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });

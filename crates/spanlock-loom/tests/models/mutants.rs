@@ -10,6 +10,10 @@ const MUTANTS: &[Mutant] = &[
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
     ("age", "segment::a_writer_that_gave_way_ages"),
+    (
+        "alone",
+        "rw::tokenless::a_stranger_comes_while_a_reader_leaves",
+    ),
     ("await", "rw::bias::a_reader_and_a_writer"),
     (
         "barrier",
@@ -68,7 +72,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("depart", "rw::bias::a_reader_and_a_writer"),
     ("depart-acquire", "rw::bias::a_reader_and_a_writer"),
-    ("depart-any", "rw::tokenless::a_reader_and_a_writer"),
+    ("depart-any", "rw::tokenless::a_reader_of_many_and_a_writer"),
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
@@ -246,6 +250,10 @@ const MUTANTS: &[Mutant] = &[
     (
         "slot-free",
         "rw::bias::the_next_in_the_slot_tells_what_another_thread_did",
+    ),
+    (
+        "strangers",
+        "rw::tokenless::a_stranger_comes_while_a_reader_leaves",
     ),
     (
         "ticket-parity",

@@ -23,6 +23,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ),
     ("was released twice", "released twice"),
     ("nobody reads", "a hold is lost"),
+    ("nobody is there", "a hold is left"),
     ("Leaked", "leak"),
     // Of loom's own table, by an atomic that lies in freed memory.
     ("index out of bounds", "use after free"),

@@ -27,15 +27,16 @@
 use super::bias::{BiasState, Knock};
 use super::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use super::policy::{Bias, Policy, ask};
-use super::visible::{Seat, Slot};
+use super::visible::{self, Seat, Slot};
 use crate::range::raw::Wait;
 use prim::atomic::{Ordering, fence};
 
 /// The parts of such a lock, wherever they lie.
 ///
-/// - **Cost**: a biased read is two stores to acquire; to release, a compare-exchange on a line of the thread's own. Else
-///   as the underlying lock, and a few loads. To release what another thread acquired by the fast path costs as much
-///   as a writer's revocation, and takes the bias off if nobody else reads.
+/// - **Cost**: a biased read is a store to acquire and three to release, on a line of the thread's own. Else as the
+///   underlying lock, and a few loads. To release what another thread acquired by the fast path costs as much as a
+///   writer's revocation, and takes the bias off if nobody else reads; once that has happened in a process, a release
+///   of a biased read is a compare-exchange.
 /// - **Fairness** and **recursion**: the underlying lock's. One that gives way to waiting writers holds new readers
 ///   back also while a writer waits for those in the table.
 /// - Not in Rust, where guards carry tokens: [`Bravo`](super::Bravo) is faster and safe.
@@ -198,7 +199,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         debug_assert!(left, "a write lock was released twice");
     }
 
-    /// A reader leaves, if where its thread publishes first there is a publication; else it has yet to leave by
+    /// A reader leaves, if its thread has a publication where nobody else clears it; else it has yet to leave by
     /// [`leave_shared`](Self::leave_shared).
     ///
     /// # Safety
@@ -207,7 +208,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     #[must_use]
     pub unsafe fn leave_fast(self, seat: impl Fn() -> Seat) -> bool {
         // Who got in by the table has seen the bias on, and it stays on while anybody is inside by it.
-        self.bias.is_biased() && seat().retract_first(self.bias.address())
+        self.bias.is_biased() && seat().retract_alone(self.bias.address())
     }
 
     /// A reader leaves; `false` if nobody reads: then nothing was done.
@@ -224,6 +225,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
 
     #[cold] // Another thread's reader leaves.
     fn leave_elsewhere(self) -> bool {
+        visible::become_stranger();
         let address = self.bias.address();
         // Shares to take away. While there is one the lock lives, so the last is taken away last.
         let mut owed = 1;

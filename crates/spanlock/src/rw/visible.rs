@@ -63,6 +63,7 @@ use std::num::NonZeroUsize;
 use std::ptr;
 
 mod tokenless;
+pub(super) use tokenless::become_stranger;
 pub use tokenless::forget_all_but_at;
 
 /// Slots in a row.
@@ -106,6 +107,8 @@ struct Place {
     lock: AtomicUsize,
     /// What those who wait for the slot to clear sleep on.
     awaited: AtomicU32,
+    /// Not zero while the row's thread retracts what is here without a token (see `tokenless.rs`).
+    clearing: AtomicU32,
 }
 
 /// The slots of a thread, or of a few.
@@ -130,6 +133,7 @@ impl<const N: usize> Rows<N> {
                     places: prim::array!(Place {
                         lock: AtomicUsize::new(0),
                         awaited: AtomicU32::new(0),
+                        clearing: AtomicU32::new(0),
                     }; COLUMNS),
                 }; N),
                 used: AtomicUsize::new(0),

@@ -99,7 +99,8 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
 
     unsafe fn unlock_shared(&self, (): ()) {
         // SAFETY: the seat is used at once.
-        assert!(unsafe { self.parts().leave_shared(here) }, "nobody reads");
+        let left = unsafe { self.parts().leave_fast(here) || self.parts().leave_shared(here) };
+        assert!(left, "nobody reads");
     }
 
     fn lock_exclusive(&self) {
@@ -200,31 +201,40 @@ fn released_by_the_publication_of_one_turned_away() {
 /// other takes what was before it.
 #[test]
 fn two_released_by_other_threads() {
-    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+    fn scenario(lock: Lock<ReadersFirst>) {
         let guarded = Guarded::new(lock);
-        // This thread's row is looked at first, and its publication is made last.
-        let late = guarded.spawn(|guarded| {
-            let reading = guarded.read();
-            reading.look();
-            std::mem::forget(reading);
-        });
-        late.join().unwrap();
+        // Its row is the first that is looked at, if it comes first; then its last publication comes behind the back.
         let other = guarded.spawn(|guarded| {
-            // SAFETY: a hold of those forgotten.
-            unsafe { guarded.lock.unlock_shared(()) };
+            guarded.read().done();
+            std::mem::forget(guarded.read());
         });
-        let reading = guarded.read();
-        reading.look();
-        std::mem::forget(reading);
-        let third = guarded.spawn(|guarded| {
-            // SAFETY: the other.
-            unsafe { guarded.lock.unlock_shared(()) };
-        });
+        std::mem::forget(guarded.read());
+        // SAFETY: the hold above.
+        let stranger = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
         other.join().unwrap();
-        third.join().unwrap();
+        // SAFETY: the other's hold, by what is in this thread's row.
+        unsafe { guarded.lock.unlock_shared(()) };
+        stranger.join().unwrap();
         guarded.try_write().expect("nobody is there").done();
     }
-    both!(2, scenario);
+    model(Some(2), || scenario(Lock::biased()));
+}
+
+/// A reader that shares its row, and so departs by a compare-exchange.
+#[test]
+fn a_reader_of_many_and_a_writer() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        guarded.read().done();
+        for _ in 0..2 {
+            let one = guarded.spawn(|guarded| guarded.read().done());
+            one.join().unwrap();
+        }
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        guarded.write().done();
+        reader.join().unwrap();
+    }
+    both!(3, scenario);
 }
 
 /// A reader that is counted is found to be released by the time it leaves, for another thread took it for one in the
@@ -297,4 +307,25 @@ fn reading_twice_while_a_writer_waits() {
         once.done();
         writer.join().unwrap();
     });
+}
+
+/// A thread releases its own hold while a stranger, the first there is, releases another's, and finds that one's first.
+#[test]
+fn a_stranger_comes_while_a_reader_leaves() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        let mine = guarded.read();
+        let holder = guarded.spawn(|guarded| {
+            let reading = guarded.read();
+            reading.look();
+            std::mem::forget(reading);
+        });
+        holder.join().unwrap();
+        // SAFETY: the hold above, which nobody else releases.
+        let stranger = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        mine.done();
+        stranger.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    }
+    both!(3, scenario);
 }

@@ -1,25 +1,70 @@
 //! Releases that cannot say which acquisition they end: a C function that unlocks is given the lock and nothing else.
 //!
 //! Publications of one lock are then all alike: each stands for *one* reader, whichever. A release clears the first
-//! that it finds, and one whose own is gone by then clears another. So every clearing is a compare-exchange.
+//! that it finds, and one whose own is gone by then clears another. So clearing is a compare-exchange, once there are
+//! *strangers*: threads that clear what others published. Few programs have any. Until the first comes, a thread clears
+//! what is in its own row by a plain store.
+//!
+//! # Memory ordering
+//!
+//! - **alone** / **strangers** (store, fence, look on both sides): a thread that clears its own place says so there, and
+//!   then looks whether there are strangers; the first of these says that there are, and then waits until no place is
+//!   being cleared. The fence is the table's: free for the one, dear for the other.
+//! - A thread that has cleared releases that with the end of its clearing, and the stranger acquires it: its own clearing
+//!   comes after. The departure itself is **depart**'s. (Neither can a model tell: stores there take effect in the order in
+//!   which they are made, and the cheap fence before them is a full one.)
 
-use super::{LockAddress, Place, Seat, Slot, TABLE};
-use prim::atomic::Ordering;
+use super::{LockAddress, Place, Seat, Slot, TABLE, Tenancy};
+use prim::atomic::{AtomicU32, Ordering};
+use prim::barrier;
+use prim::spin::{self, Spin};
+use prim::thread;
 use std::ptr;
+
+prim::global! {
+    /// Whether there are strangers.
+    static STRANGERS: AtomicU32 = AtomicU32::new(NONE);
+}
+
+/// There are none.
+const NONE: u32 = 0;
+/// There are, but a thread may not have seen that yet.
+const COMING: u32 = 1;
+/// There are, and all threads know.
+const THERE: u32 = 2;
+
+/// From now on this thread may clear what others published.
+#[cold]
+pub(in crate::rw) fn become_stranger() {
+    // Acquire: pairs with the Release below.
+    if STRANGERS.load(Ordering::Acquire) == THERE {
+        return;
+    }
+    STRANGERS.fetch_max(COMING, Ordering::Relaxed);
+    // [strangers]
+    if prim::intact!("strangers") {
+        barrier::heavy();
+    }
+    for row in TABLE.own.in_use() {
+        row.places[0].await_clearing();
+    }
+    STRANGERS.store(THERE, Ordering::Release);
+}
 
 impl Seat {
     /// Retracts a publication of that lock from the seat's row; `false` if there is none.
     #[inline]
     #[must_use]
     pub(in crate::rw) fn retract(self, lock: LockAddress) -> bool {
-        self.retract_first(lock) || self.retract_beside(lock)
+        self.first().release(lock) || self.retract_beside(lock)
     }
 
-    /// Retracts a publication of that lock from where the seat's thread looks first; `false` if it is not one.
+    /// Retracts a publication of that lock from where the seat's thread looks first; `false` if there is none, or others
+    /// may clear it as well.
     #[inline]
     #[must_use]
-    pub(in crate::rw) fn retract_first(self, lock: LockAddress) -> bool {
-        self.first().release(lock)
+    pub(in crate::rw) fn retract_alone(self, lock: LockAddress) -> bool {
+        self.tenancy() == Tenancy::Own && self.first().clear_alone(lock)
     }
 
     #[cold] // Nested readers, and what others hold.
@@ -46,6 +91,40 @@ impl Slot {
 }
 
 impl Place {
+    /// To be called by the one thread that publishes here.
+    #[inline]
+    fn clear_alone(&self, lock: LockAddress) -> bool {
+        self.clearing.store(1, Ordering::Relaxed);
+        // [alone]
+        if prim::intact!("alone") {
+            barrier::light();
+        }
+        let alone = STRANGERS.load(Ordering::Relaxed) == NONE;
+        // Relaxed: published by this thread, if it is.
+        let clears = alone && self.lock.load(Ordering::Relaxed) == lock.0.get();
+        if clears {
+            // [depart] Release: pairs with the Acquire of the scan.
+            self.lock.store(0, Ordering::Release);
+        }
+        // Release: pairs with the Acquire below.
+        self.clearing.store(0, Ordering::Release);
+        if clears {
+            self.departed();
+        }
+        clears
+    }
+
+    /// Waits until the row's thread does not clear what is here.
+    fn await_clearing(&self) {
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        // Acquire: pairs with the Release above.
+        while self.clearing.load(Ordering::Acquire) != 0 {
+            if !spin.round() {
+                thread::nap();
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn clear(&self, lock: LockAddress) -> bool {
         let cleared = self.lock.compare_exchange(
@@ -78,6 +157,7 @@ pub unsafe fn forget_all_but_at(seat: Seat) {
             for place in &row.places {
                 place.lock.store(0, Ordering::Relaxed);
                 place.awaited.store(0, Ordering::Relaxed);
+                place.clearing.store(0, Ordering::Relaxed);
             }
         }
     }
