@@ -98,9 +98,11 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
     }
 
     unsafe fn unlock_shared(&self, (): ()) {
+        let parts = self.parts();
         // SAFETY: the seat is used at once.
-        let left = unsafe { self.parts().leave_fast(here) || self.parts().leave_shared(here) };
-        assert!(left, "nobody reads");
+        let left = unsafe { parts.leave_fast(here) };
+        // SAFETY: as above.
+        assert!(left || unsafe { parts.leave_shared(here) }, "nobody reads");
     }
 
     fn lock_exclusive(&self) {
