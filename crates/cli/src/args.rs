@@ -2,7 +2,7 @@
 
 mod rw;
 
-pub(crate) use rw::{Rw, RwHarm, RwLoad, RwPreload, RwRuns, RwUncontended};
+pub(crate) use rw::{Rw, RwHarm, RwLoad, RwPreload, RwRevocation, RwRuns, RwUncontended};
 
 use crate::values::{
     Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,

@@ -183,6 +183,32 @@ fn wrong_arguments_are_named_with_what_was_expected() {
 }
 
 #[test]
+fn revocation_is_measured_by_rows() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.args([
+        "bench",
+        "rw",
+        "revocation",
+        "--threads",
+        "4,1",
+        "--repeat",
+        "1",
+    ]);
+    let output = command.args(["--format", "json"]).output().unwrap();
+    let lines = text(&output.stdout).lines().skip(1);
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let rows: Vec<_> = lines.iter().map(|line| line["rows"].as_u64()).collect();
+    assert_eq!(rows, [Some(1), Some(4)]);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["scan_ns"].as_f64() > Some(0.0))
+    );
+}
+
+#[test]
 fn preloading_is_compared_with_stock() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
     command.args(["bench", "rw", "preload", "--threads", "1", "--repeat", "1"]);

@@ -99,6 +99,7 @@ struct Other {
     soak: Vec<soak::Record>,
     uncontended: Vec<uncontended::Record>,
     rw_uncontended: Vec<rw::uncontended::Record>,
+    rw_revocation: Vec<rw::revocation::Record>,
     waiting: Vec<waiting::Record>,
 }
 
@@ -119,6 +120,7 @@ impl Source {
             told(&other.soak, self, report::soak),
             told(&other.uncontended, self, report::uncontended),
             told(&other.rw_uncontended, self, report::rw_uncontended),
+            told(&other.rw_revocation, self, report::rw_revocation),
             told(&other.waiting, self, report::waiting),
         ]
         .into_iter()
@@ -278,6 +280,7 @@ impl Reader<'_> {
             Line::Soak(record) => self.source()?.other.soak.push(record),
             Line::Uncontended(record) => self.source()?.other.uncontended.push(record),
             Line::RwUncontended(record) => self.source()?.other.rw_uncontended.push(record),
+            Line::RwRevocation(record) => self.source()?.other.rw_revocation.push(record),
             Line::Waiting(record) => self.source()?.other.waiting.push(record),
             // What follows from runs is found anew, from all of them.
             Line::Standing(_) | Line::Claim(_) | Line::Lock(_) => {}

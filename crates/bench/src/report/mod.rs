@@ -21,7 +21,7 @@ pub use latency::latency;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
 pub use micro::micro;
-pub use rw::{harm, preload, rw, rw_uncontended};
+pub use rw::{harm, preload, rw, rw_revocation, rw_uncontended};
 pub use sim::{sim, sim_panels, sim_times};
 pub use soak::soak;
 pub use uncontended::uncontended;
@@ -64,6 +64,9 @@ pub enum Line {
     /// A round without contention, of a reader-writer lock.
     #[serde(rename = "rw_uncontended")]
     RwUncontended(crate::rw::uncontended::Record),
+    /// What a writer pays for a table of one size.
+    #[serde(rename = "rw_revocation")]
+    RwRevocation(crate::rw::revocation::Record),
     /// A simulated run of ArrBench.
     #[serde(rename = "sim-arr")]
     SimArr(crate::sim::arr::Record),

@@ -5,8 +5,8 @@ use super::{lines, measured, or_dash, source, table};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
 use crate::rw::locks::{FLOOR, PRELOADED, PTHREAD, exclusion, families};
-use crate::rw::uncontended;
 use crate::rw::{Load, Record};
+use crate::rw::{revocation, uncontended};
 use crate::stats::Summary;
 use std::fmt::Write;
 
@@ -167,6 +167,25 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
     format!(
         "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
          median of the ratios in each repeat ±half the distance between extremes\n\n{verdict}\n{}",
+        lines(&table),
+        source(provenance)
+    )
+}
+
+/// A table with a row for each size of the table of visible readers.
+#[must_use]
+pub fn rw_revocation(records: &[revocation::Record], provenance: &Provenance) -> String {
+    let mut table = table(["rows in use", "fence ns", "scan ns"]);
+    for rows in distinct(records.iter().map(|record| record.rows)) {
+        let here = records.iter().filter(|record| record.rows == rows);
+        let fence = Summary::of(here.clone().map(|record| record.fence_ns));
+        let scan = Summary::of(here.map(|record| record.scan_ns));
+        let cells = [fence, scan].map(|cost| or_dash(cost.map(|cost| measured(cost, 1.0, 0))));
+        table.add_row(std::iter::once(rows.to_string()).chain(cells));
+    }
+    format!(
+        "what a writer that revokes a bias pays\n{}\
+         median ±half the distance between extremes\n\n{}",
         lines(&table),
         source(provenance)
     )

@@ -12,6 +12,7 @@
 //! | [`hash_table`] | lookups, an inserter and an eraser in one table (§5.6) |
 //! | [`readers`] | nothing but reading |
 //! | [`uncontended`] | what one thread pays |
+//! | [`revocation`] | what a writer pays, by the size of the table |
 //!
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
@@ -20,6 +21,7 @@
 mod cpp;
 pub mod locks;
 mod record;
+pub mod revocation;
 pub mod target;
 pub mod uncontended;
 

@@ -34,6 +34,8 @@ pub(crate) enum RwLoad {
     Readers(Readers),
     /// What one thread pays for a lock that nobody else wants, beside what no lock can do better.
     Uncontended(RwUncontended),
+    /// What a writer that revokes a bias pays, by the threads that read.
+    Revocation(RwRevocation),
     /// Every workload on locks with and without a bias: does the bias do harm?
     Harm(RwHarm),
     /// Every workload on `pthread_rwlock_t` with and without the preload library: does that do harm?
@@ -124,6 +126,18 @@ pub(crate) struct RwUncontended {
     /// Acquisitions and releases in each round, for reading and again for writing.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 2_000_000, value_name = "N", allow_negative_numbers = true)]
     pub(crate) pairs: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args)]
+pub(crate) struct RwRevocation {
+    /// Threads that have read, each with a row of the table: each a number, a:b or a:b:step.
+    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16,32", value_name = "N,...")]
+    pub(crate) threads: Vec<Sweep>,
+    /// Rounds at each size.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 7, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) repeat: u32,
     #[command(flatten)]
     pub(crate) output: Output,
 }

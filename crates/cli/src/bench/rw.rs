@@ -1,10 +1,12 @@
 //! `spanlock bench rw`.
 
 use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_turns};
-use crate::args::{Rw, RwHarm, RwLoad, RwRuns, RwUncontended};
+use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended};
+use crate::values::Sweep;
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, families};
+use spanlock_bench::rw::revocation::{self, Sleepers};
 use spanlock_bench::rw::{Load, Record, Trial, uncontended};
 
 pub(super) fn run(command: Rw) -> Result {
@@ -31,6 +33,7 @@ pub(super) fn run(command: Rw) -> Result {
         }
         Some(RwLoad::Readers(args)) => throughput(args.runs, &[LOCKS, FLOORS], vec![Load::Readers]),
         Some(RwLoad::Uncontended(args)) => run_uncontended(args),
+        Some(RwLoad::Revocation(args)) => run_revocation(args),
         Some(RwLoad::Harm(args)) => harm(args),
         Some(RwLoad::Preload(args)) => preload::run(args),
         None => print(&report::rw_locks()),
@@ -96,6 +99,28 @@ fn run_uncontended(args: RwUncontended) -> Result {
         |(lock, round)| Ok(uncontended::Record::measure(lock, args.pairs, *round)),
         Line::RwUncontended,
         report::rw_uncontended,
+    )?;
+    Ok(())
+}
+
+fn run_revocation(args: RwRevocation) -> Result {
+    let sizes = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
+    let mut sizes = distinct(sizes, |size| *size);
+    sizes.sort_unstable();
+    let steps = sizes
+        .iter()
+        .flat_map(|&size| (0..args.repeat).map(move |round| (size, round)));
+    let mut sleepers = Sleepers::default();
+    measured(
+        args.output.format,
+        steps,
+        |(size, round)| format!("{size} threads, round {}", round + 1),
+        |&(size, round)| {
+            sleepers.grow(size);
+            Ok(revocation::Record::measure(size, round))
+        },
+        Line::RwRevocation,
+        report::rw_revocation,
     )?;
     Ok(())
 }
