@@ -5,9 +5,9 @@
 //! and opens it again by giving up: there is nothing to roll back.
 //!
 //! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
-//! writer that arrives at a biased lock fences, and waits until nobody is visible; *then* it goes for the underlying lock, and when it has
-//! that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that waits for fast readers
-//! holds or queues for.
+//! writer that arrives at a biased lock fences, and waits until nobody is visible; *then* it goes for the underlying
+//! lock, and when it has that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that
+//! waits for fast readers holds or queues for.
 //!
 //! # Invariants
 //!

@@ -39,9 +39,10 @@ mod upgrade;
 /// - **Size**: 8 bytes and the underlying lock, and nothing for [`Standard`]. The table is the process's, 128 bytes
 ///   for a thread that reads.
 /// - **Cost**: a biased read is a store to acquire and one to release, both on a cache line of the thread's own: no
-///   atomic operation. Threads beyond twice as many as processors share lines and take a compare-exchange. Without a bias a read costs a load more than the underlying lock, a write that finds that free
-///   a load, and one that has to wait two atomic operations, unless the bias is off. A write that revokes scans a
-///   table of two cache lines for each thread that reads.
+///   atomic operation. Threads beyond twice as many as processors share lines and take a compare-exchange. Without a
+///   bias a read costs a load more than the underlying lock, a write that finds that free a load, and one that has to
+///   wait two atomic operations, unless the bias is off. A write that revokes fences for all threads of the process,
+///   which takes microseconds, and scans a table of two cache lines for each thread that reads.
 /// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
 ///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
 ///   their critical sections, for when the table is empty it queues as it would have.

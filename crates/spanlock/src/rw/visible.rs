@@ -49,7 +49,7 @@
 //!   (**rouse-count**), and wakes it.
 //! - **row-in-use**: a seat's row counts as used before anything is published in it. The count is read after the
 //!   writer's fence (see `bias.rs`), so a reader whose row it misses fences later, and sees that a writer is there.
-//! - **own-row**: a thread gives its own row up before another thread gets it (`prim::thread` orders that).
+//! - **own-row**: a thread gives its own row up before another thread gets it. (`prim::thread` orders that, and no model.)
 
 use crate::range::raw::Wait;
 use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -59,10 +59,11 @@ use prim::futex;
 use prim::spin::{self, Spin};
 use prim::thread::{self, Tenure};
 use std::cell::Cell;
-use std::num::NonZeroUsize;
 use std::ptr;
 
+mod address;
 mod tokenless;
+pub use address::LockAddress;
 pub(super) use tokenless::become_stranger;
 pub use tokenless::forget_all_but_at;
 
@@ -80,25 +81,6 @@ const SHARED_ROWS: usize = prim::sized(16, 2);
 
 /// The lowest bit of [`Place::awaited`]; the rest counts departures that were awaited.
 const AWAITED: u32 = 1;
-
-/// What distinguishes a lock from others, as long as it stays where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LockAddress(NonZeroUsize);
-
-impl LockAddress {
-    /// Of a lock that has a size.
-    #[inline]
-    #[must_use]
-    pub fn of<L>(lock: &L) -> Self {
-        const {
-            assert!(
-                size_of::<L>() > 0,
-                "what has no size has no address of its own"
-            )
-        };
-        Self(ptr::NonNull::from_ref(lock).addr())
-    }
-}
 
 /// Where one reader is visible.
 #[derive(Debug)]
