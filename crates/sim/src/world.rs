@@ -123,7 +123,7 @@ impl Hasher for Addresses {
     }
 }
 
-type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<Addresses>>;
+pub(crate) type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<Addresses>>;
 
 pub(crate) struct World {
     pub(crate) setup: Setup,
