@@ -131,9 +131,7 @@ impl Lock {
         if !entered {
             return self.read_contended(&patience, setting);
         }
-        if !setting.is_adaptive() || local::is_considered() {
-            self.read_considering(setting);
-        }
+        self.entered_slowly(setting, None);
         0
     }
 
@@ -142,15 +140,23 @@ impl Lock {
         stats::of(self).fast_read();
     }
 
-    /// Inside: one in many, and all with a setting that is not the usual one.
+    /// Inside, after a wait if it has begun one.
+    #[inline(always)]
+    fn entered_slowly(&self, setting: Setting, waited: Option<Instant>) {
+        if !setting.is_adaptive() || local::is_considered() {
+            self.read_considering(setting, waited);
+        }
+    }
+
+    /// One in many, and all with a setting that is not the usual one.
     #[cold]
-    fn read_considering(&self, setting: Setting) {
+    fn read_considering(&self, setting: Setting, waited: Option<Instant>) {
         let parts = self.parts::<ReadersFirst, _>(setting);
         parts.consider_bias();
         // SAFETY: as in `read_fast`.
         unsafe { parts.go_over(local::seat) };
         if setting.counts() {
-            stats::of(self).slow_read(0);
+            stats::of(self).slow_read(waited.map_or(0, stats::since));
         }
     }
 
@@ -164,7 +170,7 @@ impl Lock {
             Ok(wait) => wait,
             Err(refused) => return refused,
         };
-        let started = Instant::now();
+        let waited = setting.counts().then(Instant::now);
         let entered = if self.gives_way() {
             self.parts::<WritersFirst, _>(setting).read_slowly(wait)
         } else {
@@ -173,10 +179,7 @@ impl Lock {
         if !entered {
             return patience.at_an_end();
         }
-        self.parts::<ReadersFirst, _>(setting).consider_bias();
-        if setting.counts() {
-            stats::of(self).slow_read(stats::since(started));
-        }
+        self.entered_slowly(setting, waited);
         0
     }
 
@@ -218,7 +221,7 @@ impl Lock {
             Ok(wait) => wait,
             Err(refused) => return refused,
         };
-        let started = Instant::now();
+        let waited = setting.counts().then(Instant::now);
         let entered = if self.gives_way() {
             self.parts::<WritersFirst, _>(setting).write_contended(wait)
         } else {
@@ -228,8 +231,8 @@ impl Lock {
             return patience.at_an_end();
         }
         self.writer.store(local::thread(), Ordering::Relaxed);
-        if setting.counts() {
-            stats::of(self).write(stats::since(started));
+        if let Some(waited) = waited {
+            stats::of(self).write(stats::since(waited));
         }
         0
     }

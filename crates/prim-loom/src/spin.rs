@@ -38,6 +38,12 @@ impl Spin {
         Self { round: 0, rounds }
     }
 
+    /// A spin on a word that its holder changes too.
+    #[must_use]
+    pub const fn backing_off() -> Self {
+        Self::new(ON_HOLDER)
+    }
+
     /// Lets another thread run; `false` once the rounds are used up.
     #[track_caller]
     pub fn round(&mut self) -> bool {

@@ -46,6 +46,17 @@ impl Spin {
         Self { round: 0, rounds }
     }
 
+    /// A spin on a word that its holder changes too: a look takes that away from it. So the first wait is long already,
+    /// and who holds the lock for less gets it again meanwhile without a transfer (Anderson, TPDS 1990, §IV).
+    #[must_use]
+    pub const fn backing_off() -> Self {
+        // 64 and 128 pauses: a pause takes from 10 to 140 cycles.
+        Self {
+            round: 6,
+            rounds: 8,
+        }
+    }
+
     /// Waits one round; `false` once the rounds are used up.
     #[inline]
     pub fn round(&mut self) -> bool {

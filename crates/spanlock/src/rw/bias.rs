@@ -5,18 +5,20 @@
 //! and opens it again by giving up: there is nothing to roll back.
 //!
 //! A reader publishes itself in the table of [`visible`] readers, fences, and looks whether the fast path is open. A
-//! writer that arrives at a biased lock fences, and waits until nobody is visible; *then* it goes for the underlying
-//! lock, and when it has that, takes the bias off. Meanwhile readers go by the underlying lock, which no writer that
-//! waits for fast readers holds or queues for.
+//! writer that arrives at a biased lock fences, waits until nobody is visible, and takes the bias off; *then* it goes
+//! for the underlying lock. Meanwhile readers go by that, which no writer that waits for fast readers holds.
+//!
+//! A writer that finds no bias goes for the underlying lock at once and looks again when it has that: if meanwhile a
+//! bias was set, it lets go, and arrives. That may cost it its place in a queue, once.
 //!
 //! # Invariants
 //!
 //! 1. The bias is set by readers who hold the underlying lock, while no writer has arrived.
-//! 2. It is taken off by a writer that has arrived, has found nobody visible since, and holds the underlying lock; or
-//!    so by a reader, who holds it as one, where releases have no token.
-//! 3. So: if the lock is not biased, no reader is inside by the fast path.
-//! 4. While a reader is inside by the fast path, no writer waits for the underlying lock, and none holds it but to
-//!    look and let go. (One that is an upgradable reader so far holds it beside readers.)
+//! 2. It is taken off by one that has arrived and has found nobody visible since.
+//! 3. So: if the lock is not biased, no reader is inside by the fast path; and while a writer holds the underlying
+//!    lock, that stays so.
+//! 4. While a reader is inside by the fast path, no writer holds the underlying lock but to look and let go. (One that
+//!    is an upgradable reader so far holds it beside readers.)
 //!
 //! # Memory ordering
 //!
@@ -29,10 +31,10 @@
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
 //!   read-modify-writes and keep it.
 //! - **bias-arrived**: a bias is set where no writer has arrived, in one step.
+//! - **bias-off** / **bias-none**: Release by whoever takes the bias off, Acquire by a writer that finds none: what fast
+//!   readers did, who are gone. All that is done to the word in between are read-modify-writes.
 //! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word, and at nothing
-//!   else. Whoever set a bias held that lock before, so the look is no older than that. Relaxed will do. It must not
-//!   *wait* for that lock before it has arrived: a bias could be set meanwhile, readers pass it, and it would have to
-//!   give up its place.
+//!   else. Whoever set a bias held that lock before, so the look is no older than that.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
 //! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
@@ -70,8 +72,8 @@ pub(super) enum Knock {
 #[derive(Debug)]
 pub struct BiasState {
     word: AtomicU32,
-    /// A [`Pace`]. Written by readers who are about to set the bias and by the writer that takes it off, in turn; and
-    /// by writers who give up.
+    /// A [`Pace`]. Written by readers who are about to set the bias, by the writer that takes it off and by those who give
+    /// up: it is as well if what one writes is lost.
     pace: AtomicU32,
 }
 
@@ -178,11 +180,10 @@ impl BiasState {
         unsafe { slot.retract() };
     }
 
-    /// A reader got in by the underlying lock, which it holds: it may set the bias.
+    /// A reader got in by the underlying lock, which it holds: it may set a bias of that kind.
     #[inline]
-    pub fn entered_slowly(&self, policy: &impl Policy) {
-        tell(policy, Event::SlowRead);
-        match ask(policy).bias {
+    pub(super) fn entered_slowly(&self, bias: Bias) {
+        match bias {
             Bias::Off => {}
             // Before a look at the word, which would wait for the atomic operation that got the reader in.
             Bias::Adaptive if !pace::is_considered() => {}
@@ -224,9 +225,16 @@ impl BiasState {
         self.word.load(Ordering::Relaxed) & BIASED != 0
     }
 
-    /// Whether no reader is inside by the fast path and no writer has arrived.
-    ///
-    /// To be relied on by a writer that holds the underlying lock: then it stays so.
+    /// Whether no reader is inside by the fast path. To be relied on by a writer that holds the underlying lock: then it
+    /// stays so.
+    #[inline]
+    pub(super) fn is_unbiased(&self) -> bool {
+        // [bias-none] Acquire: pairs with [bias-off].
+        let order = prim::order!("bias-checked-none", Ordering::Acquire);
+        self.word.load(order) & BIASED == 0
+    }
+
+    /// Whether no reader is inside by the fast path and no writer has arrived, at a glance.
     #[inline]
     #[must_use]
     pub fn is_clear(&self) -> bool {
@@ -249,7 +257,9 @@ impl BiasState {
 
     /// A writer arrives: the fast path is closed until all that have arrived are inside or gone.
     pub fn arrive(&self) -> Arrival<'_> {
-        let before = self.word.fetch_add(WRITER, Ordering::Relaxed);
+        // [bias-none] Acquire: pairs with [bias-off].
+        let order = prim::order!("bias-arrived-none", Ordering::Acquire);
+        let before = self.word.fetch_add(WRITER, order);
         debug_assert!(
             before < u32::MAX - 2 * WRITER,
             "more than half a billion writers"
@@ -260,11 +270,7 @@ impl BiasState {
         if since.is_some() && prim::intact!("bias-writer") {
             barrier::heavy();
         }
-        Arrival {
-            bias: self,
-            since,
-            took: Duration::ZERO,
-        }
+        Arrival { bias: self, since }
     }
 }
 
@@ -296,48 +302,39 @@ impl Drop for BiasState {
 #[must_use = "dropped, it has given up"]
 pub struct Arrival<'a> {
     bias: &'a BiasState,
-    /// When it began to revoke, if it found a bias.
+    /// When it began to revoke, if it found a bias, and until that is done.
     since: Option<u64>,
-    took: Duration,
 }
 
 impl Arrival<'_> {
-    /// Waits until no reader is inside by the fast path; `false` if that takes longer than `wait` allows.
+    /// Waits until no reader is inside by the fast path, and takes the bias off; `false` if that takes longer than
+    /// `wait` allows.
     ///
     /// To be called before the underlying lock is asked for. Spins briefly, then sleeps.
     #[must_use]
-    pub fn drain(&mut self, wait: Wait) -> bool {
+    pub fn drain(&mut self, wait: Wait, policy: &impl Policy) -> bool {
         let Some(since) = self.since else {
             return true;
         };
-        let drained = !prim::intact!("bias-drain") || visible::drain(self.bias.address(), wait);
-        self.took = Duration::from_nanos(pace::now().saturating_sub(since));
-        drained
+        let bias = self.bias;
+        if prim::intact!("bias-drain") && !visible::drain(bias.address(), wait) {
+            return false;
+        }
+        self.since = None; // Not in vain.
+        // [bias-off] Release: pairs with [bias-none]. Another may do the same, so no subtraction.
+        let order = prim::order!("bias-off", Ordering::Release);
+        if bias.word.fetch_and(!BIASED, order) & BIASED != 0 {
+            bias.revoked(since, policy);
+        }
+        true
     }
 
     /// The writer holds the underlying lock, and has drained before: it is inside.
-    pub fn enter(self, policy: &impl Policy) {
+    pub fn enter(self) {
+        debug_assert!(self.since.is_none(), "not drained");
         let bias = self.bias;
-        // Relaxed: nobody else sets or takes off the bias of a lock that is held.
-        let biased = bias.word.load(Ordering::Relaxed) & BIASED;
-        if biased != 0 {
-            self.revoke(policy);
-        }
         mem::forget(self); // Nothing is given up.
-        bias.word.fetch_sub(biased + WRITER, Ordering::Relaxed);
-    }
-
-    /// Takes the bias off if nobody reads by it, for one that holds the underlying lock as a reader, and goes away.
-    pub(super) fn take_bias_off(mut self, policy: &impl Policy) {
-        if !self.drain(Wait::Never) {
-            return;
-        }
-        // Relaxed: who finds it off comes by the underlying lock. Another reader may do the same, so no subtraction.
-        let before = self.bias.word.fetch_and(!BIASED, Ordering::Relaxed);
-        if before & BIASED != 0 {
-            self.revoke(policy);
-        }
-        self.since = None; // Not in vain.
+        bias.word.fetch_sub(WRITER, Ordering::Relaxed);
     }
 
     /// The writer goes away. As to drop it, and the policy hears of it.
@@ -346,16 +343,17 @@ impl Arrival<'_> {
             tell(policy, Event::Withdrawal);
         }
     }
+}
 
+impl BiasState {
     #[cold]
-    fn revoke(&self, policy: &impl Policy) {
-        let since = self.since.unwrap_or_default();
-        let took = u64::try_from(self.took.as_nanos()).unwrap_or(u64::MAX);
-        // Relaxed: readers who write it hold the lock, as does this thread.
-        let pace = Pace(self.bias.pace.load(Ordering::Relaxed));
-        let inhibition = pace.revoked(since, since.saturating_add(took), ask(policy));
-        self.bias.pace.store(inhibition.pace.0, Ordering::Relaxed);
-        let (took, inhibited) = (self.took, inhibition.lasts);
+    fn revoked(&self, since: u64, policy: &impl Policy) {
+        let now = pace::now();
+        let pace = Pace(self.pace.load(Ordering::Relaxed));
+        let inhibition = pace.revoked(since, now, ask(policy));
+        self.pace.store(inhibition.pace.0, Ordering::Relaxed);
+        let took = Duration::from_nanos(now.saturating_sub(since));
+        let inhibited = inhibition.lasts;
         tell(policy, Event::Revocation { took, inhibited });
     }
 }

@@ -1,7 +1,7 @@
 //! BRAVO over a lock of `lock_api`.
 
 use super::bias::BiasState;
-use super::policy::{Bias, Policy, Standard};
+use super::policy::{Bias, Event, Policy, Standard, ask, tell};
 use super::raw::{granted, within};
 use super::visible::Slot;
 use crate::range::raw::Wait;
@@ -119,8 +119,11 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if let Some(slot) = self.bias.enter(&self.policy) {
             return Some(ReadToken(Way::Fast(slot)));
         }
+        // Asked before: a lock that others want is on another processor afterwards.
+        let bias = ask(&self.policy).bias;
         let guard = slow(&self.raw)?;
-        self.bias.entered_slowly(&self.policy);
+        tell(&self.policy, Event::SlowRead);
+        self.bias.entered_slowly(bias);
         Some(ReadToken(Way::Slow(guard)))
     }
 
@@ -129,43 +132,54 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     fn write(
         &self,
         wait: Wait,
-        lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
+        lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
         // Who would not wait does not disturb readers in vain.
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        let Some(guard) = self.raw.try_lock_exclusive() else {
-            return match wait {
-                Wait::Never => None,
-                _ if self.bias.is_never() => lock(&self.raw),
-                _ => self.write_contended(wait, lock),
-            };
-        };
+        match self.raw.try_lock_exclusive() {
+            Some(guard) => self.unless_biased(guard),
+            None if wait == Wait::Never => return None,
+            None => None,
+        }
+        .or_else(|| self.write_contended(wait, lock))
+    }
+
+    /// Keeps the underlying lock, if that is all there is to it.
+    #[inline]
+    fn unless_biased(&self, guard: L::ExclusiveGuard) -> Option<L::ExclusiveGuard> {
         // [bias-checked] The one look that a write costs where there is no bias.
-        if self.bias.is_clear() || !prim::intact!("bias-checked") {
+        if self.bias.is_unbiased() || !prim::intact!("bias-checked") {
             return Some(guard);
         }
-        // SAFETY: acquired just above.
+        // SAFETY: the caller has acquired it.
         unsafe { self.raw.unlock_exclusive(guard) };
-        self.write_contended(wait, lock)
+        None
     }
 
     #[cold] // A bias, or somebody inside.
     fn write_contended(
         &self,
         wait: Wait,
-        lock: impl FnOnce(&L) -> Option<L::ExclusiveGuard>,
+        lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
+        // There is nothing to revoke: if that stays so, nobody needs to know.
+        if !self.bias.is_biased() {
+            let guard = self.unless_biased(lock(&self.raw)?);
+            if guard.is_some() {
+                return guard;
+            }
+        }
         // Arrived: no bias is set until this is inside, or has given up.
         let mut arrival = self.bias.arrive();
-        let granted = if arrival.drain(wait) {
+        let granted = if arrival.drain(wait, &self.policy) {
             lock(&self.raw)
         } else {
             None
         };
         match granted {
-            Some(_) => arrival.enter(&self.policy),
+            Some(_) => arrival.enter(),
             None => arrival.give_up(&self.policy),
         }
         granted

@@ -31,7 +31,7 @@ use crate::range::raw::Wait;
 use lock_api::GuardSend;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex::{self, Woken};
-use prim::spin::{self, Spin};
+use prim::spin::Spin;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -295,7 +295,7 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[cold] // Somebody is in the way.
     fn read_contended(&self, reader: Reader, wait: Wait) -> Option<GuardSend> {
-        let mut spin = Spin::new(spin::ON_HOLDER);
+        let mut spin = Spin::backing_off();
         loop {
             let Err(seen) = self.enter_shared(reader) else {
                 return Some(GuardSend::new());
@@ -318,7 +318,7 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[cold] // Somebody is inside.
     fn write_contended(&self, held: State, wait: Wait) -> Option<GuardSend> {
-        let mut spin = Spin::new(spin::ON_HOLDER);
+        let mut spin = Spin::backing_off();
         let mut slept = Slept::No;
         loop {
             let Err(seen) = self.enter_exclusive(held, self.state(), slept) else {

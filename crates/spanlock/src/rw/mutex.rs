@@ -14,7 +14,7 @@ use lock_api::{GuardSend, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::futex::{self, Woken};
-use prim::spin::{self, Spin};
+use prim::spin::Spin;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -62,7 +62,7 @@ impl FutexMutex {
     #[cold] // It is held.
     fn contend(&self, mut found: u32, wait: Wait) -> Option<GuardSend> {
         // One spin, however often others get in first.
-        let mut spin = Spin::new(spin::ON_HOLDER);
+        let mut spin = Spin::backing_off();
         // Who sees others asleep does not spin: they come first.
         while found != AWAITED && spin.round() {
             found = self.word.load(Ordering::Relaxed);

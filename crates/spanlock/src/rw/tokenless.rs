@@ -126,15 +126,22 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn write_at_once(self) -> bool {
-        if !self.bias.is_clear() || self.under.write(Wait::Never).is_none() {
-            return false;
+        !self.bias.is_biased() && self.write_unless_biased(Wait::Never).unwrap_or(false)
+    }
+
+    /// Enters as a writer by the underlying lock; `false` if that takes longer than `wait` allows, and nothing if
+    /// there is more to it.
+    #[inline(always)]
+    fn write_unless_biased(self, wait: Wait) -> Option<bool> {
+        if self.under.write(wait).is_none() {
+            return Some(false);
         }
-        // [tokenless-checked] A slow reader may have set the bias, or a writer arrived, since the first look.
-        if self.bias.is_clear() || !prim::intact!("tokenless-checked") {
-            return true;
+        // [tokenless-checked] A slow reader may have set the bias meanwhile.
+        if self.bias.is_unbiased() || !prim::intact!("tokenless-checked") {
+            return Some(true);
         }
         self.give_back();
-        false
+        None
     }
 
     /// Enters as a writer; `false` if that takes longer than `wait` allows.
@@ -145,14 +152,24 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         if wait == Wait::Never && self.bias.is_read() {
             return false;
         }
+        // There is nothing to revoke: if that stays so, nobody needs to know. But where nobody may overtake, no bias
+        // may be set meanwhile.
+        if P::GIVE_WAY == GiveWay::ToHoldersOnly
+            && !self.bias.is_biased()
+            && let Some(entered) = self.write_unless_biased(wait)
+        {
+            return entered;
+        }
         let mut arrival = self.bias.arrive();
         let entered = match P::GIVE_WAY {
             // The table first: so readers who come get in meanwhile, and one that reads twice waits for nobody.
-            GiveWay::ToHoldersOnly => arrival.drain(wait) && self.under.write(wait).is_some(),
+            GiveWay::ToHoldersOnly => {
+                arrival.drain(wait, &self.policy) && self.under.write(wait).is_some()
+            }
             // The lock first: so nobody overtakes.
             GiveWay::ToWaitingWriters => {
                 self.under.write(wait).is_some() && {
-                    let drained = arrival.drain(wait);
+                    let drained = arrival.drain(wait, &self.policy);
                     if !drained {
                         self.give_back();
                     }
@@ -161,7 +178,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
             }
         };
         if entered {
-            arrival.enter(&self.policy);
+            arrival.enter();
         }
         entered
     }
@@ -252,8 +269,9 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
                 owed += 1;
                 if slot.retract_if_untaken(address) {
                     owed -= 1;
-                    if let Some(arrival) = arrival {
-                        arrival.take_bias_off(&self.policy);
+                    if let Some(mut arrival) = arrival {
+                        // Others may read by the fast path: then it stays.
+                        let _ = arrival.drain(Wait::Never, &self.policy);
                     }
                 }
                 continue;

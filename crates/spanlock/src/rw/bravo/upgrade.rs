@@ -39,13 +39,13 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             return Err(guard);
         }
         let mut arrival = self.bias.arrive();
-        let upgraded = if arrival.drain(wait) {
+        let upgraded = if arrival.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
         } else {
             Err(guard)
         };
         match upgraded {
-            Ok(_) => arrival.enter(&self.policy),
+            Ok(_) => arrival.enter(),
             Err(_) => arrival.give_up(&self.policy),
         }
         upgraded
