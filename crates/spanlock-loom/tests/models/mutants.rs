@@ -23,16 +23,19 @@ const MUTANTS: &[Mutant] = &[
         "bias-arrived",
         "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
     ),
+    ("bias-arrived-none", "rw::bias::writers_and_a_reader"),
     (
         "bias-checked",
         "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
     ),
+    ("bias-checked-none", "rw::bias::writers_and_a_reader"),
     ("bias-closed", "rw::bias::a_reader_and_a_writer"),
     ("bias-drain", "rw::bias::a_bias_brings_what_writers_did"),
     (
         "bias-forget",
         "rw::bias::a_lock_that_is_dropped_forgets_leaked_readers",
     ),
+    ("bias-off", "rw::bias::writers_and_a_reader"),
     (
         "bias-owed",
         "rw::tokenless::released_by_the_publication_of_one_turned_away",

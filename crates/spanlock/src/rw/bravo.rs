@@ -40,17 +40,17 @@ mod upgrade;
 ///   for a thread that reads.
 /// - **Cost**: a biased read is a store to acquire and one to release, both on a cache line of the thread's own: no
 ///   atomic operation. Threads beyond twice as many as processors share lines and take a compare-exchange. Without a
-///   bias a read costs a load more than the underlying lock, a write that finds that free a load, and one that has to
-///   wait two atomic operations, unless the bias is off. A write that revokes fences for all threads of the process,
+///   bias a read costs a load more than the underlying lock, and so does a write. A write that revokes fences for all threads of the process,
 ///   which takes microseconds, and scans a table of two cache lines for each thread that reads.
 /// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
 ///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
-///   their critical sections, for when the table is empty it queues as it would have.
+///   their critical sections, for when the table is empty it queues as it would have. A writer that waits for the
+///   underlying lock while a bias is set loses its place there, once.
 /// - **Recursion**: as in the underlying lock; and a thread that reads by the table may read again, if the underlying
-///   lock's readers share. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
+///   lock's readers share, and no other thread upgrades. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
 ///   for itself.
 /// - **Waiting**: a try never waits, a timed write gives up in time also while it revokes, and the bias is then as it
-///   was. To revoke is to spin briefly and then sleep. A try to read can fail with no writer inside: while one looks
+///   was, unless the table was empty by then. To revoke is to spin briefly and then sleep. A try to read can fail with no writer inside: while one looks
 ///   whether it may enter it holds the underlying lock for a moment. A try to write that would fail because of
 ///   readers in the table leaves them their bias.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and is counted as a slow

@@ -1,9 +1,9 @@
 //! Upgradable readers: the underlying lock's, who may upgrade when the readers in the table are gone.
 //!
 //! They take the slow path and set no bias: who reads to write afterwards would revoke it. One that upgrades arrives
-//! like any writer, and drains with the underlying lock held as a reader. That keeps no reader out, so it waits for
-//! nobody who waits for it: no writer waits for the underlying lock while there is anybody in the table (invariant 4 of
-//! `bias.rs`), so none stands there in the way of readers.
+//! like any writer, and drains with the underlying lock held as a reader. By itself that keeps no reader out; but a
+//! writer that waits for the underlying lock since before the bias was set may, where that gives way to writers. So who
+//! reads by the table must not read again while another may upgrade.
 
 use super::{Bravo, ReadToken, Way};
 use crate::range::raw::Wait;
