@@ -19,10 +19,7 @@ const MUTANTS: &[Mutant] = &[
         "barrier",
         "reclaim::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing",
     ),
-    (
-        "bias-arrived",
-        "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
-    ),
+    ("bias-arrived", "rw::bias::readers_and_a_writer"),
     ("bias-arrived-none", "rw::bias::writers_and_a_reader"),
     (
         "bias-checked",
