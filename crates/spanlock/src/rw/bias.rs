@@ -40,7 +40,7 @@
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
 
 use super::pace::{self, Pace};
-use super::policy::{Bias, Event, Policy, ask, tell};
+use super::policy::{Event, Policy, ask, tell};
 use super::visible::{self, LockAddress, Seat, Slot};
 use crate::range::raw::Wait;
 use prim::atomic::{AtomicU32, Ordering};
@@ -180,18 +180,6 @@ impl BiasState {
         unsafe { slot.retract() };
     }
 
-    /// A reader got in by the underlying lock, which it holds: it may set a bias of that kind.
-    #[inline]
-    pub(super) fn entered_slowly(&self, bias: Bias) {
-        match bias {
-            Bias::Off => {}
-            // Before a look at the word, which would wait for the atomic operation that got the reader in.
-            Bias::Adaptive if !pace::is_considered() => {}
-            Bias::Adaptive => self.consider(),
-            Bias::Eager => self.set(),
-        }
-    }
-
     #[cold]
     pub(super) fn consider(&self) {
         if !self.is_clear() {
@@ -203,6 +191,7 @@ impl BiasState {
         if pace.permits(now) {
             self.pace.store(pace.biased(now).0, Ordering::Relaxed);
             self.set();
+            pace::end_detour();
         }
     }
 

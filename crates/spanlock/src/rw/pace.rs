@@ -1,6 +1,7 @@
 //! How fast a lock goes from biased to revoked and back: one word.
 
 use super::policy::Tuning;
+use super::visible::LockAddress;
 use prim::clock::{self, Duration};
 
 /// The unit in which times are kept.
@@ -109,6 +110,38 @@ pub(super) fn is_considered() -> bool {
         reads.set(next);
         (next >> 16).is_multiple_of(prim::stock(CONSIDERED, 1) as u32)
     })
+}
+
+/// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to. The look
+/// fetches a line that the next step takes from the others anyway, so it costs as much as that.
+const DETOUR: usize = 15;
+
+prim::local! {
+    static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
+}
+
+/// Whether this read of a lock goes by the slow path unseen.
+#[inline]
+pub(super) fn is_detour(lock: LockAddress) -> bool {
+    AHEAD.with(|ahead| {
+        let (of, left) = ahead.get();
+        let is_detour = of == Some(lock) && left > 0;
+        if is_detour {
+            ahead.set((of, left - 1));
+        }
+        is_detour
+    })
+}
+
+/// The next reads of the lock by this thread will be.
+#[inline]
+pub(super) fn begin_detour(lock: LockAddress) {
+    AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(DETOUR, 0))));
+}
+
+/// They will not: there is a bias.
+pub(super) fn end_detour() {
+    AHEAD.with(|ahead| ahead.set((None, 0)));
 }
 
 /// The time now.
