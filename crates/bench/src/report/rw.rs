@@ -89,6 +89,27 @@ fn ratio<'a>(
     Summary::of(pairs.map(|(one, other)| one / other))
 }
 
+/// What readers and writers have of two locks: a lock that lets writers in may do less in sum than one that starves them.
+fn shares<'a>(
+    records: impl Iterator<Item = &'a Record> + Clone,
+    lock: &str,
+    other: &str,
+) -> String {
+    type Rate = fn(&Record) -> f64;
+    let rates: [(&str, Rate); 2] = [
+        ("reads", |record| record.reads_per_sec),
+        ("writes", |record| record.writes_per_sec),
+    ];
+    let told = rates.map(|(what, rate)| {
+        let [theirs, ours] = [other, lock].map(|name| {
+            let of = records.clone().filter(|record| record.lock == name);
+            or_dash(Summary::of(of.map(rate)).map(|rate| format!("{:.0}", rate.median)))
+        });
+        format!("{what} {theirs} -> {ours}")
+    });
+    format!("a second: {}", told.join(", "))
+}
+
 /// A table of what each biased lock does as a part of its underlying lock, and a line for each that does harm.
 #[must_use]
 pub fn harm(records: &[Record], provenance: &Provenance) -> String {
@@ -116,9 +137,10 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
                 cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
                 if let (Some(lock), Some(part), true) = (lock, part, does_harm) {
                     let (name, base, median) = (lock.name, base.name, part.median);
+                    let shares = shares(here.clone(), name, base);
                     let _ = writeln!(
                         harmed,
-                        "  {load}, {threads} threads: {name} is {median:.2} of {base}"
+                        "  {load}, {threads} threads: {name} is {median:.2} of {base}; {shares}"
                     );
                 }
             }
@@ -150,10 +172,10 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
         let cells = columns.iter().map(|&threads| {
             let here = records.iter();
             let here = here.filter(|record| (record.load, record.threads) == (load, threads));
-            let part = ratio(here, PRELOADED, PTHREAD)?;
+            let part = ratio(here.clone(), PRELOADED, PTHREAD)?;
             if part.median < HARM {
-                let median = part.median;
-                let _ = writeln!(harmed, "  {load}, {threads} threads: {median:.2}");
+                let (median, shares) = (part.median, shares(here, PRELOADED, PTHREAD));
+                let _ = writeln!(harmed, "  {load}, {threads} threads: {median:.2}; {shares}");
             }
             Some(measured(part, 1.0, 2))
         });
