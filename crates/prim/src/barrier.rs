@@ -30,6 +30,7 @@ pub fn heavy() {
 mod membarrier {
     use crate::atomic::{AtomicU8, AtomicU32, Ordering, fence};
     use crate::clock::{Duration, Instant};
+    use crate::errno::keeping;
     use crate::futex::{self, Woken};
     use core::sync::atomic::compiler_fence;
 
@@ -48,7 +49,7 @@ mod membarrier {
 
     fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: membarrier takes numbers only.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+        keeping(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
     }
 
     fn register() -> bool {

@@ -25,6 +25,8 @@ pub mod cell;
 pub mod clock;
 pub mod cost;
 pub mod edge;
+#[cfg(target_os = "linux")]
+mod errno;
 pub mod futex;
 pub mod spin;
 pub mod sync;

@@ -3,7 +3,9 @@
 use super::Woken;
 use crate::atomic::AtomicU32;
 use crate::clock::Instant;
+use crate::errno::keeping;
 use core::ptr;
+use std::io;
 
 pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -18,7 +20,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the word is live for the call, the timeout is null or points to a live timespec, and FUTEX_WAIT
     // reads nothing else.
-    let rc = unsafe {
+    let call = || unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
@@ -27,11 +29,13 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
             timeout_ptr,
         )
     };
-    if rc != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
-        Woken::TimedOut
-    } else {
-        Woken::LookAgain
-    }
+    keeping(|| {
+        if call() != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
+            Woken::TimedOut
+        } else {
+            Woken::LookAgain
+        }
+    })
 }
 
 pub(super) fn wake_one(word: &AtomicU32) {
@@ -44,12 +48,12 @@ pub(super) fn wake_all(word: &AtomicU32) {
 
 fn wake(word: &AtomicU32, at_most: i32) {
     // SAFETY: FUTEX_WAKE uses the address as a key and touches no memory of ours.
-    unsafe {
+    keeping(|| unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             at_most,
         );
-    }
+    });
 }

@@ -31,8 +31,9 @@
 //!   before, which the setter knows by the underlying lock. Arrivals and withdrawals between them are
 //!   read-modify-writes and keep it.
 //! - **bias-arrived**: a bias is set where no writer has arrived, in one step.
-//! - **bias-off** / **bias-none**: Release by whoever takes the bias off, Acquire by a writer that finds none: what fast
-//!   readers did, who are gone. All that is done to the word in between are read-modify-writes.
+//! - **bias-off** / **bias-none**: Release by whoever takes the bias off, Acquire by who finds none: what fast readers
+//!   did, who are gone, and that a writer which only looked has let go. All that is done to the word in between are
+//!   read-modify-writes.
 //! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word, and at nothing
 //!   else. Whoever set a bias held that lock before, so the look is no older than that.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
@@ -185,13 +186,13 @@ impl BiasState {
         if !self.is_clear() {
             return;
         }
-        // Relaxed: the lock held keeps writers away, and readers write alike.
+        // Relaxed: readers write alike, and it is as well if what a writer writes meanwhile is lost.
         let pace = Pace(self.pace.load(Ordering::Relaxed));
         let now = pace::now();
         if pace.permits(now) {
             self.pace.store(pace.biased(now).0, Ordering::Relaxed);
             self.set();
-            pace::end_detour();
+            pace::end_detour_of(self.address());
         }
     }
 
@@ -208,19 +209,13 @@ impl BiasState {
         }
     }
 
-    /// Whether a reader may be inside by the fast path, at a glance.
+    /// Whether a reader may be inside by the fast path. That none is can be relied on by a writer that holds the
+    /// underlying lock: then it stays so.
     #[inline]
     pub(super) fn is_biased(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & BIASED != 0
-    }
-
-    /// Whether no reader is inside by the fast path. To be relied on by a writer that holds the underlying lock: then it
-    /// stays so.
-    #[inline]
-    pub(super) fn is_unbiased(&self) -> bool {
         // [bias-none] Acquire: pairs with [bias-off].
         let order = prim::order!("bias-checked-none", Ordering::Acquire);
-        self.word.load(order) & BIASED == 0
+        self.word.load(order) & BIASED != 0
     }
 
     /// Whether no reader is inside by the fast path and no writer has arrived, at a glance.
@@ -228,13 +223,6 @@ impl BiasState {
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.word.load(Ordering::Relaxed) & !NEVER == 0
-    }
-
-    /// Whether it is one that is [`never`](Self::never) biased.
-    #[inline]
-    #[must_use]
-    pub fn is_never(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & NEVER != 0
     }
 
     /// Whether a reader is inside by the fast path, or just trying it.
@@ -271,6 +259,7 @@ impl BiasState {
     pub unsafe fn reset(&self) {
         // SAFETY: the caller's.
         unsafe { visible::forget(self.address()) };
+        pace::end_detour_of(self.address());
         self.word.store(0, Ordering::Relaxed);
         self.pace.store(0, Ordering::Relaxed);
     }
@@ -279,6 +268,7 @@ impl BiasState {
 impl Drop for BiasState {
     /// Forgets readers whose guards were leaked: the next lock at this address is another.
     fn drop(&mut self) {
+        pace::end_detour_of(self.address());
         if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: nobody else has this lock, nor ever will.
             unsafe { visible::forget(self.address()) };
@@ -299,7 +289,7 @@ impl Arrival<'_> {
     /// Waits until no reader is inside by the fast path, and takes the bias off; `false` if that takes longer than
     /// `wait` allows.
     ///
-    /// To be called before the underlying lock is asked for. Spins briefly, then sleeps.
+    /// Without the underlying lock, unless readers are to wait meanwhile. Spins briefly, then sleeps.
     #[must_use]
     pub fn drain(&mut self, wait: Wait, policy: &impl Policy) -> bool {
         let Some(since) = self.since else {

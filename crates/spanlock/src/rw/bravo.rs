@@ -49,7 +49,7 @@ mod upgrade;
 ///   their critical sections, for when the table is empty it queues as it would have. A writer that waits for the
 ///   underlying lock while a bias is set loses its place there, once.
 /// - **Recursion**: as in the underlying lock; and a thread that reads by the table may read again, if the underlying
-///   lock's readers share, and no other thread upgrades. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
+///   lock's readers share, and no reader inside, as one that upgrades, waits for it. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
 ///   for itself.
 /// - **Waiting**: a try never waits, a timed write gives up in time also while it revokes, and the bias is then as it
 ///   was, unless the table was empty by then. To revoke is to spin briefly and then sleep. A try to read can fail with no writer inside: while one looks
@@ -165,7 +165,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     #[inline]
     fn unless_biased(&self, guard: L::ExclusiveGuard) -> Option<L::ExclusiveGuard> {
         // [bias-checked] The one look that a write costs where there is no bias.
-        if self.bias.is_unbiased() || !prim::intact!("bias-checked") {
+        if !self.bias.is_biased() || !prim::intact!("bias-checked") {
             return Some(guard);
         }
         // SAFETY: the caller has acquired it.

@@ -139,9 +139,14 @@ pub(super) fn begin_detour(lock: LockAddress) {
     AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(DETOUR, 0))));
 }
 
-/// They will not: there is a bias.
-pub(super) fn end_detour() {
-    AHEAD.with(|ahead| ahead.set((None, 0)));
+/// They will not: there is a bias, or the lock is gone. Another thread that was on its way goes it to the end.
+#[inline]
+pub(super) fn end_detour_of(lock: LockAddress) {
+    AHEAD.with(|ahead| {
+        if ahead.get().0 == Some(lock) {
+            ahead.set((None, 0));
+        }
+    });
 }
 
 /// The time now.

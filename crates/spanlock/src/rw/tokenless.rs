@@ -137,7 +137,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
             return Some(false);
         }
         // [tokenless-checked] A slow reader may have set the bias meanwhile.
-        if self.bias.is_unbiased() || !prim::intact!("tokenless-checked") {
+        if !self.bias.is_biased() || !prim::intact!("tokenless-checked") {
             return Some(true);
         }
         self.give_back();
@@ -149,7 +149,9 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     #[must_use]
     pub fn write_contended(self, wait: Wait) -> bool {
         // Who would not wait leaves readers their bias.
-        if wait == Wait::Never && self.bias.is_read() {
+        if wait == Wait::Never
+            && (self.bias.is_read() || lock_api::RawRwLock::is_locked(self.under))
+        {
             return false;
         }
         // There is nothing to revoke: if that stays so, nobody needs to know. But where nobody may overtake, no bias
@@ -276,7 +278,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
                 }
                 continue;
             }
-            // A writer is about to take it off.
+            // A writer is about to take it off, or has taken the lock to look.
             drop(arrival);
             if slot.retract_if_untaken(address) {
                 owed -= 1;
