@@ -60,6 +60,22 @@ fn counts_of(lock: &Observed) -> Counts {
 }
 
 /// A thread that tries to write a lock that is read by the table, again and again, costs its readers nothing.
+/// The next lock at a place is biased from birth, though the thread has just read one there that never was.
+#[test]
+fn a_lock_that_is_gone_leaves_no_detour() {
+    let off = Tuning {
+        bias: Bias::Off,
+        ..Tuning::STANDARD
+    };
+    let off = Bravo::with_policy(FutexRwLock::new(), Counted::new(off));
+    let mut place = RwLock::from_raw(off, 0);
+    (0..4).for_each(|_| drop(place.read()));
+    assert_eq!(counts_of(&place).slow_reads, 4);
+    place = observed();
+    drop(place.read());
+    assert_eq!(counts_of(&place).fast_reads, 1);
+}
+
 #[test]
 fn tries_to_write_leave_readers_their_bias() {
     let lock = observed();
