@@ -114,7 +114,7 @@ fn harm_is_the_median_of_the_ratios_in_each_repeat_and_is_flagged() {
         .chain(drifting(made[1].name, [0.96, 0.1, 1.5]));
     let text = report::harm(&runs.collect::<Vec<_>>(), &Provenance::here([]));
     let named = format!(
-        "alternator, 2 threads: {} is 0.90 of {}\n",
+        "alternator, 2 threads: {} is 0.90 of {}; a second: reads 2000000 -> 2000000, writes 0 -> 0\n",
         made[0].name, base.name
     );
     assert!(

@@ -71,6 +71,12 @@ pub struct Latencies {
     pub interrupted: u64,
     /// Percent that private work takes while the core's sibling works as well.
     pub sibling_work: u64,
+    /// A no-op of a workload's pause.
+    pub no_op: u64,
+    /// Reading a slot of a workload's array, beside fetching it.
+    pub slot_read: u64,
+    /// Incrementing one.
+    pub slot_write: u64,
 }
 
 /// Where virtual threads run. Threads beyond the hardware's share its contexts, each as fast as if alone.

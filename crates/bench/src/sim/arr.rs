@@ -10,7 +10,7 @@ use crate::setting::Resource;
 use crate::sim;
 use crate::times::{AcquireTimes, Times};
 use prim_sim::clock::{Duration, Instant};
-use prim_sim::{Ended, Failure, cost};
+use prim_sim::{Ended, Failure, Latencies, cost};
 use serde::{Deserialize, Serialize};
 use spanlock_sim::range::Span;
 use spanlock_sim::range::raw::Mode;
@@ -70,11 +70,7 @@ pub struct Record {
     pub run: Run,
 }
 
-/// Cycles of a no-op of the pause, of reading a slot, and of incrementing one. Fitted to P1's statement that all locks
-/// scale to four or eight threads: see `docs/simulator.md`.
-const NO_OP: u64 = 6;
-const READ: u64 = 8;
-const WRITE: u64 = 12;
+/// No-ops of the pause, at most.
 const PAUSE: u64 = 2048;
 
 impl sim::Point for Point {
@@ -164,6 +160,7 @@ struct Shared {
     trial: Trial,
     seed: u64,
     start: Instant,
+    cycles: Latencies,
 }
 
 fn run(
@@ -171,7 +168,7 @@ fn run(
     setup: &Setup,
     trial: Trial,
 ) -> Result<Ended<Outcome>, Box<Failure>> {
-    let seed = setup.seed;
+    let (seed, cycles) = (setup.seed, setup.machine.cycles.clone());
     prim_sim::run(setup, move || {
         let shared = Arc::new(Shared {
             lock: make(Resource::ARRAY),
@@ -179,6 +176,7 @@ fn run(
             trial,
             seed,
             start: Instant::now(),
+            cycles,
         });
         let mut outcome = Outcome {
             ops: Vec::new(),
@@ -241,7 +239,7 @@ impl Shared {
                 tally.ops += 1;
                 took.into_iter().for_each(|took| tally.acquire.record(took));
             }
-            cost::work(rng.u64(..=PAUSE) * NO_OP);
+            cost::work(rng.u64(..=PAUSE) * self.cycles.no_op);
         }
     }
 
@@ -256,12 +254,12 @@ impl Shared {
                 match mode {
                     Mode::Shared => {
                         cost::read(slot);
-                        cost::work(READ);
+                        cost::work(self.cycles.slot_read);
                     }
                     Mode::Exclusive => {
                         let number = slot.0.load(Relaxed);
                         cost::write(slot);
-                        cost::work(WRITE);
+                        cost::work(self.cycles.slot_write);
                         slot.0.store(number + 1, Relaxed);
                     }
                 }
