@@ -48,8 +48,8 @@ fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
 /// Advances random numbers: work that no compiler takes away.
 #[inline]
 fn steps(rng: &mut fastrand::Rng, steps: u32) {
-    /// Cycles of each on a simulated machine. An assumption: the generator adds and multiplies.
-    const STEP: u64 = 2;
+    /// Cycles of each on a simulated machine, fitted to what one thread does of rwbench on a small one.
+    const STEP: u64 = 3;
     for _ in 0..steps {
         std::hint::black_box(rng.u64(..));
     }
