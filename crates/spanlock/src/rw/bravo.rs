@@ -119,27 +119,30 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
         let address = self.bias.address();
-        if pace::is_detour(address) {
-            let guard = slow(&self.raw)?;
-            tell(&self.policy, Event::SlowRead);
-            if pace::is_considered() && ask(&self.policy).bias == Bias::Adaptive {
-                self.bias.consider();
+        let looked = if pace::is_detour(address) {
+            None
+        } else {
+            if let Some(slot) = self.bias.enter(&self.policy) {
+                return Some(ReadToken(Way::Fast(slot)));
             }
-            return Some(ReadToken(Way::Slow(guard)));
-        }
-        if let Some(slot) = self.bias.enter(&self.policy) {
-            return Some(ReadToken(Way::Fast(slot)));
-        }
-        // Asked before: a lock that others want is on another processor afterwards.
-        let bias = ask(&self.policy).bias;
+            // Asked before: a lock that others want is on another processor afterwards.
+            Some(ask(&self.policy).bias)
+        };
         let guard = slow(&self.raw)?;
         tell(&self.policy, Event::SlowRead);
+        if let Some(bias) = looked {
+            self.entered_slowly(bias);
+        }
+        Some(ReadToken(Way::Slow(guard)))
+    }
+
+    #[cold] // One of many.
+    fn entered_slowly(&self, bias: Bias) {
         match bias {
             Bias::Eager => self.bias.set(),
             Bias::Adaptive if pace::is_considered() => self.bias.consider(),
-            Bias::Adaptive | Bias::Off => pace::begin_detour(address),
+            Bias::Adaptive | Bias::Off => pace::begin_detour(self.bias.address()),
         }
-        Some(ReadToken(Way::Slow(guard)))
     }
 
     /// `lock` is how to wait for the underlying lock.

@@ -90,9 +90,9 @@ impl Pace {
     }
 }
 
-/// How many slow reads a thread makes for each that considers to set a bias: the look at the clock costs as much as a
-/// read.
-const CONSIDERED: usize = 32;
+/// How many slow reads, not counting detours, a thread makes for each that considers to set a bias: the look at the clock
+/// costs as much as a read.
+const CONSIDERED: usize = 16;
 
 prim::local! {
     static READS: std::cell::Cell<u32> = std::cell::Cell::new(0);
