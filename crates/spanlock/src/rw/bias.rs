@@ -192,7 +192,6 @@ impl BiasState {
         if pace.permits(now) {
             self.pace.store(pace.biased(now).0, Ordering::Relaxed);
             self.set();
-            pace::end_detour_of(self.address());
         }
     }
 
@@ -259,7 +258,6 @@ impl BiasState {
     pub unsafe fn reset(&self) {
         // SAFETY: the caller's.
         unsafe { visible::forget(self.address()) };
-        pace::end_detour_of(self.address());
         self.word.store(0, Ordering::Relaxed);
         self.pace.store(0, Ordering::Relaxed);
     }

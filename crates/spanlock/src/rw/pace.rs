@@ -139,7 +139,7 @@ pub(super) fn begin_detour(lock: LockAddress) {
     AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(DETOUR, 0))));
 }
 
-/// They will not: there is a bias, or the lock is gone. Another thread that was on its way goes it to the end.
+/// They will not: the lock is gone. Another thread that was on its way goes it to the end.
 #[inline]
 pub(super) fn end_detour_of(lock: LockAddress) {
     AHEAD.with(|ahead| {
