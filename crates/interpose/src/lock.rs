@@ -143,7 +143,7 @@ impl Lock {
     /// Inside, after a wait if it has begun one.
     #[inline(always)]
     fn entered_slowly(&self, setting: Setting, waited: Option<Instant>) {
-        if !setting.is_adaptive() || local::is_considered() {
+        if setting.is_considered() {
             self.read_considering(setting, waited);
         }
     }

@@ -43,6 +43,8 @@ impl Setting {
     const ADAPTIVE: u8 = 0;
     const OFF: u8 = 1;
     const EAGER: u8 = 2;
+    /// The underlying lock alone.
+    const UNBIASED: u8 = 8;
     /// Beside one of these.
     const COUNTS: u8 = 4;
 
@@ -51,9 +53,14 @@ impl Setting {
         self.0 & Self::COUNTS != 0
     }
 
+    /// Whether a reader that took the slow path considers a bias, or is counted.
     #[inline]
-    pub(crate) fn is_adaptive(self) -> bool {
-        self.0 == Self::ADAPTIVE
+    pub(crate) fn is_considered(self) -> bool {
+        match self.0 {
+            Self::ADAPTIVE => local::is_considered(),
+            Self::UNBIASED => false,
+            _ => true,
+        }
     }
 
     #[inline]
@@ -67,6 +74,7 @@ impl Setting {
         match name.map(CStr::to_bytes) {
             Some(b"glibc") => Self::OFF,
             Some(b"bravo-eager") => Self::EAGER,
+            Some(b"futex") => Self::UNBIASED,
             _ => Self::ADAPTIVE,
         }
     }

@@ -156,12 +156,10 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        match self.raw.try_lock_exclusive() {
-            Some(guard) => self.unless_biased(guard),
-            None if wait == Wait::Never => return None,
-            None => None,
-        }
-        .or_else(|| self.write_contended(wait, lock))
+        // Not announced, and not looked at beforehand: where there is no bias, each would take the line from the others
+        // once more.
+        self.unless_biased(lock(&self.raw)?)
+            .or_else(|| self.write_biased(wait, lock))
     }
 
     /// Keeps the underlying lock, if that is all there is to it.
@@ -176,19 +174,12 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         None
     }
 
-    #[cold] // A bias, or somebody inside.
-    fn write_contended(
+    #[cold] // Rare, by the pace.
+    fn write_biased(
         &self,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
-        // There is nothing to revoke: if that stays so, nobody needs to know.
-        if !self.bias.is_biased() {
-            let guard = self.unless_biased(lock(&self.raw)?);
-            if guard.is_some() {
-                return guard;
-            }
-        }
         // Arrived: no bias is set until this is inside, or has given up.
         let mut arrival = self.bias.arrive();
         let granted = if arrival.drain(wait, &self.policy) {

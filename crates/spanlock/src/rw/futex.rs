@@ -235,7 +235,7 @@ impl<P: Preference> FutexRwLock<P> {
         match self.enter_shared(reader) {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
-            Err(_) => self.read_contended(reader, wait),
+            Err(seen) => self.read_contended(reader, seen, wait),
         }
     }
 
@@ -245,7 +245,7 @@ impl<P: Preference> FutexRwLock<P> {
         match self.enter_exclusive(State::FREE, State::FREE, Slept::No) {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
-            Err(_) => self.write_contended(State::FREE, wait),
+            Err(seen) => self.write_contended(State::FREE, seen, wait),
         }
     }
 
@@ -294,57 +294,58 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[cold] // Somebody is in the way.
-    fn read_contended(&self, reader: Reader, wait: Wait) -> Option<GuardSend> {
+    fn read_contended(&self, reader: Reader, mut seen: State, wait: Wait) -> Option<GuardSend> {
         let mut spin = Spin::backing_off();
         loop {
-            let Err(seen) = self.enter_shared(reader) else {
-                return Some(GuardSend::new());
-            };
             // Who sees others asleep does not spin: they come first.
-            if !seen.has_waiters() && spin.round() {
-                continue;
+            if seen.has_waiters() || !spin.round() {
+                let marked = seen.0 | READER_WAITS;
+                let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+                let mark = self
+                    .state
+                    .compare_exchange(seen.0, marked, success, failure);
+                // A reader that gives up leaves its mark: some writer wakes nobody.
+                if mark.is_ok()
+                    && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
+                {
+                    return self.enter_shared(reader).ok().map(|()| GuardSend::new());
+                }
             }
-            let marked = seen.0 | READER_WAITS;
-            let mark =
-                self.state
-                    .compare_exchange(seen.0, marked, Ordering::Relaxed, Ordering::Relaxed);
-            // A reader that gives up leaves its mark: some writer wakes nobody.
-            if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
-            {
-                return self.enter_shared(reader).ok().map(|()| GuardSend::new());
+            match self.enter_shared(reader) {
+                Ok(()) => return Some(GuardSend::new()),
+                Err(now) => seen = now,
             }
         }
     }
 
     #[cold] // Somebody is inside.
-    fn write_contended(&self, held: State, wait: Wait) -> Option<GuardSend> {
+    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<GuardSend> {
         let mut spin = Spin::backing_off();
         let mut slept = Slept::No;
         loop {
-            let Err(seen) = self.enter_exclusive(held, self.state(), slept) else {
-                return Some(GuardSend::new());
-            };
-            if !seen.has_waiters() && spin.round() {
-                continue;
-            }
-            // Acquire: pairs with the Release in `rouse`. A count that is current when the mark is set is
-            // changed by whoever takes the mark off.
-            let signals = self.signals.load(Ordering::Acquire);
-            // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
-            let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
-            slept = Slept::Yes;
-            if marked.holders() == held && prim::intact!("futex-mark") {
-                continue;
-            }
-            if futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut {
-                if self.enter_exclusive(held, self.state(), slept).is_ok() {
-                    return Some(GuardSend::new());
+            if seen.has_waiters() || !spin.round() {
+                // Acquire: pairs with the Release in `rouse`. A count that is current when the mark is set is
+                // changed by whoever takes the mark off.
+                let signals = self.signals.load(Ordering::Acquire);
+                // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
+                let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
+                slept = Slept::Yes;
+                let sleeps = marked.holders() != held || !prim::intact!("futex-mark");
+                if sleeps && futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut
+                {
+                    if self.enter_exclusive(held, self.state(), slept).is_ok() {
+                        return Some(GuardSend::new());
+                    }
+                    // [futex-pass-on]
+                    if prim::intact!("futex-pass-on") {
+                        self.wake_all();
+                    }
+                    return None;
                 }
-                // [futex-pass-on]
-                if prim::intact!("futex-pass-on") {
-                    self.wake_all();
-                }
-                return None;
+            }
+            match self.enter_exclusive(held, self.state(), slept) {
+                Ok(()) => return Some(GuardSend::new()),
+                Err(now) => seen = now,
             }
         }
     }

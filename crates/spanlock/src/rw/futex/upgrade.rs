@@ -14,7 +14,7 @@ impl<P: Preference> FutexRwLock<P> {
         match self.enter_exclusive(held, self.state(), Slept::No) {
             Ok(()) => Some(GuardSend::new()),
             Err(_) if wait == Wait::Never => None,
-            Err(_) => self.write_contended(held, wait),
+            Err(seen) => self.write_contended(held, seen, wait),
         }
     }
 
