@@ -121,14 +121,13 @@ impl Lock {
         if self.is_foreign(setting) {
             return self.read_foreign(setting, foreign);
         }
-        let entered = if self.gives_way() {
-            self.parts::<WritersFirst, _>(setting)
-                .read_slowly(Wait::Never)
-        } else {
-            self.parts::<ReadersFirst, _>(setting)
-                .read_slowly(Wait::Never)
-        };
-        if !entered {
+        let enters = patience.waits()
+            && if self.gives_way() {
+                self.parts::<WritersFirst, _>(setting).read_at_once()
+            } else {
+                self.parts::<ReadersFirst, _>(setting).read_at_once()
+            };
+        if !enters {
             return self.read_contended(&patience, setting);
         }
         self.entered_slowly(setting, None);
@@ -256,12 +255,20 @@ impl Lock {
             if self.is_foreign(setting) {
                 return next::unlock(self);
             }
-            if parts.is_writers() {
-                self.writer.store(0, Ordering::Relaxed);
-                // SAFETY: so the caller is the writer.
-                unsafe { parts.leave_exclusive() };
+            if parts.leave_slowly() {
                 return 0;
             }
+        }
+        self.unlock_noticed(parts)
+    }
+
+    #[inline(never)] // As above.
+    fn unlock_noticed(&self, parts: Tokenless<'_, ReadersFirst, Setting>) -> c_int {
+        if !parts.is_biased() && parts.is_writers() {
+            self.writer.store(0, Ordering::Relaxed);
+            // SAFETY: so the caller is the writer.
+            unsafe { parts.leave_exclusive() };
+            return 0;
         }
         // SAFETY: the seat is the running thread's.
         if unsafe { parts.leave_shared(local::seat) } {
@@ -311,6 +318,10 @@ impl Drop for Errno {
 
 /// For how long a thread waits.
 pub(crate) trait Patience {
+    /// Whether it waits at all.
+    fn waits(&self) -> bool;
+
+    /// For how long, counted from now.
     fn wait(&self) -> Wait;
 
     /// What it says when it gives up.
@@ -321,6 +332,11 @@ pub(crate) trait Patience {
 pub(crate) struct Endless;
 
 impl Patience for Endless {
+    #[inline(always)]
+    fn waits(&self) -> bool {
+        true
+    }
+
     fn wait(&self) -> Wait {
         Wait::Forever
     }
@@ -334,6 +350,11 @@ impl Patience for Endless {
 pub(crate) struct Try;
 
 impl Patience for Try {
+    #[inline(always)]
+    fn waits(&self) -> bool {
+        false
+    }
+
     fn wait(&self) -> Wait {
         Wait::Never
     }
@@ -364,6 +385,11 @@ impl Until {
 }
 
 impl Patience for Until {
+    #[inline(always)]
+    fn waits(&self) -> bool {
+        true
+    }
+
     /// A clock that is set meanwhile is not followed.
     fn wait(&self) -> Wait {
         let mut now = timespec {

@@ -87,6 +87,18 @@ const MUTANTS: &[Mutant] = &[
     ("futex-early", "rw::tokenless::a_reader_and_a_writer"),
     ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
+    (
+        "futex-enter-upgradable",
+        "rw::upgrade::futex::beside_a_writer",
+    ),
+    (
+        "futex-in-vain",
+        "rw::futex::a_reader_in_vain_and_a_writer_that_saw_it",
+    ),
+    (
+        "futex-last",
+        "rw::futex::a_reader_in_vain_and_a_writer_that_saw_it",
+    ),
     ("futex-leave-any", "rw::tokenless::writers_and_a_reader"),
     ("futex-leave-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-leave-last", "rw::tokenless::a_reader_and_a_writer"),
@@ -266,6 +278,10 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("ticket-wake", "rw::phase::ticket::writers_and_a_reader"),
     ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
+    (
+        "tokenless-refused",
+        "rw::tokenless::released_by_the_count_of_one_refused",
+    ),
     (
         "tokenless-whose",
         "rw::tokenless::a_reader_that_leaves_is_not_the_writer_who_waits_for_it",

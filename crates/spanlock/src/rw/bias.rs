@@ -8,8 +8,8 @@
 //! writer that arrives at a biased lock fences, waits until nobody is visible, and takes the bias off; *then* it goes
 //! for the underlying lock. Meanwhile readers go by that, which no writer that waits for fast readers holds.
 //!
-//! A writer that finds no bias goes for the underlying lock at once and looks again when it has that: if meanwhile a
-//! bias was set, it lets go, and arrives. That may cost it its place in a queue, once.
+//! A writer goes for the underlying lock at once and looks when it has that: if there is a bias, it lets go, and arrives.
+//! That may cost it its place in a queue, once; where biases are rare it costs a look.
 //!
 //! # Invariants
 //!

@@ -44,10 +44,9 @@ mod upgrade;
 ///   bias a write costs a load more than the underlying lock, and one read of 16 does; the others do not look, so that a
 ///   thread notices a bias a few reads late. A write that revokes fences for all threads of the process,
 ///   which takes microseconds, and scans a table of two cache lines for each thread that reads.
-/// - **Fairness**: the underlying lock's. A writer that waits for readers in the table has arrived before it goes for
-///   the underlying lock: meanwhile new readers take the slow path and get in. That delays the writer by no more than
-///   their critical sections, for when the table is empty it queues as it would have. A writer that waits for the
-///   underlying lock while a bias is set loses its place there, once.
+/// - **Fairness**: the underlying lock's. A writer that gets that and finds a bias lets go, and arrives before it goes
+///   for it again: meanwhile new readers take the slow path and get in. So it loses its place, once; what delays it are
+///   no more than the critical sections of those who read, for when the table is empty it queues as it would have.
 /// - **Recursion**: as in the underlying lock; and a thread that reads by the table may read again, if the underlying
 ///   lock's readers share, and no reader inside, as one that upgrades, waits for it. Over [`MutexRwLock`](super::MutexRwLock) it must not: by the slow path a thread would wait
 ///   for itself.
@@ -113,36 +112,37 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         &self.policy
     }
 
-    #[inline]
+    #[inline(always)] // Into the caller: it is all that the fast path is.
     fn read(
         &self,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        let address = self.bias.address();
-        let looked = if pace::is_detour(address) {
-            None
-        } else {
-            if let Some(slot) = self.bias.enter(&self.policy) {
-                return Some(ReadToken(Way::Fast(slot)));
-            }
-            // Asked before: a lock that others want is on another processor afterwards.
-            Some(ask(&self.policy).bias)
-        };
-        let guard = slow(&self.raw)?;
-        tell(&self.policy, Event::SlowRead);
-        if let Some(bias) = looked {
-            self.entered_slowly(bias);
+        if pace::is_detour(self.bias.address()) {
+            let guard = slow(&self.raw)?;
+            tell(&self.policy, Event::SlowRead);
+            return Some(ReadToken(Way::Slow(guard)));
         }
-        Some(ReadToken(Way::Slow(guard)))
+        if let Some(slot) = self.bias.enter(&self.policy) {
+            return Some(ReadToken(Way::Fast(slot)));
+        }
+        self.read_slowly(slow)
     }
 
-    #[cold] // One of many.
-    fn entered_slowly(&self, bias: Bias) {
+    #[inline(never)] // The fast path would save registers for it.
+    fn read_slowly(
+        &self,
+        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
+    ) -> Option<ReadToken<L::SharedGuard>> {
+        // Asked before: a lock that others want is on another processor afterwards.
+        let bias = ask(&self.policy).bias;
+        let guard = slow(&self.raw)?;
+        tell(&self.policy, Event::SlowRead);
         match bias {
             Bias::Eager => self.bias.set(),
             Bias::Adaptive if pace::is_considered() => self.bias.consider(),
             Bias::Adaptive | Bias::Off => pace::begin_detour(self.bias.address()),
         }
+        Some(ReadToken(Way::Slow(guard)))
     }
 
     /// `lock` is how to wait for the underlying lock.

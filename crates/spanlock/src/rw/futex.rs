@@ -8,13 +8,15 @@
 //!
 //! 1. A writer about to sleep marks `WRITER_WAITS`, and one that slept and got the lock marks it again, for it knows
 //!    not whether others sleep. So a sleeping writer has its mark, or somebody is awake who will see to it.
-//! 2. The last reader to leave takes the mark off and wakes one writer. Readers who wait beside it stay asleep: that
-//!    writer, or the one that got in before it, wakes them when it leaves.
+//! 2. The last reader to leave takes the mark off and wakes one writer (**futex-last**). Readers who wait beside it stay
+//!    asleep: that writer, or the one that got in before it, wakes them when it leaves.
 //! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
 //! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
 //! 5. An upgradable reader waits, for its upgrade, as a writer, and is the only one that others' leaving may let in.
 //!    So while there is one, all writers are woken where else one is (**futex-wake-upgrader**). When it leaves, or
 //!    becomes a reader, all are woken as in 3: others may wait to be upgradable.
+//! 6. A reader that comes in vain, having added itself to the count and seen that it may not, leaves as in 2
+//!    (**futex-in-vain**): a writer may have found it there and gone to sleep. If a writer is inside all is that one's.
 //!
 //! # Memory ordering
 //!
@@ -79,12 +81,12 @@ const READER_WAITS: u32 = 1 << 29;
 const UPGRADABLE: u32 = 1 << 28;
 /// What is left for counting readers.
 const READERS: u32 = UPGRADABLE - 1;
-/// As many as come in. One more may stay that was upgradable.
-const MOST_READERS: u32 = READERS - 1;
+/// As many as come in. The rest of the count is for one that was upgradable and for those who come in vain.
+const MOST_READERS: u32 = READERS / 2;
 
 /// What the word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State(u32);
+pub(super) struct State(u32);
 
 impl State {
     const FREE: Self = Self(0);
@@ -96,6 +98,11 @@ impl State {
 
     fn is_written(self) -> bool {
         self.0 & WRITER != 0
+    }
+
+    /// Whether there is one reader and no writer: else it has come in vain, and those who wait are the writer's.
+    fn is_last_reader(self) -> bool {
+        self.0 & (WRITER | READERS) == 1
     }
 
     /// The state but for the marks of who waits.
@@ -161,7 +168,8 @@ impl Reader {
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
 /// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
-/// - **Limits**: a reader waits, as for a writer, when 2^28 - 2 hold the lock.
+/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A try may fail for a reader that finds,
+///   at that moment, that it may not come in.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
 /// - Guards may be sent to and dropped by other threads.
 ///
@@ -226,17 +234,23 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    pub(super) fn read(&self, wait: Wait) -> Option<GuardSend> {
-        self.read_as(Reader::Plain, wait)
+    fn read(&self, wait: Wait) -> Option<GuardSend> {
+        let leave = || self.leave_shared(GuardSend::new());
+        if wait != Wait::Never && self.enter_shared(leave).is_ok() {
+            return Some(GuardSend::new());
+        }
+        self.read_or_leave(wait, leave)
     }
 
-    #[inline]
-    fn read_as(&self, reader: Reader, wait: Wait) -> Option<GuardSend> {
-        match self.enter_shared(reader) {
-            Ok(()) => Some(GuardSend::new()),
-            Err(_) if wait == Wait::Never => None,
-            Err(seen) => self.read_contended(reader, seen, wait),
-        }
+    /// As a reader that leaves by `leave` where it has come in vain.
+    pub(super) fn read_or_leave(&self, wait: Wait, leave: impl Fn()) -> Option<GuardSend> {
+        self.read_by(wait, |seen| {
+            if seen.admits(Reader::Plain, P::GIVE_WAY) {
+                self.enter_shared(&leave)
+            } else {
+                Err(seen)
+            }
+        })
     }
 
     #[inline]
@@ -249,24 +263,24 @@ impl<P: Preference> FutexRwLock<P> {
         }
     }
 
-    /// Enters as a reader, unless somebody is in the way: then the state that says so.
-    #[inline]
-    fn enter_shared(&self, reader: Reader) -> Result<(), State> {
-        let mut seen = self.state();
-        while seen.admits(reader, P::GIVE_WAY) {
-            // [futex-enter] Acquire: pairs with [futex-leave].
-            let entered = self.state.compare_exchange(
-                seen.0,
-                seen.0 + reader.held(),
-                prim::order!("futex-enter-shared", Ordering::Acquire),
-                Ordering::Relaxed,
-            );
-            match entered {
-                Ok(_) => return Ok(()),
-                Err(found) => seen = State(found),
-            }
+    /// Enters as a reader, unless somebody is in the way: then it has come in vain, and leaves by `leave`; and the state
+    /// that says so.
+    ///
+    /// By an addition, which readers who come together cannot make fail, and without a look, which would cost a
+    /// transfer more. Who tries again and again should look first: who comes in vain keeps writers out.
+    #[inline(always)]
+    pub(super) fn enter_shared(&self, leave: impl Fn()) -> Result<(), State> {
+        // [futex-enter] Acquire: pairs with [futex-leave].
+        let enter = prim::order!("futex-enter-shared", Ordering::Acquire);
+        let before = State(self.state.fetch_add(Reader::Plain.held(), enter));
+        if before.admits(Reader::Plain, P::GIVE_WAY) {
+            return Ok(());
         }
-        Err(seen)
+        // [futex-in-vain]
+        if prim::intact!("futex-in-vain") {
+            leave();
+        }
+        Err(before)
     }
 
     /// Enters as a writer, unless somebody is inside but for what the thread holds: then the state that says so.
@@ -293,27 +307,30 @@ impl<P: Preference> FutexRwLock<P> {
         Err(seen)
     }
 
+    /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
     #[cold] // Somebody is in the way.
-    fn read_contended(&self, reader: Reader, mut seen: State, wait: Wait) -> Option<GuardSend> {
+    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
         let mut spin = Spin::backing_off();
         loop {
-            // Who sees others asleep does not spin: they come first.
-            if seen.has_waiters() || !spin.round() {
-                let marked = seen.0 | READER_WAITS;
-                let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-                let mark = self
-                    .state
-                    .compare_exchange(seen.0, marked, success, failure);
-                // A reader that gives up leaves its mark: some writer wakes nobody.
-                if mark.is_ok()
-                    && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
-                {
-                    return self.enter_shared(reader).ok().map(|()| GuardSend::new());
-                }
+            let Err(seen) = enter(self.state()) else {
+                return Some(GuardSend::new());
+            };
+            if wait == Wait::Never {
+                return None;
             }
-            match self.enter_shared(reader) {
-                Ok(()) => return Some(GuardSend::new()),
-                Err(now) => seen = now,
+            // Who sees others asleep does not spin: they come first.
+            if !seen.has_waiters() && spin.round() {
+                continue;
+            }
+            let marked = seen.0 | READER_WAITS;
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            let mark = self
+                .state
+                .compare_exchange(seen.0, marked, success, failure);
+            // A reader that gives up leaves its mark: some writer wakes nobody.
+            if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
+            {
+                return enter(self.state()).ok().map(|()| GuardSend::new());
             }
         }
     }
@@ -363,7 +380,8 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[inline]
     fn left_by_one(&self, before: State) {
-        if before.readers() == 1 && before.has_waiting_writer() {
+        // [futex-last]
+        if before.is_last_reader() && before.has_waiting_writer() && prim::intact!("futex-last") {
             self.wake_writer();
         } else if before.readers() >= MOST_READERS {
             self.wake_all(); // The count was full.

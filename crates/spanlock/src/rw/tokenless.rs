@@ -12,13 +12,14 @@
 //! 3. While it looks through the table, its share may vanish where it has yet to look, and another's appear where it
 //!    has looked. So it looks there as one that has *arrived*, like a writer: nobody enters by the fast path then,
 //!    publications only get fewer, and if none is found and none is counted, nobody reads.
-//! 4. A reader that is turned away and finds that another took its publication has yet to leave in its place.
+//! 4. A reader that is turned away by the table, or refused by the underlying lock, and finds that another took its
+//!    share has yet to leave in its place.
 //! 5. Who takes its last share away, or was the writer, touches nothing of the lock afterwards: its life may end.
 //!
 //! # Memory ordering
 //!
 //! - **leave-closed**: 3. The fences are [`BiasState`]'s.
-//! - **bias-owed**: 4.
+//! - **bias-owed**, **tokenless-refused**: 4, by the table and by the underlying lock.
 //! - **tokenless-checked**: as **bias-checked** in `bravo.rs`.
 //! - **tokenless-whose**: a reader whose share is in the table, because another took that which the underlying lock
 //!   counted, may find that lock a writer's, which waits for it. Then it finds the bias as well, if it looks after.
@@ -30,6 +31,7 @@ use super::policy::{Bias, Policy, ask};
 use super::visible::{self, Seat, Slot};
 use crate::range::raw::Wait;
 use prim::atomic::{Ordering, fence};
+use std::cell::Cell;
 
 /// The parts of such a lock, wherever they lie.
 ///
@@ -89,11 +91,26 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         }
     }
 
+    /// Enters by the underlying lock, where that is possible at once. Only for one that would wait: where it is not
+    /// possible, others may find the lock held for a moment.
+    #[inline(always)]
+    #[must_use]
+    pub fn read_at_once(self) -> bool {
+        self.under.enter_shared(|| self.refused()).is_ok()
+    }
+
     /// Enters by the underlying lock; `false` if that takes longer than `wait` allows.
-    #[inline]
     #[must_use]
     pub fn read_slowly(self, wait: Wait) -> bool {
-        self.under.read(wait).is_some()
+        self.under.read_or_leave(wait, || self.refused()).is_some()
+    }
+
+    #[cold] // A writer was faster.
+    fn refused(self) {
+        // [tokenless-refused]
+        let left = self.under.leave_refused()
+            || prim::intact!("tokenless-refused") && self.leave_elsewhere();
+        debug_assert!(left, "a share is missing");
     }
 
     /// A reader that entered by the underlying lock, and holds that, considers to set the bias. Not for every reader, as
@@ -242,15 +259,25 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
             || self.leave_elsewhere()
     }
 
+    /// A reader leaves that the underlying lock counts, if nobody is to be woken for that; else it has yet to leave by
+    /// [`leave_shared`](Self::leave_shared).
+    #[inline(always)]
+    #[must_use]
+    pub fn leave_slowly(self) -> bool {
+        self.under.leave_any_unnoticed()
+    }
+
     #[cold] // Another thread's reader leaves.
     fn leave_elsewhere(self) -> bool {
         visible::become_stranger();
         let address = self.bias.address();
         // Shares to take away. While there is one the lock lives, so the last is taken away last.
-        let mut owed = 1;
-        while owed > 0 {
+        let owed = Cell::new(1);
+        let take = || owed.set(owed.get() - 1);
+        let owe = || owed.set(owed.get() + 1);
+        while owed.get() > 0 {
             if self.under.leave_any() {
-                owed -= 1;
+                take();
                 continue;
             }
             // [leave-closed]
@@ -262,15 +289,16 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
                 return false;
             };
             // Counted, as every reader may be, it is inside while it takes the bias off.
-            if self
-                .under
-                .preferring::<ReadersFirst>()
-                .read(Wait::Never)
-                .is_some()
-            {
-                owed += 1;
+            let under = self.under.preferring::<ReadersFirst>();
+            let refused = || {
+                if !under.leave_refused() {
+                    owe();
+                }
+            };
+            if under.read_or_leave(Wait::Never, refused).is_some() {
+                owe();
                 if slot.retract_if_untaken(address) {
-                    owed -= 1;
+                    take();
                     if let Some(mut arrival) = arrival {
                         // Others may read by the fast path: then it stays.
                         let _ = arrival.drain(Wait::Never, &self.policy);
@@ -281,7 +309,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
             // A writer is about to take it off, or has taken the lock to look.
             drop(arrival);
             if slot.retract_if_untaken(address) {
-                owed -= 1;
+                take();
             }
         }
         true

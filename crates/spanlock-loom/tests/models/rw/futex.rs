@@ -60,6 +60,21 @@ fn a_reader_goes_on_when_the_writer_gives_up() {
     });
 }
 
+/// A reader comes while a writer is inside, and finds that; a writer that comes next may find that reader.
+#[test]
+fn a_reader_in_vain_and_a_writer_that_saw_it() {
+    model(Some(3), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.write();
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        mine.done();
+        reader.join().unwrap();
+        writer.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    });
+}
+
 #[test]
 fn a_reader_gives_up() {
     model(Some(3), || {

@@ -55,7 +55,7 @@ impl<P: Preference> Lock<P> {
         if unsafe { parts.read_fast(here) } {
             return true;
         }
-        let entered = parts.read_slowly(wait);
+        let entered = wait != Wait::Never && parts.read_at_once() || parts.read_slowly(wait);
         if entered {
             parts.consider_bias();
             // SAFETY: as above.
@@ -72,6 +72,9 @@ impl<P: Preference> Lock<P> {
     /// Ends a hold of which it is not known whose it is, as C's function does.
     fn unlock(&self) -> bool {
         let parts = self.parts();
+        if !parts.is_biased() && parts.leave_slowly() {
+            return true;
+        }
         if parts.is_writers() {
             // SAFETY: so the caller is the writer.
             unsafe { parts.leave_exclusive() };
@@ -100,7 +103,7 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
     unsafe fn unlock_shared(&self, (): ()) {
         let parts = self.parts();
         // SAFETY: the seat is used at once.
-        let left = unsafe { parts.leave_fast(here) };
+        let left = unsafe { parts.leave_fast(here) } || !parts.is_biased() && parts.leave_slowly();
         // SAFETY: as above.
         assert!(left || unsafe { parts.leave_shared(here) }, "nobody reads");
     }
@@ -197,6 +200,31 @@ fn released_by_the_publication_of_one_turned_away() {
         other.join().unwrap();
     }
     both!(2, scenario);
+}
+
+/// A release by another thread takes the count of a reader that a writer, who only looks, makes come in vain.
+#[test]
+fn released_by_the_count_of_one_refused() {
+    fn scenario(lock: Lock<ReadersFirst>) {
+        let guarded = Guarded::new(lock);
+        std::mem::forget(guarded.read());
+        let writer = guarded.spawn(|guarded| {
+            if RawRwLock::try_lock_exclusive(&guarded.lock.under).is_some() {
+                // SAFETY: by this thread, just now.
+                unsafe { guarded.lock.parts().leave_exclusive() };
+            }
+        });
+        // SAFETY: the hold above, which nobody else releases.
+        let other = guarded.spawn(|guarded| unsafe { guarded.lock.unlock_shared(()) });
+        if guarded.lock.parts().read_at_once() {
+            // SAFETY: this hold.
+            unsafe { guarded.lock.unlock_shared(()) };
+        }
+        writer.join().unwrap();
+        other.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    }
+    model(Some(3), || scenario(Lock::biased()));
 }
 
 /// Two threads release what others acquired: one looks through the table while a reader comes behind its back and the

@@ -2,8 +2,8 @@
 //!
 //! They take the slow path and set no bias: who reads to write afterwards would revoke it. One that upgrades arrives
 //! like any writer, and drains with the underlying lock held as a reader. By itself that keeps no reader out; but a
-//! writer that waits for the underlying lock since before the bias was set may, where that gives way to writers. So who
-//! reads by the table must not read again while another may upgrade.
+//! writer that waits for the underlying lock may, where that gives way to writers. So who reads by the table must not
+//! read again while another may upgrade.
 
 use super::{Bravo, ReadToken, Way};
 use crate::range::raw::Wait;

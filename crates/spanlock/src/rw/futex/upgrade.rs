@@ -8,6 +8,28 @@ use prim::atomic::Ordering;
 use prim::clock::{Duration, Instant};
 
 impl<P: Preference> FutexRwLock<P> {
+    fn read_upgradably(&self, wait: Wait) -> Option<GuardSend> {
+        self.read_by(wait, |seen| self.enter_upgradable(seen))
+    }
+
+    /// Enters as an upgradable reader, unless somebody is in the way: then the state that says so.
+    fn enter_upgradable(&self, mut seen: State) -> Result<(), State> {
+        while seen.admits(Reader::Upgradable, P::GIVE_WAY) {
+            // [futex-enter] Acquire: pairs with [futex-leave].
+            let entered = self.state.compare_exchange(
+                seen.0,
+                seen.0 + Reader::Upgradable.held(),
+                prim::order!("futex-enter-upgradable", Ordering::Acquire),
+                Ordering::Relaxed,
+            );
+            match entered {
+                Ok(_) => return Ok(()),
+                Err(found) => seen = State(found),
+            }
+        }
+        Err(seen)
+    }
+
     /// From upgradable reader to writer in one step.
     fn upgrade_within(&self, wait: Wait) -> Option<GuardSend> {
         let held = State::UPGRADABLE;
@@ -38,11 +60,11 @@ unsafe impl<P: Preference> RawRwLockUpgrade for FutexRwLock<P> {
     type UpgradableGuard = GuardSend;
 
     fn lock_upgradable(&self) -> GuardSend {
-        granted(self.read_as(Reader::Upgradable, Wait::Forever))
+        granted(self.read_upgradably(Wait::Forever))
     }
 
     fn try_lock_upgradable(&self) -> Option<GuardSend> {
-        self.read_as(Reader::Upgradable, Wait::Never)
+        self.read_upgradably(Wait::Never)
     }
 
     unsafe fn unlock_upgradable(&self, _: GuardSend) {
@@ -74,11 +96,11 @@ unsafe impl<P: Preference> RawRwLockUpgradeDowngrade for FutexRwLock<P> {
 // SAFETY: as above.
 unsafe impl<P: Preference> RawRwLockUpgradeTimed for FutexRwLock<P> {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardSend> {
-        self.read_as(Reader::Upgradable, Wait::at_most(timeout))
+        self.read_upgradably(Wait::at_most(timeout))
     }
 
     fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<GuardSend> {
-        self.read_as(Reader::Upgradable, Wait::Until(deadline))
+        self.read_upgradably(Wait::Until(deadline))
     }
 
     unsafe fn try_upgrade_for(
