@@ -89,7 +89,7 @@ const MUTANTS: &[Mutant] = &[
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
     (
         "futex-enter-upgradable",
-        "rw::upgrade::futex::beside_a_writer",
+        "rw::upgrade::futex::beside_one",
     ),
     (
         "futex-in-vain",

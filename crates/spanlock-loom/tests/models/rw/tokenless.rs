@@ -224,7 +224,7 @@ fn released_by_the_count_of_one_refused() {
         other.join().unwrap();
         guarded.try_write().expect("nobody is there").done();
     }
-    model(Some(3), || scenario(Lock::biased()));
+    model(Some(4), || scenario(Lock::biased()));
 }
 
 /// Two threads release what others acquired: one looks through the table while a reader comes behind its back and the
