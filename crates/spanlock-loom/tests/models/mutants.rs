@@ -87,10 +87,7 @@ const MUTANTS: &[Mutant] = &[
     ("futex-early", "rw::tokenless::a_reader_and_a_writer"),
     ("futex-enter-exclusive", "rw::futex::a_reader_and_a_writer"),
     ("futex-enter-shared", "rw::futex::a_reader_and_a_writer"),
-    (
-        "futex-enter-upgradable",
-        "rw::upgrade::futex::beside_one",
-    ),
+    ("futex-enter-upgradable", "rw::upgrade::futex::beside_one"),
     (
         "futex-in-vain",
         "rw::futex::a_reader_in_vain_and_a_writer_that_saw_it",

@@ -8,8 +8,10 @@
 //!
 //! 1. A writer about to sleep marks `WRITER_WAITS`, and one that slept and got the lock marks it again, for it knows
 //!    not whether others sleep. So a sleeping writer has its mark, or somebody is awake who will see to it.
-//! 2. The last reader to leave takes the mark off and wakes one writer (**futex-last**). Readers who wait beside it stay
-//!    asleep: that writer, or the one that got in before it, wakes them when it leaves.
+//! 2. The last reader to leave wakes one writer (**futex-last**). Where readers give way to waiting writers the mark
+//!    stays, and holds them back until a writer has been inside; else the reader takes it off, and those that come
+//!    until the writer is awake wake nobody. Readers who wait beside it stay asleep: that writer, or the one that got in
+//!    before it, wakes them when it leaves.
 //! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
 //! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
 //! 5. An upgradable reader waits, for its upgrade, as a writer, and is the only one that others' leaving may let in.
@@ -382,7 +384,7 @@ impl<P: Preference> FutexRwLock<P> {
     fn left_by_one(&self, before: State) {
         // [futex-last]
         if before.is_last_reader() && before.has_waiting_writer() && prim::intact!("futex-last") {
-            self.wake_writer();
+            self.wake_writer(before);
         } else if before.readers() >= MOST_READERS {
             self.wake_all(); // The count was full.
         }
@@ -412,8 +414,12 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[cold] // Writers sleep.
-    fn wake_writer(&self) {
-        let roused = self.rouse(WRITER_WAITS);
+    fn wake_writer(&self, before: State) {
+        let roused = match P::GIVE_WAY {
+            // The mark stays: else readers would be back before the writer is awake.
+            GiveWay::ToWaitingWriters => self.signal(State(before.0 & (WRITER_WAITS | UPGRADABLE))),
+            GiveWay::ToHoldersOnly => self.rouse(WRITER_WAITS),
+        };
         self.wake(roused);
     }
 
@@ -427,7 +433,11 @@ impl<P: Preference> FutexRwLock<P> {
     fn rouse(&self, marks: u32) -> State {
         // Acquire: pairs with [futex-mark].
         let before = self.state.fetch_and(!marks, Ordering::Acquire);
-        let roused = State(before & (marks | UPGRADABLE));
+        self.signal(State(before & (marks | UPGRADABLE)))
+    }
+
+    /// Has writers who are about to sleep look again, if one is to be woken.
+    fn signal(&self, roused: State) -> State {
         // [futex-signal] Release: pairs with the look at the count.
         if roused.has_waiting_writer() && prim::intact!("futex-signal") {
             self.signals.fetch_add(1, Ordering::Release);

@@ -5,22 +5,22 @@ use super::visible::LockAddress;
 use prim::clock::{self, Duration};
 
 /// The unit in which times are kept.
-const UNIT: u64 = 1 << 16;
+const UNIT: u64 = 1 << 12;
 
 const TIME_BITS: u32 = 28;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
 /// No inhibition is longer: about a second. So a word that is looked at after ever so long, when its time has
 /// wrapped, is wrong for that long at most.
-const LONGEST: u64 = 1 << 14;
+const LONGEST: u64 = 1 << 18;
 
 /// Inhibitions are doubled so often at most.
 const MOST_DOUBLINGS: u32 = 7;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
-/// 2^28 before they start over (five hours). And how often inhibitions are to be doubled: once more for each bias
-/// that lived shorter than the inhibition it led to, and for each writer that gave up, so that biases that do not pay
-/// get rare.
+/// 2^28 before they start over (eighteen minutes). And how often inhibitions are to be doubled: once more for each bias
+/// that lived shorter than its revocation took, and for each writer that gave up, so that biases that do not pay get
+/// rare; and once less for each that lived longer.
 ///
 /// All zero: no inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,10 @@ impl Pace {
         // One more than a part begun, because now is a part begun itself.
         let lasts = (inhibited.div_ceil(UNIT) + 1).min(LONGEST);
         let lived = u64::from(units(start).wrapping_sub(self.time()) & TIMES);
-        let doublings = if lived < lasts {
+        let doublings = if lived < took.div_ceil(UNIT) {
             self.more_doublings()
         } else {
-            0
+            self.doublings().saturating_sub(1)
         };
         Inhibition {
             pace: Self::new(units(now).wrapping_add(lasts as u32), doublings),
@@ -114,7 +114,7 @@ pub(super) fn is_considered() -> bool {
 
 /// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to. The look
 /// fetches a line that the next step takes from the others anyway, so it costs as much as that.
-const DETOUR: usize = 15;
+const DETOUR: usize = 3;
 
 prim::local! {
     static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn biases_that_do_not_pay_get_rare_and_one_that_pays_ends_that() {
+    fn biases_that_do_not_pay_get_rare_and_those_that_pay_less_so() {
         let mut pace = Pace(0);
         let mut now = 0;
         let mut before = Duration::ZERO;
