@@ -93,6 +93,22 @@ fn readers_scale_with_a_bias_and_not_without() {
     }
 }
 
+/// Readers who give way do so until the writer is inside, and not until it is woken. The phase-fair lock lets it in
+/// after the readers it met.
+#[test]
+fn many_readers_do_not_starve_a_writer() {
+    let writes = |name: &str| {
+        let lock = Lock::find(name, LOCKS.iter()).unwrap();
+        let load = Load::TestRwlock { pause: 100 };
+        measure(lock, load, 16, "xeon-2x10x2").writes_per_sec
+    };
+    let fair = writes("pf-t");
+    for name in ["futex", "bravo-futex", "bravo-futex-off"] {
+        let writes = writes(name);
+        assert!(writes > fair / 4.0, "{name}: {writes} against {fair}");
+    }
+}
+
 fn throughput(kernel: Kernel, threads: usize) -> f64 {
     let point = micro::Point {
         kernel,
