@@ -61,6 +61,8 @@ pub(crate) enum Underlying {
     Bravo,
     /// The same, biased from birth and again after each write: for tests.
     BravoEager,
+    /// The lock under the bias, without one.
+    Futex,
     /// glibc's, called through the library: the baseline.
     Glibc,
 }

@@ -121,7 +121,8 @@ impl Lock {
         if self.is_foreign(setting) {
             return self.read_foreign(setting, foreign);
         }
-        let enters = patience.waits()
+        // Others look first: a poll would keep writers out.
+        let enters = patience.is_endless()
             && if self.gives_way() {
                 self.parts::<WritersFirst, _>(setting).read_at_once()
             } else {
@@ -169,7 +170,7 @@ impl Lock {
             Ok(wait) => wait,
             Err(refused) => return refused,
         };
-        let waited = setting.counts().then(Instant::now);
+        let waited = (setting.counts() && wait != Wait::Never).then(Instant::now);
         let entered = if self.gives_way() {
             self.parts::<WritersFirst, _>(setting).read_slowly(wait)
         } else {
@@ -264,7 +265,7 @@ impl Lock {
 
     #[inline(never)] // As above.
     fn unlock_noticed(&self, parts: Tokenless<'_, ReadersFirst, Setting>) -> c_int {
-        if !parts.is_biased() && parts.is_writers() {
+        if parts.is_writers() {
             self.writer.store(0, Ordering::Relaxed);
             // SAFETY: so the caller is the writer.
             unsafe { parts.leave_exclusive() };
@@ -318,8 +319,8 @@ impl Drop for Errno {
 
 /// For how long a thread waits.
 pub(crate) trait Patience {
-    /// Whether it waits at all.
-    fn waits(&self) -> bool;
+    /// Whether it waits until it is inside.
+    fn is_endless(&self) -> bool;
 
     /// For how long, counted from now.
     fn wait(&self) -> Wait;
@@ -333,7 +334,7 @@ pub(crate) struct Endless;
 
 impl Patience for Endless {
     #[inline(always)]
-    fn waits(&self) -> bool {
+    fn is_endless(&self) -> bool {
         true
     }
 
@@ -351,7 +352,7 @@ pub(crate) struct Try;
 
 impl Patience for Try {
     #[inline(always)]
-    fn waits(&self) -> bool {
+    fn is_endless(&self) -> bool {
         false
     }
 
@@ -386,8 +387,8 @@ impl Until {
 
 impl Patience for Until {
     #[inline(always)]
-    fn waits(&self) -> bool {
-        true
+    fn is_endless(&self) -> bool {
+        false
     }
 
     /// A clock that is set meanwhile is not followed.

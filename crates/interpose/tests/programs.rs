@@ -62,7 +62,7 @@ fn passes(name: &str) {
     };
     let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
     assert!(alone.success(), "{name} alone: {alone}");
-    for lock in ["glibc", "bravo", "bravo-eager"] {
+    for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
         let mut command = Command::new(&program);
         command
             .env("LD_PRELOAD", library())
@@ -134,8 +134,10 @@ fn readers_take_the_fast_path_and_are_counted() {
 
 #[test]
 fn without_a_bias_no_reader_does() {
-    if let Some(lines) = statistics("glibc") {
-        assert!(lines.contains("\"fast_reads\":0,"), "{lines}");
+    for lock in ["glibc", "futex"] {
+        if let Some(lines) = statistics(lock) {
+            assert!(lines.contains("\"fast_reads\":0,"), "{lock}: {lines}");
+        }
     }
 }
 

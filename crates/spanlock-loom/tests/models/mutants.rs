@@ -276,6 +276,10 @@ const MUTANTS: &[Mutant] = &[
     ("ticket-wake", "rw::phase::ticket::writers_and_a_reader"),
     ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
     (
+        "leave-unwritten",
+        "rw::tokenless::a_writer_leaves_beside_a_reader_in_vain",
+    ),
+    (
         "tokenless-refused",
         "rw::tokenless::released_by_the_count_of_one_refused",
     ),

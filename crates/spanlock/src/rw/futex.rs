@@ -163,15 +163,17 @@ impl Reader {
 /// A reader-writer lock of two words.
 ///
 /// - **Size**: 8 bytes.
-/// - **Cost**: one atomic operation to acquire and one to release; a system call to sleep and one to wake.
+/// - **Cost**: one atomic operation to acquire and one to release, and two more for a reader that finds a writer
+///   inside; a system call to sleep and one to wake.
 /// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits, and lets those who wait in when one
 ///   leaves, in competition with other writers; there is no order among writers. [`ReadersFirst`] starves writers
 ///   while readers keep coming.
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
 /// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
-/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A try may fail for a reader that finds,
-///   at that moment, that it may not come in.
+/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A reader
+///   that comes while a writer is inside is counted for a moment: if that writer leaves just then, a try to write or to
+///   upgrade, or one by time, may fail although nobody holds the lock, and so may the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
 /// - Guards may be sent to and dropped by other threads.
 ///
@@ -212,7 +214,7 @@ impl<P: Preference> FutexRwLock<P> {
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
 
-    /// Whether as many read as can be counted.
+    /// Whether as many read as come in.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.state().readers() >= MOST_READERS
@@ -238,7 +240,7 @@ impl<P: Preference> FutexRwLock<P> {
     #[inline]
     fn read(&self, wait: Wait) -> Option<GuardSend> {
         let leave = || self.leave_shared(GuardSend::new());
-        if wait != Wait::Never && self.enter_shared(leave).is_ok() {
+        if wait == Wait::Forever && self.enter_shared(leave).is_ok() {
             return Some(GuardSend::new());
         }
         self.read_or_leave(wait, leave)

@@ -311,6 +311,20 @@ fn a_lock_ends_when_its_last_reader_is_released() {
     both!(2, scenario);
 }
 
+/// A writer releases as C does, and takes nobody else's share for its own.
+#[test]
+fn a_writer_leaves_beside_a_reader_in_vain() {
+    fn scenario<P: Preference + Send + Sync + 'static>(lock: Lock<P>) {
+        let guarded = Guarded::new(lock);
+        assert!(guarded.lock.write(Wait::Forever));
+        let reader = guarded.spawn(|guarded| guarded.read().done());
+        assert!(guarded.lock.unlock(), "nobody writes");
+        reader.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    }
+    both!(3, scenario);
+}
+
 /// Who releases what is not held learns that, and nothing else happens.
 #[test]
 fn nothing_to_release() {

@@ -4,7 +4,7 @@ use super::{Guarded, Reading, Writing, soon};
 use lock_api::{RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed};
 use prim::clock::Instant;
 use prim::model;
-use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, Tuning, WritersFirst};
+use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
 
 const EAGER: Tuning = Tuning {
     bias: Bias::Eager,
@@ -240,6 +240,22 @@ fn reading_twice_while_an_upgrade_drains() {
         guarded.read().done();
         mine.done();
         upgrader.join().unwrap();
+    });
+}
+
+/// The same beside a writer that waits for the underlying lock, where that lets readers in all the same.
+#[test]
+fn reading_twice_while_an_upgrade_drains_and_a_writer_waits() {
+    model(Some(2), || {
+        let lock = Bravo::with_policy(FutexRwLock::<ReadersFirst>::new(), EAGER);
+        let guarded = Guarded::new(lock);
+        let mine = guarded.read();
+        let upgrader = guarded.spawn(look_and_change);
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        mine.done();
+        upgrader.join().unwrap();
+        writer.join().unwrap();
     });
 }
 

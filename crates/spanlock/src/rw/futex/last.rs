@@ -1,7 +1,8 @@
 //! Releases that do not touch the lock once it is released: who gets in then may end its life, as C allows.
 //!
 //! So marks are taken off, and the count that writers sleep by is changed, *before*; if somebody marks the word again
-//! by the time of the release, so once more (**futex-early**). What is left for afterwards, to wake, needs the lock's
+//! by the time of the release, so once more (**futex-early**). While a writer is inside, what is counted are readers
+//! who came in vain: whoever leaves then is the writer (**leave-unwritten**). What is left for afterwards, to wake, needs the lock's
 //! address and nothing that is there.
 
 use super::{FutexRwLock, MOST_READERS, Preference, READER_WAITS, State};
@@ -11,7 +12,7 @@ use prim::atomic::Ordering;
 /// Whose hold ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
-    /// One of the readers inside, whichever: then there is no writer.
+    /// One of the readers, whichever, by one who is inside: then there is no writer.
     Reader,
     /// One that came in vain.
     Refused,
@@ -21,7 +22,10 @@ enum Holder {
 impl Holder {
     fn is_in(self, state: State) -> bool {
         match self {
-            Self::Reader => state.readers() > 0 && !state.is_written(),
+            // [leave-unwritten]
+            Self::Reader => {
+                state.readers() > 0 && (!state.is_written() || !prim::intact!("leave-unwritten"))
+            }
             Self::Refused => state.readers() > 0,
             Self::Writer => state.0 & WRITER != 0,
         }
@@ -54,7 +58,7 @@ impl Holder {
 }
 
 impl<P: Preference> FutexRwLock<P> {
-    /// One of the readers inside leaves, whichever; `false` if there is none.
+    /// One of the readers leaves, whichever; `false` if there is none inside.
     #[inline]
     pub(in crate::rw) fn leave_any(&self) -> bool {
         self.leave_as(Holder::Reader)
