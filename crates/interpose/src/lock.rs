@@ -240,31 +240,32 @@ impl Lock {
     /// Ends a reader's hold or the writer's. `EPERM` if there is neither.
     #[inline(always)]
     pub(crate) fn unlock(&self) -> c_int {
+        let parts = self.fast_parts();
+        // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
+        if !parts.is_biased() {
+            return self.unlock_unbiased();
+        }
         // SAFETY: the seat is the running thread's.
-        if unsafe { self.fast_parts().leave_fast(local::seat) } {
+        if unsafe { parts.leave_fast(local::seat) } {
             return 0;
         }
-        self.unlock_otherwise()
+        self.unlock_noticed()
     }
 
     #[inline(never)] // The fast path would save registers for it.
-    fn unlock_otherwise(&self) -> c_int {
-        let setting = setting::get();
-        let parts = self.parts::<ReadersFirst, _>(setting);
-        // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
-        if !parts.is_biased() {
-            if self.is_foreign(setting) {
-                return next::unlock(self);
-            }
-            if parts.leave_slowly() {
-                return 0;
-            }
+    fn unlock_unbiased(&self) -> c_int {
+        if self.is_foreign(setting::get()) {
+            return next::unlock(self);
         }
-        self.unlock_noticed(parts)
+        if self.fast_parts().leave_slowly() {
+            return 0;
+        }
+        self.unlock_noticed()
     }
 
     #[inline(never)] // As above.
-    fn unlock_noticed(&self, parts: Tokenless<'_, ReadersFirst, Setting>) -> c_int {
+    fn unlock_noticed(&self) -> c_int {
+        let parts = self.parts::<ReadersFirst, _>(setting::get());
         if parts.is_writers() {
             self.writer.store(0, Ordering::Relaxed);
             // SAFETY: so the caller is the writer.

@@ -236,15 +236,15 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     }
 
     /// A reader leaves, if its thread has a publication where nobody else clears it; else it has yet to leave by
-    /// [`leave_shared`](Self::leave_shared).
+    /// [`leave_shared`](Self::leave_shared). In vain where [`is_biased`](Self::is_biased) says no: who got in by the table
+    /// has seen the bias on, and it stays on while anybody is inside by it.
     ///
     /// # Safety
     /// The seat is this thread's.
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn leave_fast(self, seat: impl Fn() -> Seat) -> bool {
-        // Who got in by the table has seen the bias on, and it stays on while anybody is inside by it.
-        self.bias.is_biased() && seat().retract_alone(self.bias.address())
+        seat().retract_alone(self.bias.address())
     }
 
     /// A reader leaves; `false` if nobody reads: then nothing was done.

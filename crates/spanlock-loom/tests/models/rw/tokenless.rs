@@ -102,8 +102,12 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
 
     unsafe fn unlock_shared(&self, (): ()) {
         let parts = self.parts();
-        // SAFETY: the seat is used at once.
-        let left = unsafe { parts.leave_fast(here) } || !parts.is_biased() && parts.leave_slowly();
+        let left = if parts.is_biased() {
+            // SAFETY: the seat is used at once.
+            unsafe { parts.leave_fast(here) }
+        } else {
+            parts.leave_slowly()
+        };
         // SAFETY: as above.
         assert!(left || unsafe { parts.leave_shared(here) }, "nobody reads");
     }
