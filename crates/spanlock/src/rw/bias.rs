@@ -113,7 +113,7 @@ impl BiasState {
         pub const fn never() -> Self {
             Self {
                 word: AtomicU32::new(NEVER),
-                pace: AtomicU32::new(0),
+                pace: AtomicU32::new(Pace::NEVER.0),
             }
         }
     }
@@ -179,6 +179,12 @@ impl BiasState {
     fn turned_away(slot: Slot) {
         // SAFETY: published just above, by a reader who will have a token.
         unsafe { slot.retract() };
+    }
+
+    /// This thread's next reads are slow ones without a look.
+    pub(super) fn begin_detour(&self) {
+        let pace = Pace(self.pace.load(Ordering::Relaxed));
+        pace::begin_detour(self.address(), pace);
     }
 
     #[cold]

@@ -66,6 +66,13 @@ impl Pace {
         Self::new(self.time(), self.more_doublings())
     }
 
+    /// That of a lock that is never biased.
+    pub(super) const NEVER: Self = Self(MOST_DOUBLINGS << TIME_BITS);
+
+    fn detour(self) -> usize {
+        (((SHORT_DETOUR + 1) << self.doublings()) - 1).min(LONG_DETOUR)
+    }
+
     fn more_doublings(self) -> u32 {
         (self.doublings() + 1).min(MOST_DOUBLINGS)
     }
@@ -112,9 +119,13 @@ pub(super) fn is_considered() -> bool {
     })
 }
 
-/// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to. The look
-/// fetches a line that the next step takes from the others anyway, so it costs as much as that.
-const DETOUR: usize = 3;
+/// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to, where
+/// biases pay: each that it makes while there is a bias is one lost. But the look fetches a line that the next step takes
+/// from the others anyway, so it costs as much as that.
+const SHORT_DETOUR: usize = 3;
+
+/// And where they do not pay, or are never set.
+const LONG_DETOUR: usize = 63;
 
 prim::local! {
     static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
@@ -135,8 +146,8 @@ pub(super) fn is_detour(lock: LockAddress) -> bool {
 
 /// The next reads of the lock by this thread will be.
 #[inline]
-pub(super) fn begin_detour(lock: LockAddress) {
-    AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(DETOUR, 0))));
+pub(super) fn begin_detour(lock: LockAddress, pace: Pace) {
+    AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(pace.detour(), 0))));
 }
 
 /// They will not: the lock is gone. Another thread that was on its way goes it to the end.
@@ -156,7 +167,9 @@ pub(super) fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Inhibition, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT};
+    use super::{
+        Inhibition, LONG_DETOUR, LONGEST, MOST_DOUBLINGS, Pace, SHORT_DETOUR, TIMES, Tuning, UNIT,
+    };
     use prim::clock::Duration;
 
     const TUNING: Tuning = Tuning::STANDARD;
@@ -216,6 +229,13 @@ mod tests {
         let most = (0..100).fold(once, |pace, _| pace.wasted());
         assert_eq!(revoke(most, UNIT, UNIT).lasts, before);
         assert!(most.permits(UNIT) && most.time() == once.time());
+    }
+
+    #[test]
+    fn detours_are_short_where_biases_pay_and_long_where_not() {
+        assert_eq!(Pace(0).biased(5 * UNIT).detour(), SHORT_DETOUR);
+        assert_eq!(Pace(0).wasted().detour(), 2 * SHORT_DETOUR + 1);
+        assert_eq!(Pace::NEVER.detour(), LONG_DETOUR);
     }
 
     #[test]
