@@ -133,6 +133,18 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-futex-off", "futex", off::<FutexRwLock>),
     over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
     Lock {
+        name: "bravo-futex-paper-1024",
+        about: "the same with a table of 1024 slots: does its size matter?",
+        measure: &Make(RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default),
+        ..Lock::ANY
+    },
+    Lock {
+        name: "bravo-futex-paper-64",
+        about: "the same with a table of 64 slots",
+        measure: &Make(RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default),
+        ..Lock::ANY
+    },
+    Lock {
         name: "pf-t",
         about: "spanlock's PhaseFairTicket: phases of readers and writers take turns",
         measure: &Make(RwLock::<PhaseFairTicket, ()>::default),
