@@ -9,8 +9,8 @@
 //! 1. A writer about to sleep marks `WRITER_WAITS`, and one that slept and got the lock marks it again, for it knows
 //!    not whether others sleep. So a sleeping writer has its mark, or somebody is awake who will see to it.
 //! 2. The last reader to leave wakes one writer (**futex-last**). Where readers give way to waiting writers the mark
-//!    stays, and holds them back until a writer has been inside; else the reader takes it off, and those that come
-//!    until the writer is awake wake nobody. Readers who wait beside it stay asleep: that writer, or the one that got in
+//!    stays, and holds them back until a writer has been inside (or 4 or 5 takes it off); else, and in `last.rs`, the
+//!    reader takes it off, and those that come until the writer is awake wake nobody. Readers who wait beside it stay asleep: that writer, or the one that got in
 //!    before it, wakes them when it leaves.
 //! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
 //! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
@@ -163,17 +163,17 @@ impl Reader {
 /// A reader-writer lock of two words.
 ///
 /// - **Size**: 8 bytes.
-/// - **Cost**: one atomic operation to acquire and one to release, and two more for a reader that finds a writer
-///   inside; a system call to sleep and one to wake.
+/// - **Cost**: one atomic operation to acquire and one to release, and two more for a reader that finds a writer in its
+///   way; a system call to sleep and one to wake.
 /// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits, and lets those who wait in when one
-///   leaves, in competition with other writers; there is no order among writers. [`ReadersFirst`] starves writers
-///   while readers keep coming.
+///   leaves, in competition with other writers; there is no order among writers. Upgradable readers that
+///   come one after another may starve them. [`ReadersFirst`] starves writers while readers keep coming.
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
 /// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
 /// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A reader
-///   that comes while a writer is inside is counted for a moment: if that writer leaves just then, a try to write or to
-///   upgrade, or one by time, may fail although nobody holds the lock, and so may the lock seem to be held.
+///   that finds a writer in its way is counted for a moment: just then a try to write or to upgrade, or one by time, may
+///   fail although nobody holds the lock, and the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
 /// - Guards may be sent to and dropped by other threads.
 ///
@@ -345,8 +345,8 @@ impl<P: Preference> FutexRwLock<P> {
         let mut slept = Slept::No;
         loop {
             if seen.has_waiters() || !spin.round() {
-                // Acquire: pairs with the Release in `rouse`. A count that is current when the mark is set is
-                // changed by whoever takes the mark off.
+                // Acquire: pairs with the Release in `signal`. A count that is current when the mark is set is
+                // changed by whoever takes the mark off or wakes for it.
                 let signals = self.signals.load(Ordering::Acquire);
                 // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
                 let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));

@@ -53,7 +53,7 @@ impl Pace {
     /// Without a bias: whether one may be set now.
     pub(super) fn permits(self, now: u64) -> bool {
         let left = self.time().wrapping_sub(units(now)) & TIMES;
-        left == 0 || u64::from(left) > LONGEST
+        self.time() == 0 || left == 0 || u64::from(left) > LONGEST
     }
 
     /// The bias is set.
@@ -124,7 +124,7 @@ pub(super) fn is_considered() -> bool {
 /// from the others anyway, so it costs as much as that.
 const SHORT_DETOUR: usize = 3;
 
-/// And where they do not pay, or are never set.
+/// And where they do not pay, or the lock was made never to be biased.
 const LONG_DETOUR: usize = 63;
 
 prim::local! {
@@ -180,7 +180,16 @@ mod tests {
 
     #[test]
     fn a_new_lock_is_not_inhibited() {
-        for now in [0, 1, UNIT, 7 * UNIT, LONGEST * UNIT] {
+        let wrapped = (u64::from(TIMES) + 1) * UNIT;
+        for now in [
+            0,
+            1,
+            UNIT,
+            7 * UNIT,
+            LONGEST * UNIT,
+            wrapped - UNIT,
+            wrapped,
+        ] {
             assert!(Pace(0).permits(now));
         }
     }
