@@ -1,10 +1,11 @@
 //! BRAVO as P2 has it (Listing 1), to compare ours with: what differs is when a lock is biased, where readers are
 //! visible and how writers wait for them.
 //!
-//! A table of 4096 words (or fewer, to tell what its size does), one after the other; a slot by a hash of thread and lock, and the underlying lock if it is
-//! taken; a bias set by any slow reader once 9 times as long has passed as the last revocation took; a revocation by a
-//! writer that holds the underlying lock already, and that looks without sleeping. Two things differ: the fence
-//! between the writer's store and its loads is there, and one that looks for long gives the processor away.
+//! A table of 4096 words (or fewer, to tell what its size does), one after the other; a slot by a hash of thread and
+//! lock, and the underlying lock if it is taken; a bias set by any slow reader once 9 times as long has passed as the
+//! last revocation took; a revocation by a writer that holds the underlying lock already, and that looks without
+//! sleeping. Two things differ: the fence between the writer's store and its loads is there, and one that looks for long
+//! gives the processor away.
 //!
 //! # Memory ordering
 //!
@@ -31,8 +32,9 @@ prim::global! {
 }
 
 /// The slots in use by locks with a table of that size.
-fn slots(size: usize) -> &'static [AtomicU64] {
-    &TABLE.0[..prim::stock(size, 4)]
+fn slots<const SIZE: usize>() -> &'static [AtomicU64] {
+    const { assert!(SIZE.is_power_of_two() && SIZE >= 4 && SIZE <= 4096) };
+    &TABLE.0[..prim::stock(SIZE, 4)]
 }
 
 prim::local! {
@@ -40,7 +42,7 @@ prim::local! {
     static HERE: u8 = 0;
 }
 
-/// A lock with the paper's bias, and a table of so many slots: a power of two, up to the paper's.
+/// A lock with the paper's bias, and a table of so many slots: a power of two from 4 to the paper's.
 #[derive(Debug)]
 pub struct PaperBravo<L, const SIZE: usize = 4096> {
     is_biased: AtomicBool,
@@ -85,7 +87,7 @@ impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
         }
         let thread = HERE.with(prim::address_of) as u64;
         let hash = (self.address() ^ thread.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slots = slots(SIZE);
+        let slots = slots::<SIZE>();
         let slot = &slots[(hash >> (u64::BITS - slots.len().ilog2())) as usize];
         slot.compare_exchange(0, self.address(), Ordering::Relaxed, Ordering::Relaxed)
             .ok()?;
@@ -123,7 +125,7 @@ impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
         if prim::intact!("paper-writer") {
             fence(Ordering::SeqCst);
         }
-        for slot in slots(SIZE) {
+        for slot in slots::<SIZE>() {
             // [paper-revoked] Acquire: pairs with [paper-depart].
             let acquire = prim::order!("paper-revoked", Ordering::Acquire);
             while slot.load(acquire) == self.address() {
@@ -199,7 +201,7 @@ unsafe impl<L: RawRwLock, const SIZE: usize> RawRwLock for PaperBravo<L, SIZE> {
 
     fn is_locked(&self) -> bool {
         let is_visible = |slot: &AtomicU64| slot.load(Ordering::Relaxed) == self.address();
-        self.raw.is_locked() || slots(SIZE).iter().any(is_visible)
+        self.raw.is_locked() || slots::<SIZE>().iter().any(is_visible)
     }
 
     fn is_locked_exclusive(&self) -> bool {

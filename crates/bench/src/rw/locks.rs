@@ -134,13 +134,13 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
     Lock {
         name: "bravo-futex-paper-1024",
-        about: "the same with a table of 1024 slots: does its size matter?",
+        about: "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
         measure: &Make(RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default),
         ..Lock::ANY
     },
     Lock {
         name: "bravo-futex-paper-64",
-        about: "the same with a table of 64 slots",
+        about: "bravo-futex-paper with a table of 64 slots",
         measure: &Make(RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default),
         ..Lock::ANY
     },

@@ -145,6 +145,10 @@ const MUTANTS: &[Mutant] = &[
         "rw::tokenless::two_released_by_other_threads",
     ),
     ("leave-reader", "segment::a_reader_and_a_writer"),
+    (
+        "leave-unwritten",
+        "rw::tokenless::a_writer_leaves_beside_a_reader_in_vain",
+    ),
     ("leave-writer", "segment::two_writers_overlapping"),
     ("lost-race", "segment::writers_race_to_grow_the_tree"),
     (
@@ -275,10 +279,6 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("ticket-wake", "rw::phase::ticket::writers_and_a_reader"),
     ("tokenless-checked", "rw::tokenless::writers_and_a_reader"),
-    (
-        "leave-unwritten",
-        "rw::tokenless::a_writer_leaves_beside_a_reader_in_vain",
-    ),
     (
         "tokenless-refused",
         "rw::tokenless::released_by_the_count_of_one_refused",

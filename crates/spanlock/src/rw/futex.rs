@@ -10,8 +10,8 @@
 //!    not whether others sleep. So a sleeping writer has its mark, or somebody is awake who will see to it.
 //! 2. The last reader to leave wakes one writer (**futex-last**). Where readers give way to waiting writers the mark
 //!    stays, and holds them back until a writer has been inside (or 4 or 5 takes it off); else, and in `last.rs`, the
-//!    reader takes it off, and those that come until the writer is awake wake nobody. Readers who wait beside it stay asleep: that writer, or the one that got in
-//!    before it, wakes them when it leaves.
+//!    reader takes it off, and those that come until the writer is awake wake nobody. Readers who wait beside it stay
+//!    asleep: that writer, or the one that got in before it, wakes them when it leaves.
 //! 3. A writer that leaves, or becomes a reader, takes both marks off and wakes all readers and one writer.
 //! 4. A writer that gives up may have been the one woken by 2 or 3: it does as in 3.
 //! 5. An upgradable reader waits, for its upgrade, as a writer, and is the only one that others' leaving may let in.
@@ -166,14 +166,14 @@ impl Reader {
 /// - **Cost**: one atomic operation to acquire and one to release, and two more for a reader that finds a writer in its
 ///   way; a system call to sleep and one to wake.
 /// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits, and lets those who wait in when one
-///   leaves, in competition with other writers; there is no order among writers. Upgradable readers that
-///   come one after another may starve them. [`ReadersFirst`] starves writers while readers keep coming.
+///   leaves, in competition with other writers; there is no order among writers. Upgradable readers that come
+///   one after another may starve them. [`ReadersFirst`] starves writers while readers keep coming.
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
 /// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
-/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A reader
-///   that finds a writer in its way is counted for a moment: just then a try to write or to upgrade, or one by time, may
-///   fail although nobody holds the lock, and the lock seem to be held.
+/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A reader that finds a writer in its way is
+///   counted for a moment: just then a try to write or to upgrade, or one by time, may fail although nobody holds the
+///   lock, and the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
 /// - Guards may be sent to and dropped by other threads.
 ///
@@ -312,7 +312,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
-    #[cold] // Somebody is in the way.
+    #[inline(never)] // Somebody is in the way, or it is a try, which looks first.
     fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
         let mut spin = Spin::backing_off();
         loop {

@@ -1,9 +1,11 @@
 //! Releases that do not touch the lock once it is released: who gets in then may end its life, as C allows.
 //!
 //! So marks are taken off, and the count that writers sleep by is changed, *before*; if somebody marks the word again
-//! by the time of the release, so once more (**futex-early**). While a writer is inside, what is counted are readers
-//! who came in vain: whoever leaves then is the writer (**leave-unwritten**). What is left for afterwards, to wake, needs the lock's
+//! by the time of the release, so once more (**futex-early**). What is left for afterwards, to wake, needs the lock's
 //! address and nothing that is there.
+//!
+//! While a writer is inside, what is counted are readers who came in vain: whoever leaves then is the writer
+//! (**leave-unwritten**).
 
 use super::{FutexRwLock, MOST_READERS, Preference, READER_WAITS, State};
 use super::{WRITER, WRITER_WAITS};
