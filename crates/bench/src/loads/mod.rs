@@ -46,7 +46,7 @@ fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
 }
 
 /// Advances random numbers: work that no compiler takes away.
-#[inline]
+#[inline(never)] // The same code for all locks: where a loop like this lies can make a tenth.
 fn steps(rng: &mut fastrand::Rng, steps: u32) {
     /// Cycles of each on a simulated machine, fitted to what one thread does of rwbench on a small one.
     const STEP: u64 = 3;
@@ -57,7 +57,7 @@ fn steps(rng: &mut fastrand::Rng, steps: u32) {
 }
 
 /// Counts down to nothing: work that no compiler takes away.
-#[inline]
+#[inline(never)] // As above.
 fn count_down(from: u32) {
     /// Cycles of each on a simulated machine. An assumption: a store and a jump.
     const STEP: u64 = 1;
