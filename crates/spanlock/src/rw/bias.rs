@@ -62,6 +62,8 @@ const WRITER: u32 = 4;
 pub(super) enum Knock {
     /// Inside.
     Entered(Slot),
+    /// It was not open.
+    Closed,
     /// There is no slot free.
     Full,
     /// A writer has arrived: published all the same.
@@ -132,7 +134,7 @@ impl BiasState {
         // SAFETY: used at once.
         match self.knock(unsafe { Seat::here() }, policy) {
             Knock::Entered(slot) => Some(slot),
-            Knock::Full => None,
+            Knock::Closed | Knock::Full => None,
             Knock::TurnedAway(slot) => {
                 Self::turned_away(slot);
                 None
@@ -154,9 +156,22 @@ impl BiasState {
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
             tell(policy, Event::Collision);
         }
-        let Some(slot) = slot else {
-            return Knock::Full;
-        };
+        slot.map_or(Knock::Full, |slot| self.published(slot, policy))
+    }
+
+    /// The same for the running thread, if the fast path is open, and where to publish is one store: else it counts as
+    /// full.
+    #[inline(always)] // It is all that the fast path is.
+    pub(super) fn knock_at_once(&self, policy: &impl Policy) -> Knock {
+        if !self.is_open() {
+            return Knock::Closed;
+        }
+        visible::publish_at_once(self.address())
+            .map_or(Knock::Full, |slot| self.published(slot, policy))
+    }
+
+    #[inline(always)] // As above.
+    fn published(&self, slot: Slot, policy: &impl Policy) -> Knock {
         // [bias-reader]
         if prim::intact!("bias-reader") {
             barrier::light();
@@ -176,8 +191,8 @@ impl BiasState {
     }
 
     #[cold] // A writer has arrived in between.
-    fn turned_away(slot: Slot) {
-        // SAFETY: published just above, by a reader who will have a token.
+    pub(super) fn turned_away(slot: Slot) {
+        // SAFETY: published just now, by a reader who will have a token.
         unsafe { slot.retract() };
     }
 

@@ -1,6 +1,6 @@
 //! BRAVO over a lock of `lock_api`.
 
-use super::bias::BiasState;
+use super::bias::{BiasState, Knock};
 use super::pace;
 use super::policy::{Bias, Event, Policy, Standard, ask, tell};
 use super::raw::{granted, within};
@@ -122,17 +122,30 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             tell(&self.policy, Event::SlowRead);
             return Some(ReadToken(Way::Slow(guard)));
         }
-        if let Some(slot) = self.bias.enter(&self.policy) {
-            return Some(ReadToken(Way::Fast(slot)));
+        match self.bias.knock_at_once(&self.policy) {
+            Knock::Entered(slot) => Some(ReadToken(Way::Fast(slot))),
+            otherwise => self.read_otherwise(otherwise, slow),
         }
-        self.read_slowly(slow)
     }
 
     #[inline(never)] // The fast path would save registers for it.
-    fn read_slowly(
+    fn read_otherwise(
         &self,
+        knock: Knock,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
+        let entered = match knock {
+            Knock::Entered(slot) => Some(slot),
+            Knock::Full => self.bias.enter(&self.policy),
+            Knock::Closed => None,
+            Knock::TurnedAway(slot) => {
+                BiasState::turned_away(slot);
+                None
+            }
+        };
+        if let Some(slot) = entered {
+            return Some(ReadToken(Way::Fast(slot)));
+        }
         // Asked before: a lock that others want is on another processor afterwards.
         let bias = ask(&self.policy).bias;
         let guard = slow(&self.raw)?;

@@ -40,38 +40,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 mod last;
+mod preference;
 mod upgrade;
-
-/// Whom a lock lets in first.
-pub trait Preference: fmt::Debug {
-    /// Whether readers who come while a writer waits wait as well.
-    const GIVE_WAY: GiveWay;
-}
-
-/// Whether a reader who comes while a writer waits waits as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GiveWay {
-    /// It does: writers are not starved. A thread that reads twice may wait for a writer that waits for it.
-    ToWaitingWriters,
-    /// It does not: a thread may read while it reads. Readers who keep coming starve writers.
-    ToHoldersOnly,
-}
-
-/// Readers who come hold back while a writer waits; readers who wait go in when a writer leaves.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WritersFirst;
-
-impl Preference for WritersFirst {
-    const GIVE_WAY: GiveWay = GiveWay::ToWaitingWriters;
-}
-
-/// Readers go in whenever no writer is inside.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ReadersFirst;
-
-impl Preference for ReadersFirst {
-    const GIVE_WAY: GiveWay = GiveWay::ToHoldersOnly;
-}
+pub use preference::{GiveWay, Preference, ReadersFirst, WritersFirst};
 
 /// Held by a writer.
 const WRITER: u32 = 1 << 31;
@@ -240,10 +211,17 @@ impl<P: Preference> FutexRwLock<P> {
     #[inline]
     fn read(&self, wait: Wait) -> Option<GuardSend> {
         let leave = || self.leave_shared(GuardSend::new());
-        if wait == Wait::Forever && self.enter_shared(leave).is_ok() {
-            return Some(GuardSend::new());
+        match wait {
+            Wait::Forever if self.come_shared().is_ok() => Some(GuardSend::new()),
+            Wait::Forever => self.read_again(leave),
+            Wait::Never | Wait::Until(_) => self.read_or_leave(wait, leave),
         }
-        self.read_or_leave(wait, leave)
+    }
+
+    #[inline(never)] // It came in vain.
+    fn read_again(&self, leave: impl Fn()) -> Option<GuardSend> {
+        Self::leave_in_vain(&leave);
+        self.read_or_leave(Wait::Forever, leave)
     }
 
     /// As a reader that leaves by `leave` where it has come in vain.
@@ -269,22 +247,34 @@ impl<P: Preference> FutexRwLock<P> {
 
     /// Enters as a reader, unless somebody is in the way: then it has come in vain, and leaves by `leave`; and the state
     /// that says so.
+    #[inline(always)]
+    pub(super) fn enter_shared(&self, leave: impl Fn()) -> Result<(), State> {
+        self.come_shared()
+            .inspect_err(|_| Self::leave_in_vain(&leave))
+    }
+
+    /// Enters as a reader, unless somebody is in the way: then the state that says so, and it has come in vain.
     ///
     /// By an addition, which readers who come together cannot make fail, and without a look, which would cost a
     /// transfer more. Who tries again and again should look first: who comes in vain keeps writers out.
     #[inline(always)]
-    pub(super) fn enter_shared(&self, leave: impl Fn()) -> Result<(), State> {
+    fn come_shared(&self) -> Result<(), State> {
         // [futex-enter] Acquire: pairs with [futex-leave].
         let enter = prim::order!("futex-enter-shared", Ordering::Acquire);
         let before = State(self.state.fetch_add(Reader::Plain.held(), enter));
         if before.admits(Reader::Plain, P::GIVE_WAY) {
-            return Ok(());
+            Ok(())
+        } else {
+            Err(before)
         }
+    }
+
+    #[inline]
+    fn leave_in_vain(leave: &impl Fn()) {
         // [futex-in-vain]
         if prim::intact!("futex-in-vain") {
             leave();
         }
-        Err(before)
     }
 
     /// Enters as a writer, unless somebody is inside but for what the thread holds: then the state that says so.
@@ -395,10 +385,9 @@ impl<P: Preference> FutexRwLock<P> {
     #[inline]
     pub(super) fn leave_exclusive(&self, _: GuardSend) {
         // [futex-leave] Release: pairs with [futex-enter].
-        let before = State(self.state.fetch_and(
-            !WRITER,
-            prim::order!("futex-leave-exclusive", Ordering::Release),
-        ));
+        // A subtraction, which readers who come cannot make fail.
+        let leave = prim::order!("futex-leave-exclusive", Ordering::Release);
+        let before = State(self.state.fetch_sub(WRITER, leave));
         debug_assert!(before.is_written(), "a write lock was released twice");
         if before.has_waiters() {
             self.wake_all();
