@@ -59,7 +59,6 @@ fn counts_of(lock: &Observed) -> Counts {
     unsafe { lock.raw() }.policy().counts()
 }
 
-/// A thread that tries to write a lock that is read by the table, again and again, costs its readers nothing.
 /// The next lock at a place is biased from birth, though the thread has just read one there that never was.
 #[test]
 fn a_lock_that_is_gone_leaves_no_detour() {
@@ -76,6 +75,7 @@ fn a_lock_that_is_gone_leaves_no_detour() {
     assert_eq!(counts_of(&place).fast_reads, 1);
 }
 
+/// A thread that tries to write a lock that is read by the table, again and again, costs its readers nothing.
 #[test]
 fn tries_to_write_leave_readers_their_bias() {
     let lock = observed();
