@@ -1,5 +1,6 @@
 //! All reader-writer locks, by name.
 
+use super::again::Again;
 use super::target::{Called, PrivateLine, RwTarget, SharedCount};
 use super::{Outcome, Trial, uncontended};
 use crate::registry::Exclusion;
@@ -90,6 +91,31 @@ fn paper<L: RawRwLock>() -> RwLock<PaperBravo<L>, ()> {
     RwLock::new(())
 }
 
+/// The lock itself.
+fn again<L: RawRwLock>() -> RwLock<Again<L>, ()> {
+    RwLock::new(())
+}
+
+/// An entry for a lock that is compared with one as its underlying lock, but is that lock: its name, and that lock's
+/// and its type.
+macro_rules! again {
+    ($name:literal, $lock:literal, $raw:ty) => {
+        Lock {
+            name: $name,
+            about: concat!(
+                $lock,
+                " as it is, 8 bytes further on and compiled again: what chance makes of a ratio"
+            ),
+            over: Some(Over {
+                lock: $lock,
+                policy: "again",
+            }),
+            measure: &Make(again::<$raw>),
+            ..Lock::ANY
+        }
+    };
+}
+
 /// An entry for a biased lock: its name, the underlying lock's, and one of [`bravo`], [`off`] and [`paper`] for the
 /// underlying lock's type.
 macro_rules! over {
@@ -132,6 +158,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-futex", "futex", bravo::<FutexRwLock>),
     over!("bravo-futex-off", "futex", off::<FutexRwLock>),
     over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
+    again!("futex-again", "futex", FutexRwLock),
     Lock {
         name: "bravo-futex-paper-1024",
         about: "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
@@ -153,6 +180,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-pf-t", "pf-t", bravo::<PhaseFairTicket>),
     over!("bravo-pf-t-off", "pf-t", off::<PhaseFairTicket>),
     over!("bravo-pf-t-paper", "pf-t", paper::<PhaseFairTicket>),
+    again!("pf-t-again", "pf-t", PhaseFairTicket),
     Lock {
         name: "pf-q",
         about: "spanlock's PhaseFairQueue: the same, and who waits does so in a queue",
@@ -162,6 +190,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-pf-q", "pf-q", bravo::<PhaseFairQueue>),
     over!("bravo-pf-q-off", "pf-q", off::<PhaseFairQueue>),
     over!("bravo-pf-q-paper", "pf-q", paper::<PhaseFairQueue>),
+    again!("pf-q-again", "pf-q", PhaseFairQueue),
     Lock {
         name: "c-rw-wp",
         about: "spanlock's CohortRwLock of two nodes: writers first",
@@ -171,6 +200,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-c-rw-wp", "c-rw-wp", bravo::<Cohort>),
     over!("bravo-c-rw-wp-off", "c-rw-wp", off::<Cohort>),
     over!("bravo-c-rw-wp-paper", "c-rw-wp", paper::<Cohort>),
+    again!("c-rw-wp-again", "c-rw-wp", Cohort),
     Lock {
         name: "per-cpu",
         about: "spanlock's PerCpu: 16 of pf-q, a reader takes one and a writer all",
@@ -180,6 +210,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-per-cpu", "per-cpu", bravo::<PerProcessor>),
     over!("bravo-per-cpu-off", "per-cpu", off::<PerProcessor>),
     over!("bravo-per-cpu-paper", "per-cpu", paper::<PerProcessor>),
+    again!("per-cpu-again", "per-cpu", PerProcessor),
     Lock {
         name: "mutex",
         about: "spanlock's FutexMutex: readers exclude each other",
@@ -189,6 +220,7 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-mutex", "mutex", bravo::<Mutex>),
     over!("bravo-mutex-off", "mutex", off::<Mutex>),
     over!("bravo-mutex-paper", "mutex", paper::<Mutex>),
+    again!("mutex-again", "mutex", Mutex),
     Lock {
         name: "std-rwlock",
         about: "std::sync::RwLock",

@@ -17,6 +17,7 @@
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
 
+mod again;
 #[cfg(feature = "cpp-peers")]
 mod cpp;
 pub mod locks;
