@@ -108,9 +108,10 @@ impl Panel {
         }
     }
 
-    /// Whether a lock of that name can be the best: no lock at all cannot.
+    /// Whether a lock of that name can be the best: no lock at all cannot, nor another's control.
     pub(crate) fn competes(self, lock: &str) -> bool {
-        self.exclusion(lock) == Exclusion::Promised
+        let is_control = matches!(self, Self::Rw(_)) && rw::locks::is_control(lock);
+        self.exclusion(lock) == Exclusion::Promised && !is_control
     }
 
     /// Of a lock of that name; one that is not registered is its own.

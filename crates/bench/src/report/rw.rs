@@ -4,7 +4,7 @@ use super::panel::{LEGEND, Point, panel};
 use super::{lines, measured, or_dash, source, table};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
-use crate::rw::locks::{FLOOR, PRELOADED, PTHREAD, exclusion, families};
+use crate::rw::locks::{FLOOR, PRELOADED, PTHREAD, exclusion, families, is_control};
 use crate::rw::{Load, Record};
 use crate::rw::{revocation, uncontended};
 use crate::stats::Summary;
@@ -132,7 +132,8 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
                     .iter()
                     .find(|lock| lock.over.is_some_and(|over| over.policy == policy));
                 let part = lock.and_then(|lock| ratio(here.clone(), lock.name, base.name));
-                let does_harm = part.is_some_and(|part| part.median < HARM);
+                let is_judged = lock.is_some_and(|lock| !is_control(lock.name));
+                let does_harm = is_judged && part.is_some_and(|part| part.median < HARM);
                 let mark = if does_harm { "!" } else { " " };
                 cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
                 if let (Some(lock), Some(part), true) = (lock, part, does_harm) {
@@ -155,7 +156,8 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
     };
     format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
-         median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\n{verdict}\n{}",
+         median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
+         again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\n{verdict}\n{}",
         lines(&table),
         source(provenance)
     )

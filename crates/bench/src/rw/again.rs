@@ -1,21 +1,21 @@
 //! A lock once more, to tell what a comparison of two locks is worth.
 
 use lock_api::RawRwLock;
-use std::sync::atomic::AtomicU64;
+use spanlock::rw::BiasState;
 
-/// That lock, as far into its memory as under a bias, and in code of its own.
+/// That lock, as large and laid out as under a bias, which it never has. What is inlined of it is compiled once more.
 ///
 /// It does what the lock does, so that what it differs by is where code and data lie, and chance.
 #[derive(Debug)]
 pub struct Again<L> {
-    _before: AtomicU64,
+    _bias: BiasState,
     raw: L,
 }
 
 // SAFETY: all is the lock's.
 unsafe impl<L: RawRwLock> RawRwLock for Again<L> {
     const INIT: Self = Self {
-        _before: AtomicU64::new(0),
+        _bias: BiasState::new(),
         raw: L::INIT,
     };
 

@@ -24,18 +24,18 @@ pub struct Lock {
     pub about: &'static str,
     /// What it claims.
     pub exclusion: Exclusion,
-    /// What it is made of, if it is to do that no harm.
+    /// What it is made of and compared with, if it is.
     pub over: Option<Over>,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
 
-/// What a biased lock is made of.
+/// What a lock is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Over {
     /// The name of the underlying lock.
     pub lock: &'static str,
-    /// When it is biased: a column of the table of harm.
+    /// When it is biased, or [`AGAIN`]: a column of the table of harm.
     pub policy: &'static str,
 }
 
@@ -96,19 +96,21 @@ fn again<L: RawRwLock>() -> RwLock<Again<L>, ()> {
     RwLock::new(())
 }
 
-/// An entry for a lock that is compared with one as its underlying lock, but is that lock: its name, and that lock's
-/// and its type.
+/// The policy of those that are the underlying lock itself.
+pub(crate) const AGAIN: &str = "again";
+
+/// An entry for the control of a comparison: its name, the underlying lock's, and that lock's type.
 macro_rules! again {
     ($name:literal, $lock:literal, $raw:ty) => {
         Lock {
             name: $name,
             about: concat!(
                 $lock,
-                " as it is, 8 bytes further on and compiled again: what chance makes of a ratio"
+                " itself, as large as under a bias and compiled again"
             ),
             over: Some(Over {
                 lock: $lock,
-                policy: "again",
+                policy: AGAIN,
             }),
             measure: &Make(again::<$raw>),
             ..Lock::ANY
@@ -158,7 +160,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-futex", "futex", bravo::<FutexRwLock>),
     over!("bravo-futex-off", "futex", off::<FutexRwLock>),
     over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
-    again!("futex-again", "futex", FutexRwLock),
     Lock {
         name: "bravo-futex-paper-1024",
         about: "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
@@ -180,7 +181,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-pf-t", "pf-t", bravo::<PhaseFairTicket>),
     over!("bravo-pf-t-off", "pf-t", off::<PhaseFairTicket>),
     over!("bravo-pf-t-paper", "pf-t", paper::<PhaseFairTicket>),
-    again!("pf-t-again", "pf-t", PhaseFairTicket),
     Lock {
         name: "pf-q",
         about: "spanlock's PhaseFairQueue: the same, and who waits does so in a queue",
@@ -190,7 +190,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-pf-q", "pf-q", bravo::<PhaseFairQueue>),
     over!("bravo-pf-q-off", "pf-q", off::<PhaseFairQueue>),
     over!("bravo-pf-q-paper", "pf-q", paper::<PhaseFairQueue>),
-    again!("pf-q-again", "pf-q", PhaseFairQueue),
     Lock {
         name: "c-rw-wp",
         about: "spanlock's CohortRwLock of two nodes: writers first",
@@ -200,7 +199,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-c-rw-wp", "c-rw-wp", bravo::<Cohort>),
     over!("bravo-c-rw-wp-off", "c-rw-wp", off::<Cohort>),
     over!("bravo-c-rw-wp-paper", "c-rw-wp", paper::<Cohort>),
-    again!("c-rw-wp-again", "c-rw-wp", Cohort),
     Lock {
         name: "per-cpu",
         about: "spanlock's PerCpu: 16 of pf-q, a reader takes one and a writer all",
@@ -210,7 +208,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-per-cpu", "per-cpu", bravo::<PerProcessor>),
     over!("bravo-per-cpu-off", "per-cpu", off::<PerProcessor>),
     over!("bravo-per-cpu-paper", "per-cpu", paper::<PerProcessor>),
-    again!("per-cpu-again", "per-cpu", PerProcessor),
     Lock {
         name: "mutex",
         about: "spanlock's FutexMutex: readers exclude each other",
@@ -220,7 +217,6 @@ pub static LOCKS: &[Lock] = &[
     over!("bravo-mutex", "mutex", bravo::<Mutex>),
     over!("bravo-mutex-off", "mutex", off::<Mutex>),
     over!("bravo-mutex-paper", "mutex", paper::<Mutex>),
-    again!("mutex-again", "mutex", Mutex),
     Lock {
         name: "std-rwlock",
         about: "std::sync::RwLock",
@@ -307,10 +303,25 @@ pub static FLOORS: &[Lock] = &[
     },
 ];
 
+/// Underlying locks once more, for comparisons only: what chance makes of a ratio.
+static CONTROLS: &[Lock] = &[
+    again!("futex-again", "futex", FutexRwLock),
+    again!("pf-t-again", "pf-t", PhaseFairTicket),
+    again!("pf-q-again", "pf-q", PhaseFairQueue),
+    again!("c-rw-wp-again", "c-rw-wp", Cohort),
+    again!("per-cpu-again", "per-cpu", PerProcessor),
+    again!("mutex-again", "mutex", Mutex),
+];
+
+/// All there are.
+fn known() -> impl Iterator<Item = &'static Lock> {
+    CONTROLS.iter().chain(LOCKS).chain(FLOORS)
+}
+
 /// The lock of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Lock> {
-    LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
+    known().find(|lock| lock.name == name)
 }
 
 /// The lock of that name, among those.
@@ -333,12 +344,17 @@ pub(crate) fn exclusion(name: &str) -> Exclusion {
     find(name).map_or(Exclusion::Promised, |lock| lock.exclusion)
 }
 
-/// Those that others are made of: each with what is made of it.
+/// Whether the lock of that name is the control of a comparison, and no lock of its own.
+pub(crate) fn is_control(name: &str) -> bool {
+    find(name).is_some_and(|lock| lock.over.is_some_and(|over| over.policy == AGAIN))
+}
+
+/// Those that others are made of: each with its control, and what is made of it.
 #[must_use]
 pub fn families() -> Vec<(&'static Lock, Vec<&'static Lock>)> {
     let made_of = |base: &'static str| {
         let over = move |lock: &&Lock| lock.over.is_some_and(|over| over.lock == base);
-        LOCKS.iter().filter(over).collect::<Vec<_>>()
+        known().filter(over).collect::<Vec<_>>()
     };
     let families = LOCKS.iter().map(|base| (base, made_of(base.name)));
     families.filter(|(_, made)| !made.is_empty()).collect()
@@ -346,16 +362,15 @@ pub fn families() -> Vec<(&'static Lock, Vec<&'static Lock>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FLOOR, FLOORS, LOCKS, find};
+    use super::{FLOOR, find, known};
     use std::collections::HashSet;
 
     #[test]
     fn names_are_distinct_and_bases_are_there() {
-        let all = || LOCKS.iter().chain(FLOORS);
-        let names: HashSet<_> = all().map(|lock| lock.name).collect();
-        assert_eq!(names.len(), all().count());
+        let names: HashSet<_> = known().map(|lock| lock.name).collect();
+        assert_eq!(names.len(), known().count());
         assert!(find(FLOOR).is_some());
-        for lock in LOCKS {
+        for lock in known() {
             if let Some(over) = lock.over {
                 assert!(names.contains(over.lock), "{}", lock.name);
             }

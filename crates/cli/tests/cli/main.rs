@@ -431,6 +431,7 @@ fn rw_tables_have_floors_policies_and_sources() {
         "bravo",
         "off",
         "paper",
+        "again",
         "rwbench, 0.01 % writes",
         "hash_table",
         "commit:",

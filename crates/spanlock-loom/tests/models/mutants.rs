@@ -26,7 +26,7 @@ const MUTANTS: &[Mutant] = &[
         "rw::bias::a_slow_reader_sets_the_bias_against_a_writer",
     ),
     ("bias-checked-none", "rw::bias::writers_and_a_reader"),
-    ("bias-closed", "rw::bias::a_reader_and_a_writer"),
+    ("bias-closed", "rw::bias::a_seated_reader_and_a_writer"),
     ("bias-drain", "rw::bias::a_bias_brings_what_writers_did"),
     (
         "bias-forget",
@@ -37,9 +37,12 @@ const MUTANTS: &[Mutant] = &[
         "bias-owed",
         "rw::tokenless::released_by_the_publication_of_one_turned_away",
     ),
-    ("bias-reader", "rw::bias::a_reader_and_a_writer"),
-    ("bias-recheck", "rw::bias::a_reader_and_a_writer"),
-    ("bias-seen", "rw::bias::readers_and_a_writer"),
+    ("bias-reader", "rw::bias::a_seated_reader_and_a_writer"),
+    ("bias-recheck", "rw::bias::a_seated_reader_and_a_writer"),
+    (
+        "bias-seen",
+        "rw::bias::a_seated_reader_a_writer_and_another_reader",
+    ),
     ("bias-set", "rw::bias::a_bias_brings_what_writers_did"),
     (
         "bias-withdraw",

@@ -62,10 +62,18 @@ const WRITER: u32 = 4;
 pub(super) enum Knock {
     /// Inside.
     Entered(Slot),
-    /// It was not open.
-    Closed,
     /// There is no slot free.
     Full,
+    /// A writer has arrived: published all the same.
+    TurnedAway(Slot),
+}
+
+/// Why a reader is not inside by the fast path at once.
+pub(super) enum Missed {
+    /// The path was not open.
+    Closed,
+    /// The thread has no place of its own, or holds another lock there: there may be another place.
+    Displaced,
     /// A writer has arrived: published all the same.
     TurnedAway(Slot),
 }
@@ -134,7 +142,7 @@ impl BiasState {
         // SAFETY: used at once.
         match self.knock(unsafe { Seat::here() }, policy) {
             Knock::Entered(slot) => Some(slot),
-            Knock::Closed | Knock::Full => None,
+            Knock::Full => None,
             Knock::TurnedAway(slot) => {
                 Self::turned_away(slot);
                 None
@@ -156,22 +164,26 @@ impl BiasState {
         if slot.as_ref().is_none_or(|slot| slot.is_collision(seat)) {
             tell(policy, Event::Collision);
         }
-        slot.map_or(Knock::Full, |slot| self.published(slot, policy))
+        let Some(slot) = slot else {
+            return Knock::Full;
+        };
+        self.look_again(slot, policy)
+            .map_or_else(Knock::TurnedAway, Knock::Entered)
     }
 
-    /// The same for the running thread, if the fast path is open, and where to publish is one store: else it counts as
-    /// full.
+    /// Tries the fast path for the running thread, where to publish is one store. The policy is not told if it misses.
     #[inline(always)] // It is all that the fast path is.
-    pub(super) fn knock_at_once(&self, policy: &impl Policy) -> Knock {
+    pub(super) fn enter_at_once(&self, policy: &impl Policy) -> Result<Slot, Missed> {
         if !self.is_open() {
-            return Knock::Closed;
+            return Err(Missed::Closed);
         }
-        visible::publish_at_once(self.address())
-            .map_or(Knock::Full, |slot| self.published(slot, policy))
+        let slot = visible::publish_at_once(self.address()).ok_or(Missed::Displaced)?;
+        self.look_again(slot, policy).map_err(Missed::TurnedAway)
     }
 
+    /// Looks whether who has published is inside.
     #[inline(always)] // As above.
-    fn published(&self, slot: Slot, policy: &impl Policy) -> Knock {
+    fn look_again(&self, slot: Slot, policy: &impl Policy) -> Result<Slot, Slot> {
         // [bias-reader]
         if prim::intact!("bias-reader") {
             barrier::light();
@@ -185,13 +197,13 @@ impl BiasState {
         };
         if open || !prim::intact!("bias-recheck") {
             tell(policy, Event::FastRead);
-            return Knock::Entered(slot);
+            return Ok(slot);
         }
-        Knock::TurnedAway(slot)
+        Err(slot)
     }
 
     #[cold] // A writer has arrived in between.
-    pub(super) fn turned_away(slot: Slot) {
+    fn turned_away(slot: Slot) {
         // SAFETY: published just now, by a reader who will have a token.
         unsafe { slot.retract() };
     }

@@ -1,6 +1,6 @@
 //! BRAVO over a lock of `lock_api`.
 
-use super::bias::{BiasState, Knock};
+use super::bias::{BiasState, Missed};
 use super::pace;
 use super::policy::{Bias, Event, Policy, Standard, ask, tell};
 use super::raw::{granted, within};
@@ -122,29 +122,27 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             tell(&self.policy, Event::SlowRead);
             return Some(ReadToken(Way::Slow(guard)));
         }
-        match self.bias.knock_at_once(&self.policy) {
-            Knock::Entered(slot) => Some(ReadToken(Way::Fast(slot))),
-            otherwise => self.read_otherwise(otherwise, slow),
+        match self.bias.enter_at_once(&self.policy) {
+            Ok(slot) => Some(ReadToken(Way::Fast(slot))),
+            Err(missed) => self.read_otherwise(missed, slow),
         }
     }
 
     #[inline(never)] // The fast path would save registers for it.
     fn read_otherwise(
         &self,
-        knock: Knock,
+        missed: Missed,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        let entered = match knock {
-            Knock::Entered(slot) => Some(slot),
-            Knock::Full => self.bias.enter(&self.policy),
-            Knock::Closed => None,
-            Knock::TurnedAway(slot) => {
-                BiasState::turned_away(slot);
-                None
+        match missed {
+            Missed::Closed => {}
+            Missed::Displaced => {
+                if let Some(slot) = self.bias.enter(&self.policy) {
+                    return Some(ReadToken(Way::Fast(slot)));
+                }
             }
-        };
-        if let Some(slot) = entered {
-            return Some(ReadToken(Way::Fast(slot)));
+            // SAFETY: published just now, by a reader who will have a token.
+            Missed::TurnedAway(slot) => unsafe { slot.retract() },
         }
         // Asked before: a lock that others want is on another processor afterwards.
         let bias = ask(&self.policy).bias;

@@ -210,16 +210,20 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[inline]
     fn read(&self, wait: Wait) -> Option<GuardSend> {
-        let leave = || self.leave_shared(GuardSend::new());
         match wait {
-            Wait::Forever if self.come_shared().is_ok() => Some(GuardSend::new()),
-            Wait::Forever => self.read_again(leave),
-            Wait::Never | Wait::Until(_) => self.read_or_leave(wait, leave),
+            Wait::Forever => match self.come_shared() {
+                Ok(()) => Some(GuardSend::new()),
+                Err(_) => self.read_having_come_in_vain(),
+            },
+            Wait::Never | Wait::Until(_) => {
+                self.read_or_leave(wait, || self.leave_shared(GuardSend::new()))
+            }
         }
     }
 
-    #[inline(never)] // It came in vain.
-    fn read_again(&self, leave: impl Fn()) -> Option<GuardSend> {
+    #[inline(never)] // The fast path would save registers for it.
+    fn read_having_come_in_vain(&self) -> Option<GuardSend> {
+        let leave = || self.leave_shared(GuardSend::new());
         Self::leave_in_vain(&leave);
         self.read_or_leave(Wait::Forever, leave)
     }
@@ -383,9 +387,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    pub(super) fn leave_exclusive(&self, _: GuardSend) {
+    fn leave_exclusive(&self, _: GuardSend) {
         // [futex-leave] Release: pairs with [futex-enter].
-        // A subtraction, which readers who come cannot make fail.
+        // A subtraction: to clear a bit and learn what was there is a loop of compare-exchanges on x86, which readers who
+        // come make fail.
         let leave = prim::order!("futex-leave-exclusive", Ordering::Release);
         let before = State(self.state.fetch_sub(WRITER, leave));
         debug_assert!(before.is_written(), "a write lock was released twice");
@@ -399,6 +404,7 @@ impl<P: Preference> FutexRwLock<P> {
         // [futex-leave] Release: pairs with [futex-enter]. The writer bit goes and a reader comes.
         let share = prim::order!("futex-share", Ordering::Release);
         let before = State(self.state.fetch_sub(WRITER - reader.held(), share));
+        debug_assert!(before.is_written(), "no writer becomes a reader");
         if before.has_waiters() && prim::intact!("futex-downgrade") {
             self.wake_all();
         }

@@ -17,6 +17,12 @@ const LONGEST: u64 = 1 << 18;
 /// Inhibitions are doubled so often at most.
 const MOST_DOUBLINGS: u32 = 7;
 
+/// The bit that tells that the last inhibition was long.
+const LONG: u32 = 1 << 31;
+
+/// About four milliseconds: as many detours as a machine of many cores has threads are short beside that.
+const LONG_INHIBITION: u64 = 1 << 10;
+
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
 /// 2^28 before they start over (eighteen minutes). And how often inhibitions are to be doubled: once more for each bias
 /// that lived shorter than its revocation took, and for each writer that gave up, so that biases that do not pay get
@@ -38,6 +44,7 @@ fn units(nanoseconds: u64) -> u32 {
 }
 
 impl Pace {
+    /// Not after a long inhibition.
     fn new(time: u32, doublings: u32) -> Self {
         Self(doublings << TIME_BITS | time & TIMES)
     }
@@ -47,7 +54,7 @@ impl Pace {
     }
 
     fn doublings(self) -> u32 {
-        self.0 >> TIME_BITS
+        (self.0 & !LONG) >> TIME_BITS
     }
 
     /// Without a bias: whether one may be set now.
@@ -63,14 +70,16 @@ impl Pace {
 
     /// A writer began to revoke the bias and gave up: readers had to take the slow path in vain.
     pub(super) fn wasted(self) -> Self {
-        Self::new(self.time(), self.more_doublings())
+        let doubled = Self::new(self.time(), self.more_doublings());
+        Self(doubled.0 | self.0 & LONG)
     }
 
     /// That of a lock that is never biased.
-    pub(super) const NEVER: Self = Self(MOST_DOUBLINGS << TIME_BITS);
+    pub(super) const NEVER: Self = Self(LONG);
 
+    /// Of a thread that had to read by the slow path: how many reads more it makes so without a look.
     fn detour(self) -> usize {
-        (((SHORT_DETOUR + 1) << self.doublings()) - 1).min(LONG_DETOUR)
+        if self.0 & LONG == 0 { 0 } else { DETOUR }
     }
 
     fn more_doublings(self) -> u32 {
@@ -90,8 +99,10 @@ impl Pace {
         } else {
             self.doublings().saturating_sub(1)
         };
+        let long = if lasts < LONG_INHIBITION { 0 } else { LONG };
+        let until = units(now).wrapping_add(lasts as u32);
         Inhibition {
-            pace: Self::new(units(now).wrapping_add(lasts as u32), doublings),
+            pace: Self(Self::new(until, doublings).0 | long),
             lasts: Duration::from_nanos(lasts * UNIT),
         }
     }
@@ -120,12 +131,10 @@ pub(super) fn is_considered() -> bool {
 }
 
 /// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to, where
-/// biases pay: each that it makes while there is a bias is one lost. But the look fetches a line that the next step takes
-/// from the others anyway, so it costs as much as that.
-const SHORT_DETOUR: usize = 3;
-
-/// And where they do not pay, or the lock was made never to be biased.
-const LONG_DETOUR: usize = 63;
+/// inhibitions are long. The look fetches a line that the next step takes from the others anyway, so it costs as much as
+/// that. But a detour while there is a bias is lost, and threads that make one together get in each other's way: where
+/// inhibitions are short, all look.
+const DETOUR: usize = 63;
 
 prim::local! {
     static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
@@ -168,7 +177,7 @@ pub(super) fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{
-        Inhibition, LONG_DETOUR, LONGEST, MOST_DOUBLINGS, Pace, SHORT_DETOUR, TIMES, Tuning, UNIT,
+        DETOUR, Inhibition, LONG_INHIBITION, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT,
     };
     use prim::clock::Duration;
 
@@ -241,10 +250,15 @@ mod tests {
     }
 
     #[test]
-    fn detours_are_short_where_biases_pay_and_long_where_not() {
-        assert_eq!(Pace(0).biased(5 * UNIT).detour(), SHORT_DETOUR);
-        assert_eq!(Pace(0).wasted().detour(), 2 * SHORT_DETOUR + 1);
-        assert_eq!(Pace::NEVER.detour(), LONG_DETOUR);
+    fn detours_are_made_where_inhibitions_are_long() {
+        assert_eq!(Pace(0).detour(), 0);
+        assert_eq!(Pace::NEVER.detour(), DETOUR);
+        let short = revoke(Pace(0), 0, UNIT).pace;
+        assert_eq!((short.detour(), short.wasted().detour()), (0, 0));
+        let long = revoke(Pace(0), 0, LONG_INHIBITION * UNIT).pace;
+        assert_eq!((long.detour(), long.wasted().detour()), (DETOUR, DETOUR));
+        assert_eq!(long.biased(0).doublings(), long.doublings());
+        assert_eq!(revoke(long.biased(0), 0, UNIT).pace.detour(), 0);
     }
 
     #[test]

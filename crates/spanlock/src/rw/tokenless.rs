@@ -74,7 +74,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         }
         match self.bias.knock(seat(), &self.policy) {
             Knock::Entered(_) => true,
-            Knock::Closed | Knock::Full => false,
+            Knock::Full => false,
             Knock::TurnedAway(slot) => {
                 self.turned_away(slot, seat);
                 false

@@ -65,7 +65,7 @@ mod address;
 mod tokenless;
 pub use address::LockAddress;
 pub(super) use tokenless::become_stranger;
-pub use tokenless::forget_all_but_at;
+pub use tokenless::{forget_all_but, forget_all_but_at};
 
 /// Slots in a row.
 pub const COLUMNS: usize = prim::sized(8, 2);
@@ -489,16 +489,4 @@ pub fn drain(lock: LockAddress, wait: Wait) -> bool {
 pub unsafe fn forget(lock: LockAddress) {
     // SAFETY: the caller's.
     while unsafe { retract_any(lock) } {}
-}
-
-/// Retracts all publications but these: for a forked child, which has one thread, and knows what that holds.
-///
-/// # Safety
-/// No thread of this process reads any lock by another publication.
-pub unsafe fn forget_all_but(kept: &[Slot]) {
-    for place in TABLE.places_in_use() {
-        if !kept.iter().any(|slot| ptr::eq(slot.0, place)) {
-            place.lock.store(0, Ordering::Relaxed);
-        }
-    }
 }

@@ -26,6 +26,33 @@ fn revoked() -> Arc<Guarded<Biased>> {
 
 models!(biased(); two: Some(4), three: Some(2));
 
+/// A thread that has read before has a seat, and reads as most do: the reader and the writer of
+/// `a_reader_and_a_writer`.
+#[test]
+fn a_seated_reader_and_a_writer() {
+    model(Some(4), || {
+        let guarded = Guarded::new(biased());
+        guarded.read().done();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        writer.join().unwrap();
+    });
+}
+
+/// The same, and the bias comes back meanwhile: what the writer did comes with it.
+#[test]
+fn a_seated_reader_a_writer_and_another_reader() {
+    model(Some(2), || {
+        let guarded = Guarded::new(biased());
+        guarded.read().done();
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        let setter = guarded.spawn(|guarded| guarded.read().done());
+        guarded.read().done();
+        writer.join().unwrap();
+        setter.join().unwrap();
+    });
+}
+
 /// A lock that is never biased asks no writer to arrive.
 #[test]
 fn without_a_bias() {

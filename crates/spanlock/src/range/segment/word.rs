@@ -131,10 +131,11 @@ impl Word {
             Mode::Shared => self
                 .state
                 .fetch_sub(1, prim::order!("leave-reader", Ordering::Release)),
-            // [leave-writer] Release: pairs with [admit-reader] and [admit-writer].
+            // [leave-writer] Release: pairs with [admit-reader] and [admit-writer]. A subtraction: to clear a bit and learn
+            // what was there is a loop of compare-exchanges on x86.
             Mode::Exclusive => self
                 .state
-                .fetch_and(!WRITER, prim::order!("leave-writer", Ordering::Release)),
+                .fetch_sub(WRITER, prim::order!("leave-writer", Ordering::Release)),
         });
         debug_assert_eq!(before.held(), Some(mode), "a segment was released twice");
         before

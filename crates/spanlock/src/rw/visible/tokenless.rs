@@ -145,6 +145,18 @@ impl Place {
     }
 }
 
+/// Retracts all publications but these: for a forked child, which has one thread, and knows what that holds.
+///
+/// # Safety
+/// No thread of this process reads any lock by another publication.
+pub unsafe fn forget_all_but(kept: &[Slot]) {
+    for place in TABLE.places_in_use() {
+        if !kept.iter().any(|slot| ptr::eq(slot.0, place)) {
+            place.lock.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Retracts all publications but those in the seat's row: for a forked child, whose one thread sits there.
 ///
 /// Threads that shared the row leave theirs: holders that never leave, as they are to any lock that counts.
