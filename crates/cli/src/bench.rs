@@ -18,6 +18,7 @@ use spanlock_bench::report::{self, Line};
 use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
+mod fresh;
 mod memory;
 mod micro;
 mod preload;

@@ -21,12 +21,12 @@ pub(crate) fn locks_or_floors(text: &str) -> Result<Locks, String> {
 
 /// A reader-writer lock.
 pub(crate) fn rw_lock(text: &str) -> Result<&'static rw::Lock, String> {
-    rw::parse(text, rw::LOCKS.iter())
+    rw::parse(text, rw::LOCKS.iter().chain(rw::CONTROLS))
 }
 
 /// Such a lock, or a floor.
 pub(crate) fn rw_lock_or_floor(text: &str) -> Result<&'static rw::Lock, String> {
-    rw::parse(text, rw::LOCKS.iter().chain(rw::FLOORS))
+    rw::parse(text, rw::LOCKS.iter().chain(rw::CONTROLS).chain(rw::FLOORS))
 }
 
 /// A reader-writer lock that others are made of.

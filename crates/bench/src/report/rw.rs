@@ -157,7 +157,8 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
     format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
-         again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\n{verdict}\n{}",
+         again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\
+         each run is a process of its own, so that where code and data lie is drawn anew\n\n{verdict}\n{}",
         lines(&table),
         source(provenance)
     )

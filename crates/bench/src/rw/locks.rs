@@ -304,7 +304,7 @@ pub static FLOORS: &[Lock] = &[
 ];
 
 /// Underlying locks once more, for comparisons only: what chance makes of a ratio.
-static CONTROLS: &[Lock] = &[
+pub static CONTROLS: &[Lock] = &[
     again!("futex-again", "futex", FutexRwLock),
     again!("pf-t-again", "pf-t", PhaseFairTicket),
     again!("pf-q-again", "pf-q", PhaseFairQueue),

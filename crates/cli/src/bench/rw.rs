@@ -1,5 +1,6 @@
 //! `spanlock bench rw`.
 
+use super::fresh::{self, Start};
 use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_turns};
 use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended};
 use crate::values::Sweep;
@@ -43,7 +44,10 @@ pub(super) fn run(command: Rw) -> Result {
 fn throughput(runs: RwRuns, all: &[&'static [Lock]], loads: Vec<Load>) -> Result {
     let all = all.iter().copied().flatten();
     let locks = chosen_of(runs.locks.clone(), all, |lock| lock.name);
-    run_loads(runs, &locks, &loads, report::rw)
+    let measure = |lock: &Lock, trial: &Trial| {
+        Record::measure(lock, trial).map_err(|found| found.to_string())
+    };
+    run_loads(runs, &locks, &loads, measure, report::rw)
 }
 
 fn harm(RwHarm { runs }: RwHarm) -> Result {
@@ -54,13 +58,15 @@ fn harm(RwHarm { runs }: RwHarm) -> Result {
     let locks: Vec<_> = families
         .flat_map(|(base, made)| std::iter::once(base).chain(made))
         .collect();
-    run_loads(runs, &locks, &Load::all(), report::harm)
+    let measure = |lock: &Lock, trial: &Trial| fresh::measure(lock.name, Start::Plain, trial);
+    run_loads(runs, &locks, &Load::all(), measure, report::harm)
 }
 
 fn run_loads(
     runs: RwRuns,
     locks: &[&'static Lock],
     loads: &[Load],
+    measure: impl Fn(&Lock, &Trial) -> std::result::Result<Record, String>,
     table: impl Fn(&[Record], &Provenance) -> String,
 ) -> Result {
     let trials = |repeat: Repeat<'_>| {
@@ -82,7 +88,7 @@ fn run_loads(
         &trials,
         runs.sampling.output.format,
         |lock, Trial { load, threads, .. }| format!("{}, {load}, {threads} threads", lock.name),
-        |lock, trial| Record::measure(lock, trial).map_err(|found| found.to_string()),
+        measure,
         Line::Rw,
         table,
     )?;
