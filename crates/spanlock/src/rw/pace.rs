@@ -2,7 +2,9 @@
 
 use super::policy::Tuning;
 use super::visible::LockAddress;
+use prim::atomic::{AtomicUsize, Ordering};
 use prim::clock::{self, Duration};
+use prim::thread;
 
 /// The unit in which times are kept.
 const UNIT: u64 = 1 << 12;
@@ -20,7 +22,7 @@ const MOST_DOUBLINGS: u32 = 7;
 /// The bit that tells that the last inhibition was long.
 const LONG: u32 = 1 << 31;
 
-/// About four milliseconds: as many detours as a machine of many cores has threads are short beside that.
+/// About four milliseconds: long detours, one on each processor of a large machine, are short beside that.
 const LONG_INHIBITION: u64 = 1 << 10;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
@@ -78,8 +80,12 @@ impl Pace {
     pub(super) const NEVER: Self = Self(LONG);
 
     /// Of a thread that had to read by the slow path: how many reads more it makes so without a look.
-    fn detour(self) -> usize {
-        if self.0 & LONG == 0 { 0 } else { DETOUR }
+    fn detour(self, processors: usize) -> usize {
+        if self.0 & LONG == 0 {
+            DETOURS / processors
+        } else {
+            LONG_DETOUR
+        }
     }
 
     fn more_doublings(self) -> u32 {
@@ -132,9 +138,27 @@ pub(super) fn is_considered() -> bool {
 
 /// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to, where
 /// inhibitions are long. The look fetches a line that the next step takes from the others anyway, so it costs as much as
-/// that. But a detour while there is a bias is lost, and threads that make one together get in each other's way: where
-/// inhibitions are short, all look.
-const DETOUR: usize = 63;
+/// that. But a detour while there is a bias is lost.
+const LONG_DETOUR: usize = 63;
+
+/// Where inhibitions are short: of all threads together, as those on detours get in each other's way.
+const DETOURS: usize = 8;
+
+prim::global! {
+    static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
+}
+
+fn processors() -> usize {
+    // Relaxed: everybody would ask for the same.
+    match PROCESSORS.load(Ordering::Relaxed) {
+        0 => {
+            let processors = thread::processors().max(1);
+            PROCESSORS.store(processors, Ordering::Relaxed);
+            processors
+        }
+        known => known,
+    }
+}
 
 prim::local! {
     static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
@@ -156,7 +180,8 @@ pub(super) fn is_detour(lock: LockAddress) -> bool {
 /// The next reads of the lock by this thread will be.
 #[inline]
 pub(super) fn begin_detour(lock: LockAddress, pace: Pace) {
-    AHEAD.with(|ahead| ahead.set((Some(lock), prim::stock(pace.detour(), 0))));
+    let detour = prim::stock(pace.detour(processors()), 0);
+    AHEAD.with(|ahead| ahead.set((Some(lock), detour)));
 }
 
 /// They will not: the lock is gone. Another thread that was on its way goes it to the end.
@@ -177,7 +202,8 @@ pub(super) fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{
-        DETOUR, Inhibition, LONG_INHIBITION, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT,
+        DETOURS, Inhibition, LONG_DETOUR, LONG_INHIBITION, LONGEST, MOST_DOUBLINGS, Pace, TIMES,
+        Tuning, UNIT,
     };
     use prim::clock::Duration;
 
@@ -250,15 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn detours_are_made_where_inhibitions_are_long() {
-        assert_eq!(Pace(0).detour(), 0);
-        assert_eq!(Pace::NEVER.detour(), DETOUR);
+    fn detours_are_short_where_inhibitions_are_or_machines_large() {
+        let on = |processors| move |pace: Pace| pace.detour(processors);
+        let (small, large) = (on(2), on(64));
+        assert_eq!((small(Pace(0)), large(Pace(0))), (DETOURS / 2, 0));
+        assert_eq!(large(Pace::NEVER), LONG_DETOUR);
         let short = revoke(Pace(0), 0, UNIT).pace;
-        assert_eq!((short.detour(), short.wasted().detour()), (0, 0));
+        assert_eq!((large(short), large(short.wasted())), (0, 0));
         let long = revoke(Pace(0), 0, LONG_INHIBITION * UNIT).pace;
-        assert_eq!((long.detour(), long.wasted().detour()), (DETOUR, DETOUR));
+        assert_eq!(large(long), LONG_DETOUR);
+        assert_eq!(large(long.wasted()), LONG_DETOUR);
         assert_eq!(long.biased(0).doublings(), long.doublings());
-        assert_eq!(revoke(long.biased(0), 0, UNIT).pace.detour(), 0);
+        assert_eq!(large(revoke(long.biased(0), 0, UNIT).pace), 0);
     }
 
     #[test]
