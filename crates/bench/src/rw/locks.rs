@@ -35,7 +35,7 @@ pub struct Lock {
 pub struct Over {
     /// The name of the underlying lock.
     pub lock: &'static str,
-    /// When it is biased, or [`AGAIN`]: a column of the table of harm.
+    /// When it is biased, or `again` for what is the underlying lock itself: a column of the table of harm.
     pub policy: &'static str,
 }
 
