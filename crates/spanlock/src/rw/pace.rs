@@ -46,7 +46,7 @@ fn units(nanoseconds: u64) -> u32 {
 }
 
 impl Pace {
-    /// Not after a long inhibition.
+    /// Without the mark of a long inhibition.
     fn new(time: u32, doublings: u32) -> Self {
         Self(doublings << TIME_BITS | time & TIMES)
     }
