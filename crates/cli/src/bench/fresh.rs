@@ -4,6 +4,11 @@
 use spanlock_bench::report::Line;
 use spanlock_bench::rw::{Load, Record, Trial};
 use std::process::Command;
+use std::time::Duration;
+
+/// What a process needs until it is as it stays, at least: to register for `membarrier`, which the first fast reader does,
+/// takes the kernel tens of milliseconds, once.
+const WARMUP: Duration = Duration::from_millis(50);
 
 /// How the process is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,12 +18,13 @@ pub(super) enum Start {
     Preloaded,
 }
 
-/// Measures the lock of that name.
+/// Measures the lock of that name, with a warm-up of 50 milliseconds if not longer.
 ///
 /// # Errors
 /// What went wrong, in words.
 pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let warmup = trial.schedule.warmup.max(WARMUP);
     let mut command = Command::new(&own);
     if start == Start::Preloaded {
         command.args(["run", "--"]).arg(&own);
@@ -33,7 +39,7 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
             "--seconds",
             &trial.schedule.measured.as_secs_f64().to_string(),
         ])
-        .args(["--warmup", &trial.schedule.warmup.as_secs_f64().to_string()])
+        .args(["--warmup", &warmup.as_secs_f64().to_string()])
         .output()
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -2,7 +2,8 @@
 //! which are this program again.
 
 use super::fresh::{self, Start};
-use super::{Repeat, Result, measured};
+use super::rw::trials_of;
+use super::{Result, measured};
 use crate::Failure;
 use crate::args::RwPreload;
 use spanlock_bench::report::{self, Line};
@@ -10,25 +11,7 @@ use spanlock_bench::rw::locks::{PRELOADED, PTHREAD};
 use spanlock_bench::rw::{Load, Record, Trial};
 
 pub(super) fn run(RwPreload { threads, sampling }: RwPreload) -> Result {
-    let trials = |repeat: Repeat<'_>| {
-        let trial = |load, threads| Trial {
-            load,
-            threads,
-            schedule: repeat.schedule,
-            seed: repeat.seed,
-            repeat: repeat.number,
-        };
-        let loads = Load::all().into_iter();
-        loads
-            .flat_map(|load| {
-                repeat
-                    .threads
-                    .iter()
-                    .map(move |&threads| trial(load, threads))
-            })
-            .collect()
-    };
-    let trials = sampling.trials(threads, &[], trials);
+    let trials = trials_of(&sampling, threads, &Load::all());
     let steps = trials.iter().flat_map(|trial| {
         // Who is first changes from repeat to repeat.
         let mut ways = [PTHREAD, PRELOADED];

@@ -2,9 +2,9 @@
 
 use super::fresh::{self, Start};
 use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_turns};
-use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended};
+use crate::Failure;
+use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended, Sampling};
 use crate::values::Sweep;
-use spanlock_bench::provenance::Provenance;
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, families};
 use spanlock_bench::rw::revocation::{self, Sleepers};
@@ -44,31 +44,54 @@ pub(super) fn run(command: Rw) -> Result {
 fn throughput(runs: RwRuns, all: &[&'static [Lock]], loads: Vec<Load>) -> Result {
     let all = all.iter().copied().flatten();
     let locks = chosen_of(runs.locks.clone(), all, |lock| lock.name);
-    let measure = |lock: &Lock, trial: &Trial| {
-        Record::measure(lock, trial).map_err(|found| found.to_string())
-    };
-    run_loads(runs, &locks, &loads, measure, report::rw)
+    let trials = trials_of(&runs.sampling, runs.threads, &loads);
+    take_turns(
+        &locks,
+        &trials,
+        runs.sampling.output.format,
+        describe,
+        |lock, trial| Record::measure(lock, trial).map_err(|found| found.to_string()),
+        Line::Rw,
+        report::rw,
+    )?;
+    Ok(())
 }
 
 fn harm(RwHarm { runs }: RwHarm) -> Result {
     let named = chosen_of(runs.locks.clone(), LOCKS, |lock| lock.name);
-    let families = families().into_iter();
-    let families = families.filter(|(base, _)| named.iter().any(|lock| lock.name == base.name));
-    // An underlying lock, and after it what is made of it: runs that are compared follow each other.
-    let locks: Vec<_> = families
-        .flat_map(|(base, made)| std::iter::once(base).chain(made))
-        .collect();
-    let measure = |lock: &Lock, trial: &Trial| fresh::measure(lock.name, Start::Plain, trial);
-    run_loads(runs, &locks, &Load::all(), measure, report::harm)
+    let mut families = families();
+    families.retain(|(base, _)| named.iter().any(|lock| lock.name == base.name));
+    let trials = trials_of(&runs.sampling, runs.threads, &Load::all());
+    // An underlying lock and what is made of it: runs that are compared follow each other, and who is first changes from
+    // repeat to repeat.
+    let steps = trials.iter().flat_map(|trial| {
+        families.iter().flat_map(move |(base, made)| {
+            let mut family: Vec<_> = std::iter::once(*base).chain(made.iter().copied()).collect();
+            let first = trial.repeat as usize % family.len();
+            family.rotate_left(first);
+            family.into_iter().map(move |lock| (lock, trial))
+        })
+    });
+    measured(
+        runs.sampling.output.format,
+        steps,
+        |(lock, trial)| describe(lock, trial),
+        |(lock, trial)| {
+            let failed = |what| Failure::Check(format!("{}: {what}", describe(lock, trial)));
+            fresh::measure(lock.name, Start::Plain, trial).map_err(failed)
+        },
+        Line::Rw,
+        report::harm,
+    )?;
+    Ok(())
 }
 
-fn run_loads(
-    runs: RwRuns,
-    locks: &[&'static Lock],
-    loads: &[Load],
-    measure: impl Fn(&Lock, &Trial) -> std::result::Result<Record, String>,
-    table: impl Fn(&[Record], &Provenance) -> String,
-) -> Result {
+fn describe(lock: &Lock, Trial { load, threads, .. }: &Trial) -> String {
+    format!("{}, {load}, {threads} threads", lock.name)
+}
+
+/// Repeats outside, workloads and threads inside.
+pub(super) fn trials_of(sampling: &Sampling, threads: Vec<Sweep>, loads: &[Load]) -> Vec<Trial> {
     let trials = |repeat: Repeat<'_>| {
         let mut trials = Vec::new();
         for &load in loads {
@@ -82,17 +105,7 @@ fn run_loads(
         }
         trials
     };
-    let trials = runs.sampling.trials(runs.threads, &[], trials);
-    take_turns(
-        locks,
-        &trials,
-        runs.sampling.output.format,
-        |lock, Trial { load, threads, .. }| format!("{}, {load}, {threads} threads", lock.name),
-        measure,
-        Line::Rw,
-        table,
-    )?;
-    Ok(())
+    sampling.trials(threads, &[], trials)
 }
 
 fn run_uncontended(args: RwUncontended) -> Result {
