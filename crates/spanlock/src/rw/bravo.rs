@@ -117,8 +117,10 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         &self,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if pace::is_detour(self.bias.address()) {
-            let guard = slow(&self.raw)?;
+        if pace::is_on_detour(self.bias.address()) {
+            let guard = slow(&self.raw);
+            pace::go_on();
+            let guard = guard?;
             tell(&self.policy, Event::SlowRead);
             return Some(ReadToken(Way::Slow(guard)));
         }

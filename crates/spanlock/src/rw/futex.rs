@@ -54,8 +54,9 @@ const READER_WAITS: u32 = 1 << 29;
 const UPGRADABLE: u32 = 1 << 28;
 /// What is left for counting readers.
 const READERS: u32 = UPGRADABLE - 1;
-/// As many as come in. The rest of the count is for one that was upgradable and for those who come in vain.
-const MOST_READERS: u32 = READERS / 2;
+/// As many as come in: a bit of the count, so that one look at the word tells a reader all. The rest of the count is for
+/// one that was upgradable and for those who come in vain.
+const MOST_READERS: u32 = READERS / 2 + 1;
 
 /// What the word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl Reader {
 /// - **Recursion**: a thread that reads may read again under [`ReadersFirst`]; under [`WritersFirst`] it may wait for
 ///   a writer that waits for it.
 /// - **Upgrade**: one reader at a time may be upgradable, beside others; to upgrade it waits for those as a writer.
-/// - **Limits**: a reader waits, as for a writer, when 2^27 - 1 hold the lock. A reader that finds a writer in its way is
+/// - **Limits**: a reader waits, as for a writer, when 2^27 hold the lock. A reader that finds a writer in its way is
 ///   counted for a moment: just then a try to write or to upgrade, or one by time, may fail although nobody holds the
 ///   lock, and the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.

@@ -5,6 +5,7 @@ use super::visible::LockAddress;
 use prim::atomic::{AtomicUsize, Ordering};
 use prim::clock::{self, Duration};
 use prim::thread;
+use std::cell::Cell;
 
 /// The unit in which times are kept.
 const UNIT: u64 = 1 << 12;
@@ -119,7 +120,7 @@ impl Pace {
 const CONSIDERED: usize = 16;
 
 prim::local! {
-    static READS: std::cell::Cell<u32> = std::cell::Cell::new(0);
+    static READS: Cell<u32> = Cell::new(0);
 }
 
 /// Whether this slow read is one that considers to set a bias. At random, lest locks used in turn fall in step.
@@ -160,36 +161,54 @@ fn processors() -> usize {
     }
 }
 
+/// What a thread is to read without a look.
+#[derive(Debug)]
+struct Ahead {
+    /// The lock, while reads are left.
+    of: Cell<Option<LockAddress>>,
+    left: Cell<usize>,
+}
+
 prim::local! {
-    static AHEAD: std::cell::Cell<(Option<LockAddress>, usize)> = std::cell::Cell::new((None, 0));
+    static AHEAD: Ahead = Ahead { of: Cell::new(None), left: Cell::new(0) };
 }
 
 /// Whether this read of a lock goes by the slow path unseen.
 #[inline]
-pub(super) fn is_detour(lock: LockAddress) -> bool {
+pub(super) fn is_on_detour(lock: LockAddress) -> bool {
+    AHEAD.with(|ahead| ahead.of.get() == Some(lock))
+}
+
+/// Such a read has got in, or given up. Not before: an atomic operation waits for the stores before it, and while it does
+/// the lock is free for others.
+#[inline]
+pub(super) fn go_on() {
     AHEAD.with(|ahead| {
-        let (of, left) = ahead.get();
-        let is_detour = of == Some(lock) && left > 0;
-        if is_detour {
-            ahead.set((of, left - 1));
+        // It wraps only where a signal handler went on meanwhile, to the end: then nothing is ahead.
+        let left = ahead.left.get().wrapping_sub(1);
+        ahead.left.set(left);
+        if left == 0 {
+            ahead.of.set(None);
         }
-        is_detour
-    })
+    });
 }
 
 /// The next reads of the lock by this thread will be.
 #[inline]
 pub(super) fn begin_detour(lock: LockAddress, pace: Pace) {
     let detour = prim::stock(pace.detour(processors()), 0);
-    AHEAD.with(|ahead| ahead.set((Some(lock), detour)));
+    AHEAD.with(|ahead| {
+        ahead.left.set(detour);
+        ahead.of.set((detour > 0).then_some(lock));
+    });
 }
 
 /// They will not: the lock is gone. Another thread that was on its way goes it to the end.
 #[inline]
 pub(super) fn end_detour_of(lock: LockAddress) {
     AHEAD.with(|ahead| {
-        if ahead.get().0 == Some(lock) {
-            ahead.set((None, 0));
+        if ahead.of.get() == Some(lock) {
+            ahead.of.set(None);
         }
     });
 }
