@@ -10,28 +10,27 @@ use std::cell::Cell;
 /// The unit in which times are kept.
 const UNIT: u64 = 1 << 12;
 
-const TIME_BITS: u32 = 28;
+const TIME_BITS: u32 = 26;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
 /// No inhibition is longer: about a second. So a word that is looked at after ever so long, when its time has
 /// wrapped, is wrong for that long at most.
 const LONGEST: u64 = 1 << 18;
 
+const DOUBLING_BITS: u32 = 3;
+
 /// Inhibitions are doubled so often at most.
-const MOST_DOUBLINGS: u32 = 7;
+const MOST_DOUBLINGS: u32 = (1 << DOUBLING_BITS) - 1;
 
-/// The bit that tells that the last inhibition was long.
-const LONG: u32 = 1 << 31;
-
-/// About four milliseconds: long detours, one on each processor of a large machine, are short beside that.
-const LONG_INHIBITION: u64 = 1 << 10;
+/// Three bits are left.
+const DETOUR_SHIFT: u32 = TIME_BITS + DOUBLING_BITS;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
-/// 2^28 before they start over (eighteen minutes). And how often inhibitions are to be doubled: once more for each bias
-/// that lived shorter than its revocation took, and for each writer that gave up, so that biases that do not pay get
-/// rare; and once less for each that lived longer.
+/// 2^26 before they start over (four and a half minutes). And how often inhibitions are to be doubled: once more for each
+/// bias that lived shorter than its revocation took, and for each writer that gave up, so that biases that do not pay get
+/// rare; and once less for each that lived longer. And how long the [`Detour`]s of readers are.
 ///
-/// All zero: no inhibition.
+/// All zero: no inhibition, and no detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace(pub(super) u32);
 
@@ -47,9 +46,8 @@ fn units(nanoseconds: u64) -> u32 {
 }
 
 impl Pace {
-    /// Without the mark of a long inhibition.
-    fn new(time: u32, doublings: u32) -> Self {
-        Self(doublings << TIME_BITS | time & TIMES)
+    fn new(time: u32, doublings: u32, detour: Detour) -> Self {
+        Self(detour.0 << DETOUR_SHIFT | doublings << TIME_BITS | time & TIMES)
     }
 
     fn time(self) -> u32 {
@@ -57,7 +55,7 @@ impl Pace {
     }
 
     fn doublings(self) -> u32 {
-        (self.0 & !LONG) >> TIME_BITS
+        self.0 >> TIME_BITS & MOST_DOUBLINGS
     }
 
     /// Without a bias: whether one may be set now.
@@ -68,25 +66,19 @@ impl Pace {
 
     /// The bias is set.
     pub(super) fn biased(self, now: u64) -> Self {
-        Self::new(units(now), self.doublings())
+        Self::new(units(now), self.doublings(), self.detour())
     }
 
     /// A writer began to revoke the bias and gave up: readers had to take the slow path in vain.
     pub(super) fn wasted(self) -> Self {
-        let doubled = Self::new(self.time(), self.more_doublings());
-        Self(doubled.0 | self.0 & LONG)
+        Self::new(self.time(), self.more_doublings(), self.detour())
     }
 
     /// That of a lock that is never biased.
-    pub(super) const NEVER: Self = Self(LONG);
+    pub(super) const NEVER: Self = Self(Detour::ENDLESS.0 << DETOUR_SHIFT);
 
-    /// Of a thread that had to read by the slow path: how many reads more it makes so without a look.
-    fn detour(self, processors: usize) -> usize {
-        if self.0 & LONG == 0 {
-            DETOURS / processors
-        } else {
-            LONG_DETOUR
-        }
+    fn detour(self) -> Detour {
+        Detour(self.0 >> DETOUR_SHIFT)
     }
 
     fn more_doublings(self) -> u32 {
@@ -106,10 +98,10 @@ impl Pace {
         } else {
             self.doublings().saturating_sub(1)
         };
-        let long = if lasts < LONG_INHIBITION { 0 } else { LONG };
         let until = units(now).wrapping_add(lasts as u32);
+        let detour = Detour::within(lasts * UNIT, processors());
         Inhibition {
-            pace: Self(Self::new(until, doublings).0 | long),
+            pace: Self::new(until, doublings, detour),
             lasts: Duration::from_nanos(lasts * UNIT),
         }
     }
@@ -137,13 +129,34 @@ pub(super) fn is_considered() -> bool {
     })
 }
 
-/// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to, where
-/// inhibitions are long. The look fetches a line that the next step takes from the others anyway, so it costs as much as
+/// How many reads of a lock a thread makes by the slow path without a look at its word, after one that had to: the power
+/// of two of that, less one. The look fetches a line that the next step takes from the others anyway, so it costs as much as
 /// that. But a detour while there is a bias is lost.
-const LONG_DETOUR: usize = 63;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Detour(u32);
 
-/// Where inhibitions are short: of all threads together, as those on detours get in each other's way.
-const DETOURS: usize = 8;
+impl Detour {
+    /// Fifteen reads: then the look is a small part of the cost.
+    const LONGEST: Self = Self(4);
+
+    /// Where no look ever finds a bias.
+    const ENDLESS: Self = Self(7);
+
+    /// As long as the inhibition allows: detours begin together and are in each other's way, so each takes as many times
+    /// longer as there are processors, and keeps as many times more from scaling.
+    fn within(inhibition: u64, processors: usize) -> Self {
+        let processors = processors as u64;
+        let reads = inhibition / (NANOSECONDS_INHIBITED_PER_READ * processors * processors);
+        Self((reads + 1).ilog2().min(Self::LONGEST.0))
+    }
+
+    fn reads(self) -> usize {
+        (1 << self.0) - 1
+    }
+}
+
+/// A read on a detour takes some fifty: of an inhibition detours are to take a small part.
+const NANOSECONDS_INHIBITED_PER_READ: u64 = 1500;
 
 prim::global! {
     static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
@@ -196,7 +209,7 @@ pub(super) fn go_on() {
 /// The next reads of the lock by this thread will be.
 #[inline]
 pub(super) fn begin_detour(lock: LockAddress, pace: Pace) {
-    let detour = prim::stock(pace.detour(processors()), 0);
+    let detour = prim::stock(pace.detour().reads(), 0);
     AHEAD.with(|ahead| {
         ahead.left.set(detour);
         ahead.of.set((detour > 0).then_some(lock));
@@ -220,10 +233,7 @@ pub(super) fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        DETOURS, Inhibition, LONG_DETOUR, LONG_INHIBITION, LONGEST, MOST_DOUBLINGS, Pace, TIMES,
-        Tuning, UNIT,
-    };
+    use super::{Detour, Inhibition, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT};
     use prim::clock::Duration;
 
     const TUNING: Tuning = Tuning::STANDARD;
@@ -296,22 +306,43 @@ mod tests {
 
     #[test]
     fn detours_are_short_where_inhibitions_are_or_machines_large() {
-        let on = |processors| move |pace: Pace| pace.detour(processors);
-        let (small, large) = (on(2), on(64));
-        assert_eq!((small(Pace(0)), large(Pace(0))), (DETOURS / 2, 0));
-        assert_eq!(large(Pace::NEVER), LONG_DETOUR);
-        let short = revoke(Pace(0), 0, UNIT).pace;
-        assert_eq!((large(short), large(short.wasted())), (0, 0));
-        let long = revoke(Pace(0), 0, LONG_INHIBITION * UNIT).pace;
-        assert_eq!(large(long), LONG_DETOUR);
-        assert_eq!(large(long.wasted()), LONG_DETOUR);
-        assert_eq!(long.biased(0).doublings(), long.doublings());
-        assert_eq!(large(revoke(long.biased(0), 0, UNIT).pace), 0);
+        let mut before = 0;
+        for inhibition in (0..40).map(|power| 1 << power) {
+            let on = |processors| Detour::within(inhibition, processors).reads();
+            assert!((before..=15).contains(&on(2)), "{inhibition}");
+            before = on(2);
+            for processors in [2, 4, 16, 64, 256] {
+                // All that are on one, one after the other.
+                let lasts = on(processors) * processors * 50;
+                assert!(lasts as u64 * 8 <= inhibition, "{processors}, {inhibition}");
+                assert!(on(processors) >= on(2 * processors));
+            }
+        }
+        assert_eq!(before, 15);
+        assert_eq!(Detour::within(u64::MAX, 1), Detour::LONGEST);
+    }
+
+    #[test]
+    fn a_detour_stays_as_long_until_the_next_revocation() {
+        assert_eq!(Pace(0).detour().reads(), 0);
+        assert_eq!(Pace::NEVER.detour(), Detour::ENDLESS);
+        for detour in [Detour(0), Detour::LONGEST] {
+            let pace = Pace::new(1, 5, detour);
+            assert_eq!(
+                (pace.time(), pace.doublings(), pace.detour()),
+                (1, 5, detour)
+            );
+            assert_eq!(pace.biased(0).detour(), detour);
+            assert_eq!(pace.wasted().detour(), detour);
+        }
+        let long = revoke(Pace(0), 0, LONGEST * UNIT).pace;
+        assert!(long.detour().reads() > 0 || super::processors() > 64);
     }
 
     #[test]
     fn no_inhibition_is_longer_than_the_longest() {
-        let Inhibition { pace, lasts } = revoke(Pace(7 << 28), 0, u64::MAX >> 8);
+        let Inhibition { pace, lasts } =
+            revoke(Pace::new(0, MOST_DOUBLINGS, Detour(0)), 0, u64::MAX >> 8);
         assert_eq!(lasts, Duration::from_nanos(LONGEST * UNIT));
         let end = u64::MAX >> 8;
         assert!(!pace.permits(end + UNIT));
@@ -324,7 +355,9 @@ mod tests {
             let tuning = Tuning { bound, ..TUNING };
             for took in (0..63).map(|power| 1 << power) {
                 for doublings in 0..=MOST_DOUBLINGS {
-                    let lasts = Pace::new(0, doublings).revoked(0, took, tuning).lasts;
+                    let lasts = Pace::new(0, doublings, Detour(0))
+                        .revoked(0, took, tuning)
+                        .lasts;
                     assert_eq!(lasts, Duration::from_nanos(LONGEST * UNIT), "{took}");
                 }
             }
