@@ -143,7 +143,7 @@ impl Detour {
     const ENDLESS: Self = Self(7);
 
     /// As long as the inhibition allows: detours begin together and are in each other's way, so each takes as many times
-    /// longer as there are processors, and keeps as many times more from scaling.
+    /// longer as there are processors, and keeps as many from scaling.
     fn within(inhibition: u64, processors: usize) -> Self {
         let processors = processors as u64;
         let reads = inhibition / (NANOSECONDS_INHIBITED_PER_READ * processors * processors);
@@ -155,8 +155,8 @@ impl Detour {
     }
 }
 
-/// A read on a detour takes some fifty: of an inhibition detours are to take a small part.
-const NANOSECONDS_INHIBITED_PER_READ: u64 = 1500;
+/// A read on a detour takes some fifty: detours are to take less than half of what one processor is inhibited.
+const NANOSECONDS_INHIBITED_PER_READ: u64 = 125;
 
 prim::global! {
     static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
@@ -312,9 +312,9 @@ mod tests {
             assert!((before..=15).contains(&on(2)), "{inhibition}");
             before = on(2);
             for processors in [2, 4, 16, 64, 256] {
-                // All that are on one, one after the other.
-                let lasts = on(processors) * processors * 50;
-                assert!(lasts as u64 * 8 <= inhibition, "{processors}, {inhibition}");
+                // All processors while all that are on one go one after the other.
+                let lost = on(processors) * 50 * processors * processors;
+                assert!(lost as u64 * 2 <= inhibition, "{processors}, {inhibition}");
                 assert!(on(processors) >= on(2 * processors));
             }
         }
