@@ -43,7 +43,8 @@ mod upgrade;
 ///   atomic operation. Threads beyond twice as many as processors share lines and take a compare-exchange. Without a
 ///   bias a write costs a load more than the underlying lock, and a read may: on a machine of few processors, and where biases
 ///   are rare on any, most reads do not look, so that a thread notices a bias some reads late. A write that revokes fences for all threads of the process,
-///   which takes microseconds, and scans a table of two cache lines for each thread that reads.
+///   which takes microseconds, and scans a table of two cache lines for each thread that reads. The first biased read of a
+///   process asks Linux for such fences, which takes tens of milliseconds if there are other threads, once.
 /// - **Fairness**: the underlying lock's. A writer that gets that and finds a bias lets go, and arrives before it goes
 ///   for it again: meanwhile new readers take the slow path and get in. So it loses its place, once; what delays it are
 ///   no more than the critical sections of those who read, for when the table is empty it queues as it would have.
