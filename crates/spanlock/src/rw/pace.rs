@@ -27,8 +27,9 @@ const DETOUR_SHIFT: u32 = TIME_BITS + DOUBLING_BITS;
 
 /// While there is no bias: until when none is to be set. While there is: since when. In units, of which there are
 /// 2^26 before they start over (four and a half minutes). And how often inhibitions are to be doubled: once more for each
-/// bias that lived shorter than its revocation took, and for each writer that gave up, so that biases that do not pay get
-/// rare; and once less for each that lived longer. And how long the [`Detour`]s of readers are.
+/// bias that did not live long enough to pay, and for each writer that gave up, so that biases that do not pay get rare;
+/// and once less for each that did, and once less again for each time that it lived twice as long. And how long the
+/// [`Detour`]s of readers are.
 ///
 /// All zero: no inhibition, and no detours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +94,11 @@ impl Pace {
         // One more than a part begun, because now is a part begun itself.
         let lasts = (inhibited.div_ceil(UNIT) + 1).min(LONGEST);
         let lived = u64::from(units(start).wrapping_sub(self.time()) & TIMES);
-        let doublings = if lived < took.div_ceil(UNIT) {
-            self.more_doublings()
-        } else {
-            self.doublings().saturating_sub(1)
+        let pays = took.saturating_mul(PAYS_ON_ONE.div_ceil(processors() as u64));
+        let pays = pays.div_ceil(UNIT).max(1);
+        let doublings = match (lived / pays).checked_ilog2() {
+            None => self.more_doublings(),
+            Some(power) => self.doublings().saturating_sub(1 + power),
         };
         let until = units(now).wrapping_add(lasts as u32);
         let detour = Detour::within(lasts * UNIT, processors());
@@ -106,6 +108,10 @@ impl Pace {
         }
     }
 }
+
+/// A bias pays that lives so many times as long as its revocation took, on one processor. On more less is enough, since
+/// more readers go on at a time; but as long it should live on any.
+const PAYS_ON_ONE: u64 = 4;
 
 /// How many slow reads, not counting detours, a thread makes for each that considers to set a bias: the look at the clock
 /// costs as much as a read.
@@ -288,6 +294,19 @@ mod tests {
         let paid = revoke(pace.biased(now), now + LONGEST * UNIT, UNIT);
         let after = revoke(paid.pace.biased(now), now, UNIT);
         assert!(after.lasts < before);
+    }
+
+    #[test]
+    fn the_longer_a_bias_lives_the_more_doublings_it_takes_back() {
+        let most = Pace::new(0, MOST_DOUBLINGS, Detour(0));
+        let after = |lived: u64| {
+            let now = UNIT + lived * UNIT;
+            revoke(most.biased(UNIT), now, UNIT).pace.doublings()
+        };
+        let lives = [0, 4, 8, 16, 32, 1 << 20].map(after);
+        assert_eq!(lives[0], MOST_DOUBLINGS);
+        assert!(lives.windows(2).all(|pair| pair[1] < pair[0]), "{lives:?}");
+        assert_eq!(*lives.last().unwrap(), 0);
     }
 
     #[test]
