@@ -8,7 +8,8 @@ use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 /// A reader-writer lock under measurement, by the calls that its users write.
 ///
-/// Workloads are compiled for each, so that there is no call through a pointer between them.
+/// Workloads are compiled for each, so that there is no call through a pointer between them; and always inlined, since
+/// whether what users call is inlined is not to be decided here.
 pub trait RwTarget: Send + Sync {
     /// Reads until dropped.
     type Read<'a>
@@ -38,12 +39,12 @@ impl<R: RawRwLock + Send + Sync> RwTarget for lock_api::RwLock<R, ()> {
     where
         Self: 'a;
 
-    #[inline]
+    #[inline(always)]
     fn read(&self) -> Self::Read<'_> {
         lock_api::RwLock::read(self)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self) -> Self::Write<'_> {
         lock_api::RwLock::write(self)
     }
@@ -53,12 +54,12 @@ impl RwTarget for std::sync::RwLock<()> {
     type Read<'a> = RwLockReadGuard<'a, ()>;
     type Write<'a> = RwLockWriteGuard<'a, ()>;
 
-    #[inline]
+    #[inline(always)]
     fn read(&self) -> Self::Read<'_> {
         std::sync::RwLock::read(self).unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self) -> Self::Write<'_> {
         std::sync::RwLock::write(self).unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,12 +69,12 @@ impl RwTarget for ShardedLock<()> {
     type Read<'a> = ShardedLockReadGuard<'a, ()>;
     type Write<'a> = ShardedLockWriteGuard<'a, ()>;
 
-    #[inline]
+    #[inline(always)]
     fn read(&self) -> Self::Read<'_> {
         ShardedLock::read(self).unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self) -> Self::Write<'_> {
         ShardedLock::write(self).unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,12 +84,12 @@ impl RwTarget for Null {
     type Read<'a> = NullGuard;
     type Write<'a> = NullGuard;
 
-    #[inline]
+    #[inline(always)]
     fn read(&self) -> NullGuard {
         NullGuard
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self) -> NullGuard {
         NullGuard
     }
@@ -149,13 +150,13 @@ impl<C: Calls> RwTarget for Called<C> {
     where
         C: 'a;
 
-    #[inline]
+    #[inline(always)]
     fn read(&self) -> CalledRead<'_, C> {
         self.0.read_lock();
         CalledRead(&self.0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self) -> CalledWrite<'_, C> {
         self.0.write_lock();
         CalledWrite(&self.0)
