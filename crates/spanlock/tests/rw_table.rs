@@ -125,35 +125,39 @@ fn refuse_membarrier() {
     assert_eq!(filtered, 0);
 }
 
-/// From then on readers fence in earnest.
+/// From then on readers fence in earnest: so in a process of its own.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_writer_to_whom_the_fence_is_refused_gets_in() {
     let _alone = alone();
-    let lock = 0_u8;
-    let address = LockAddress::of(&lock);
-    let turns = Barrier::new(2);
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            refuse_membarrier();
-            prim::barrier::heavy();
-            for _ in 0..300 {
+    let status = common::status_of_child(|| {
+        let lock = 0_u8;
+        let address = LockAddress::of(&lock);
+        let turns = Barrier::new(2);
+        here(); // The kernel grants it at first.
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                refuse_membarrier();
+                prim::barrier::heavy();
+                for _ in 0..300 {
+                    turns.wait();
+                    let patience = Wait::Until(Instant::now() + common::HANG);
+                    assert!(visible::drain(address, patience));
+                    turns.wait();
+                }
+            });
+            for round in 0..300 {
+                let slot = visible::publish(address, here()).expect("free");
                 turns.wait();
-                let patience = Wait::Until(Instant::now() + common::HANG);
-                assert!(visible::drain(address, patience));
+                // Long enough to be slept through, in most rounds.
+                thread::sleep(Duration::from_micros(10 * (round % 20)));
+                retract(slot);
                 turns.wait();
             }
-        });
-        for round in 0..300 {
-            let slot = visible::publish(address, here()).expect("free");
-            turns.wait();
-            // Long enough to be slept through, in most rounds.
-            thread::sleep(Duration::from_micros(10 * (round % 20)));
-            retract(slot);
-            turns.wait();
-        }
-        writer.join().unwrap();
+            writer.join().is_ok()
+        })
     });
+    assert_eq!(status, 0);
 }
 
 /// A child keeps what it is told to keep, of what the parent's threads had published.

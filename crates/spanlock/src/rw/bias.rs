@@ -208,8 +208,11 @@ impl BiasState {
         unsafe { slot.retract() };
     }
 
-    /// This thread's next reads are slow ones without a look.
+    /// This thread's next reads are slow ones without a look, unless the fast path is open.
     pub(super) fn begin_detour(&self) {
+        if self.is_open() {
+            return;
+        }
         let pace = Pace(self.pace.load(Ordering::Relaxed));
         pace::begin_detour(self.address(), pace);
     }

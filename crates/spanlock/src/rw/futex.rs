@@ -41,6 +41,8 @@ use std::marker::PhantomData;
 
 mod last;
 mod preference;
+#[cfg(test)]
+mod tests;
 mod upgrade;
 pub use preference::{GiveWay, Preference, ReadersFirst, WritersFirst};
 

@@ -134,3 +134,20 @@ fn a_policy_that_panics_aborts() {
     assert!(libc::WIFSIGNALED(status), "{status}");
     assert_eq!(libc::WTERMSIG(status), libc::SIGABRT);
 }
+
+/// A thread that has read by the slow path finds the next bias.
+#[test]
+fn a_detour_ends() {
+    let policy = Counted::new(Tuning::STANDARD);
+    let lock: Observed = RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), policy), 0);
+    let read = |times| (0..times).for_each(|_| drop(lock.read()));
+    read(10_000);
+    drop(lock.write());
+    let seen = counts_of(&lock);
+    assert_eq!(seen.revocations, 1);
+    read(100); // No bias yet: some of these begin detours.
+    thread::sleep(seen.inhibited);
+    read(100_000);
+    let now = counts_of(&lock);
+    assert!(now.fast_reads > seen.fast_reads + 50_000, "{now}");
+}
