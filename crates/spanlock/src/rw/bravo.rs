@@ -233,7 +233,7 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     type SharedGuard = ReadToken<L::SharedGuard>;
     type ExclusiveGuard = L::ExclusiveGuard;
 
-    #[inline]
+    #[inline(always)] // As above.
     fn lock_shared(&self) -> Self::SharedGuard {
         granted(self.read(|raw| Some(raw.lock_shared())))
     }
