@@ -172,28 +172,23 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         }
         // Not announced, and not looked at beforehand: where there is no bias, each would take the line from the others
         // once more.
-        self.unless_biased(lock(&self.raw)?)
-            .or_else(|| self.write_biased(wait, lock))
-    }
-
-    /// Keeps the underlying lock, if that is all there is to it.
-    #[inline]
-    fn unless_biased(&self, guard: L::ExclusiveGuard) -> Option<L::ExclusiveGuard> {
+        let guard = lock(&self.raw)?;
         // [bias-checked] The one look that a write costs where there is no bias.
         if !self.bias.is_biased() || !prim::intact!("bias-checked") {
             return Some(guard);
         }
-        // SAFETY: the caller has acquired it.
-        unsafe { self.raw.unlock_exclusive(guard) };
-        None
+        self.write_biased(guard, wait, lock)
     }
 
     #[cold] // Rare, by the pace.
     fn write_biased(
         &self,
+        guard: L::ExclusiveGuard,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<L::ExclusiveGuard> {
+        // SAFETY: the caller has acquired it.
+        unsafe { self.raw.unlock_exclusive(guard) };
         // Arrived: no bias is set until this is inside, or has given up.
         let mut arrival = self.bias.arrive();
         let granted = if arrival.drain(wait, &self.policy) {
