@@ -3,6 +3,9 @@
 //!
 //! Of a thread that stores, calls `light` and loads, and one that stores, calls `heavy` and loads, at least one sees
 //! the other's store, as if both had called `fence(SeqCst)`.
+//!
+//! - **asked**: read-modify-writes of one word, by whoever has an answer of the kernel and by a heavy side that finds none yet.
+//!   What the heavy side stored before its own is seen by all light sides that rely on an answer put there later.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use membarrier as system;
@@ -96,7 +99,7 @@ mod membarrier {
                     .is_ok()
                 && register()
             {
-                // Acquire and Release, and a read-modify-write: see `heavy`.
+                // [asked] Acquires what heavy sides release, and passes it on.
                 self.0.swap(NOTHING, Ordering::AcqRel);
             }
         }
@@ -105,7 +108,7 @@ mod membarrier {
         pub(super) fn light(&self) {
             // What the caller has stored it stores before it looks here, lest it look, be held up for long, and store then.
             compiler_fence(Ordering::SeqCst);
-            // Acquire: what the caller looks at next it looks at later.
+            // [asked] Acquire: what the caller looks at next it looks at later.
             if self.0.load(Ordering::Acquire) == NOTHING {
                 compiler_fence(Ordering::SeqCst);
             } else {
@@ -118,7 +121,7 @@ mod membarrier {
             // The look beforehand leaves those who call `light` their copies of the line.
             let mut seen = self.0.load(Ordering::Acquire);
             if seen < NOTHING {
-                // Who calls `light` and fences is settled with the fence above. Who finds `NOTHING` finds what was put there
+                // [asked] Who calls `light` and fences is settled with the fence above. Who finds `NOTHING` finds what was put there
                 // after this, by one that acquired what this releases: so it sees what the caller has stored. All that
                 // happens to the word in between are read-modify-writes.
                 seen = self.0.fetch_or(0, Ordering::AcqRel);

@@ -134,7 +134,7 @@ fn a_writer_to_whom_the_fence_is_refused_gets_in() {
         let lock = 0_u8;
         let address = LockAddress::of(&lock);
         let turns = Barrier::new(2);
-        here(); // The kernel grants it at first.
+        here(); // The kernel is asked, and grants it at first.
         thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 refuse_membarrier();

@@ -165,8 +165,8 @@ impl<C: Calls> RwTarget for Called<C> {
     }
 }
 
-/// The C library's lock. At the beginning of a cache line, as the others: else how it lies across two, which depends on what
-/// was allocated before it, makes a quarter.
+/// The C library's lock. At the beginning of a cache line, as the others: else whether it lies across two depends on what
+/// was allocated before it.
 #[cfg(unix)]
 #[derive(Debug)]
 pub struct Pthread(Box<CachePadded<UnsafeCell<libc::pthread_rwlock_t>>>);

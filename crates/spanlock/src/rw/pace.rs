@@ -143,7 +143,7 @@ struct Detour(u32);
 
 impl Detour {
     /// Fifteen reads: then the look is a small part of the cost.
-    const LONG: u32 = 4;
+    const LONG: Self = Self(4);
 
     const LONGEST: Self = Self(6);
 
@@ -157,8 +157,8 @@ impl Detour {
         let processors = processors as u64;
         let reads = nanoseconds / (NANOSECONDS_INHIBITED_PER_READ * processors * processors);
         let power = (reads + 1).ilog2();
-        let beyond = power.saturating_sub(Self::LONG) / 4;
-        Self((power.min(Self::LONG) + beyond).min(Self::LONGEST.0))
+        let beyond = power.saturating_sub(Self::LONG.0) / 4;
+        Self((power.min(Self::LONG.0) + beyond).min(Self::LONGEST.0))
     }
 
     fn reads(self) -> usize {
@@ -340,8 +340,8 @@ mod tests {
             }
         }
         assert_eq!(before, 63);
-        let soon = Detour::within(3 * UNIT, 2);
-        assert_eq!((soon.reads(), soon.0), (15, Detour::LONG));
+        assert_eq!(Detour::LONG.reads(), 15);
+        assert_eq!(Detour::within(3 * UNIT, 2), Detour::LONG);
         assert_eq!(Detour::within(u64::MAX, 1), Detour::LONGEST);
     }
 
