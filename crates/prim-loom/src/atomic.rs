@@ -2,10 +2,15 @@
 //!
 //! Loom treats sequentially consistent *accesses* as acquire-release; only the fence is modelled in full.
 
-pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
 use core::marker::PhantomData;
 use core::ptr;
+
+/// Holds a compiler back: loom orders nothing by it.
+pub fn compiler_fence(_: Ordering) {}
 
 /// A full fence.
 pub fn fence_after_rmw() {

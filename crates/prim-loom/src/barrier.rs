@@ -1,4 +1,7 @@
-//! An asymmetric store-load fence: here both halves are the full fence.
+//! An asymmetric store-load fence: here both halves are the full fence. [`light`](mod@light) is modelled by itself.
+
+#[path = "../../prim/src/barrier/light.rs"]
+pub mod light;
 
 use crate::atomic::{Ordering, fence};
 

@@ -1,7 +1,8 @@
 //! Atomic types, orderings and fences.
 
 pub use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+    fence,
 };
 
 /// A full store-load fence for a thread whose last atomic access was a *successful read-modify-write*.
@@ -14,7 +15,7 @@ pub fn fence_after_rmw() {
         any(target_arch = "x86_64", target_arch = "x86"),
         not(miri)
     )) {
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);
     }

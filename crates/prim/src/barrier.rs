@@ -3,9 +3,7 @@
 //!
 //! Of a thread that stores, calls `light` and loads, and one that stores, calls `heavy` and loads, at least one sees
 //! the other's store, as if both had called `fence(SeqCst)`.
-//!
-//! - **asked**: read-modify-writes of one word, by whoever has an answer of the kernel and by a heavy side that finds none yet.
-//!   What the heavy side stored before its own is seen by all light sides that rely on an answer put there later.
+//! `barrier/light.rs` has the protocol by which the light half becomes cheap.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use membarrier as system;
@@ -29,16 +27,19 @@ pub fn heavy() {
     system::heavy();
 }
 
+#[cfg(all(target_os = "linux", not(miri)))]
+mod light;
+
 /// Linux's `membarrier`.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod membarrier {
-    use crate::atomic::{AtomicU8, AtomicU32, Ordering, fence};
+    use super::light::{Kernel, Light};
+    use crate::atomic::AtomicU32;
     use crate::clock::{Duration, Instant};
     use crate::errno::keeping;
     use crate::futex::{self, Woken};
-    use core::sync::atomic::compiler_fence;
 
-    static LIGHT: Light = Light::new();
+    static LIGHT: Light<Linux> = Light::new(Linux);
 
     pub(super) fn prepare() {
         LIGHT.prepare();
@@ -53,20 +54,8 @@ mod membarrier {
         LIGHT.heavy();
     }
 
-    /// What `light` is at the moment. From one of these to the next, and back never.
     #[derive(Debug)]
-    pub(super) struct Light(AtomicU8);
-
-    /// A fence: the kernel was not asked.
-    const UNASKED: u8 = 0;
-    /// A fence: the kernel is being asked; or refused; or was being asked by another thread when this process was forked.
-    const ASKED: u8 = 1;
-    /// Nothing: the kernel fences for those who call `light`.
-    const NOTHING: u8 = 2;
-    /// A fence, since a moment: the kernel refuses now. A sandbox may have been set up.
-    const WITHDRAWN: u8 = 3;
-    /// A fence, for good: it is long ago that anybody found `NOTHING`.
-    const OVER: u8 = 4;
+    pub(super) struct Linux;
 
     /// In that time what a processor has stored is seen by all. They take less than a microsecond.
     const LONG: Duration = Duration::from_millis(10);
@@ -76,73 +65,19 @@ mod membarrier {
         keeping(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
     }
 
-    /// Takes tens of milliseconds where there are other threads.
-    fn register() -> bool {
-        membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
-    }
-
-    fn expedite() -> bool {
-        membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-    }
-
-    impl Light {
-        pub(super) const fn new() -> Self {
-            Self(AtomicU8::new(UNASKED))
+    impl Kernel for Linux {
+        fn register(&self) -> bool {
+            membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
         }
 
-        pub(super) fn prepare(&self) {
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            if self.0.load(Ordering::Relaxed) == UNASKED
-                && self
-                    .0
-                    .compare_exchange(UNASKED, ASKED, success, failure)
-                    .is_ok()
-                && register()
-            {
-                // [asked] Acquires what heavy sides release, and passes it on.
-                self.0.swap(NOTHING, Ordering::AcqRel);
-            }
+        fn expedite(&self) -> bool {
+            membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
         }
 
-        #[inline]
-        pub(super) fn light(&self) {
-            // What the caller has stored it stores before it looks here, lest it look, be held up for long, and store then.
-            compiler_fence(Ordering::SeqCst);
-            // [asked] Acquire: what the caller looks at next it looks at later.
-            if self.0.load(Ordering::Acquire) == NOTHING {
-                compiler_fence(Ordering::SeqCst);
-            } else {
-                fence(Ordering::SeqCst);
-            }
-        }
-
-        pub(super) fn heavy(&self) {
-            fence(Ordering::SeqCst);
-            // The look beforehand leaves those who call `light` their copies of the line.
-            let mut seen = self.0.load(Ordering::Acquire);
-            if seen < NOTHING {
-                // [asked] Who calls `light` and fences is settled with the fence above. Who finds `NOTHING` finds what was put there
-                // after this, by one that acquired what this releases: so it sees what the caller has stored. All that
-                // happens to the word in between are read-modify-writes.
-                seen = self.0.fetch_or(0, Ordering::AcqRel);
-            }
-            match seen {
-                // A child of `fork` may have to register anew.
-                NOTHING if expedite() || register() && expedite() => {}
-                NOTHING | WITHDRAWN => self.withdraw(),
-                _ => {}
-            }
-        }
-
-        #[cold]
-        pub(super) fn withdraw(&self) {
-            if self.0.fetch_max(WITHDRAWN, Ordering::SeqCst) == OVER {
-                return;
-            }
+        fn settle(&self) {
             // Not `std::thread::sleep`: where that is called a C program's thread may be cancelled.
             let (nobodys, until) = (AtomicU32::new(0), Instant::now() + LONG);
             while futex::wait(&nobodys, 0, Some(until)) != Woken::TimedOut {}
-            self.0.fetch_max(OVER, Ordering::Relaxed);
         }
     }
 }
@@ -253,7 +188,9 @@ mod tests {
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn a_kernel_that_refuses_is_done_without() {
-        let shared = &super::membarrier::Light::new();
+        use super::{light::Light, membarrier::Linux};
+
+        let shared = &Light::new(Linux);
         shared.prepare();
         let refused = |_| {
             crate::atomic::fence(Ordering::SeqCst);
@@ -263,14 +200,14 @@ mod tests {
     }
 
     /// While others use it. (Nothing here shows on x86 that the look of the dear half has to be a read-modify-write: its
-    /// fence before a mere look does as well there.)
+    /// fence before a mere look does as well there. The model in `spanlock-loom` shows it.)
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn the_kernel_may_be_asked_at_any_time() {
-        use super::membarrier::Light;
+        use super::{light::Light, membarrier::Linux};
 
         let rounds = 5_000;
-        let each: &Vec<_> = &(0..=rounds).map(|_| Light::new()).collect();
+        let each: &Vec<_> = &(0..=rounds).map(|_| Light::new(Linux)).collect();
         let of = |round: u32| &each[usize::try_from(round).unwrap()];
         of(0).prepare(); // From here on it answers at once.
         let start = &Start::new(3);

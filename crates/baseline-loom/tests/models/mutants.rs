@@ -37,5 +37,5 @@ fn a_mutant_of_nothing_survives() {
 
 #[test]
 fn every_named_edge_has_a_mutant() {
-    mutation::covers("../baseline/src", MUTANTS);
+    mutation::covers(&["../baseline/src"], MUTANTS);
 }

@@ -6,6 +6,7 @@
 //!
 //! `mutants.rs` weakens each named edge in turn and expects the model named with it to fail.
 
+mod barrier;
 mod list;
 mod mutants;
 mod mutation;

@@ -14,6 +14,14 @@ const MUTANTS: &[Mutant] = &[
         "alone",
         "rw::tokenless::a_stranger_comes_while_a_reader_leaves",
     ),
+    (
+        "asked",
+        "barrier::the_kernel_is_asked_while_two_look_for_each_other",
+    ),
+    (
+        "asked-relied",
+        "barrier::the_kernel_is_asked_while_two_look_for_each_other",
+    ),
     ("await", "rw::bias::a_reader_and_a_writer"),
     (
         "barrier",
@@ -81,6 +89,14 @@ const MUTANTS: &[Mutant] = &[
     ("fast-acquire", "list::fast_path_against_regular_path"),
     ("fast-publish", "list::fast_path_against_regular_path"),
     ("fast-release", "list::fast_path_against_regular_path"),
+    (
+        "fenced-heavy",
+        "barrier::the_kernel_is_asked_while_two_look_for_each_other",
+    ),
+    (
+        "fenced-light",
+        "barrier::the_kernel_is_asked_while_two_look_for_each_other",
+    ),
     ("fresh-node", "list::a_writer_starts_over_with_a_fresh_node"),
     ("futex-conservative", "rw::futex::three_writers"),
     (
@@ -319,5 +335,5 @@ fn a_mutant_of_nothing_survives() {
 
 #[test]
 fn every_named_edge_has_a_mutant() {
-    mutation::covers("../spanlock/src", MUTANTS);
+    mutation::covers(&["../spanlock/src", "../prim/src/barrier"], MUTANTS);
 }

@@ -3,6 +3,7 @@
 #[path = "edges.rs"]
 mod edges;
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,6 +25,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("was released twice", "released twice"),
     ("nobody reads", "a hold is lost"),
     ("nobody is there", "a hold is left"),
+    ("neither sees the other", "unfenced"),
     ("Leaked", "leak"),
     // Of loom's own table, by an atomic that lies in freed memory.
     ("index out of bounds", "use after free"),
@@ -100,9 +102,10 @@ pub fn survives_a_mutant_of_nothing(model: &str) {
 }
 
 /// # Panics
-/// When an edge named in the sources of this folder has no mutant, or a mutant no edge.
-pub fn covers(sources: &str, mutants: &[Mutant]) {
-    let named = edges::named_in(Path::new(sources)).unwrap();
+/// When an edge named in the sources of these folders has no mutant, or a mutant no edge.
+pub fn covers(sources: &[&str], mutants: &[Mutant]) {
+    let named = sources.iter().map(Path::new).map(edges::named_in);
+    let named: BTreeSet<_> = named.flat_map(Result::unwrap).collect();
     let tested = mutants.iter().map(|(edge, _)| (*edge).to_owned()).collect();
     assert!(!named.is_empty());
     assert_eq!(named, tested);

@@ -1,0 +1,61 @@
+//! When the light half of the asymmetric fence may be nothing. What a kernel's fence does to other threads no model can
+//! say: where the heavy side relies on it this one looks away.
+
+use prim::atomic::{AtomicU32, Ordering};
+use prim::barrier::light::{Kernel, Light};
+use prim::model;
+use prim::thread::spawn;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// One that grants what it is asked for. It is no part of what loom explores.
+#[derive(Default)]
+struct Granting {
+    fenced: Arc<AtomicBool>,
+}
+
+impl Kernel for Granting {
+    fn register(&self) -> bool {
+        true
+    }
+
+    fn expedite(&self) -> bool {
+        self.fenced.store(true, Ordering::Relaxed);
+        true
+    }
+
+    fn settle(&self) {
+        unreachable!("it does not refuse")
+    }
+}
+
+#[test]
+fn the_kernel_is_asked_while_two_look_for_each_other() {
+    model(None, || {
+        let kernel = Granting::default();
+        let fenced_by_kernel = Arc::clone(&kernel.fenced);
+        let fence = Arc::new(Light::new(kernel));
+        let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let asker = spawn({
+            let fence = Arc::clone(&fence);
+            move || fence.prepare()
+        });
+        let other = spawn({
+            let (fence, words) = (Arc::clone(&fence), Arc::clone(&words));
+            move || {
+                words[0].store(1, Ordering::Relaxed);
+                fence.light();
+                words[1].load(Ordering::Relaxed)
+            }
+        });
+        words[1].store(1, Ordering::Relaxed);
+        fence.heavy();
+        let seen = words[0].load(Ordering::Relaxed);
+        asker.join().unwrap();
+        let seen_by_other = other.join().unwrap();
+        assert!(
+            seen == 1 || seen_by_other == 1 || fenced_by_kernel.load(Ordering::Relaxed),
+            "neither sees the other"
+        );
+    });
+}
