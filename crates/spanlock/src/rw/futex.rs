@@ -35,7 +35,7 @@ use crate::range::raw::Wait;
 use lock_api::GuardSend;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex::{self, Woken};
-use prim::spin::Spin;
+use prim::spin::{self, Spin};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -311,7 +311,7 @@ impl<P: Preference> FutexRwLock<P> {
     /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
     #[inline(never)] // Somebody is in the way, or it is a try, which looks first.
     fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
-        let mut spin = Spin::backing_off();
+        let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
             let Err(seen) = enter(self.state()) else {
                 return Some(GuardSend::new());
@@ -338,7 +338,7 @@ impl<P: Preference> FutexRwLock<P> {
 
     #[cold] // Somebody is inside.
     fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<GuardSend> {
-        let mut spin = Spin::backing_off();
+        let mut spin = Spin::new(spin::ON_HOLDER);
         let mut slept = Slept::No;
         loop {
             if seen.has_waiters() || !spin.round() {
