@@ -4,7 +4,7 @@ use spanlock_bench::crew::Schedule;
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::Exclusion;
 use spanlock_bench::report::{self, Line};
-use spanlock_bench::rw::locks::{FLOOR, LOCKS, Lock, Make, families, find};
+use spanlock_bench::rw::locks::{FLOOR, LOCKS, Lock, Make, NULL, families, find};
 use spanlock_bench::rw::target::{Called, Calls};
 use spanlock_bench::rw::{Load, Record, Trial, uncontended};
 use std::time::Duration;
@@ -93,6 +93,7 @@ fn record(lock: &str, repeat: u32, ops_per_sec: f64) -> Record {
         min_ops_per_thread: 1,
         max_ops_per_thread: 1,
         cpu_seconds: None,
+        handoff_ns: None,
         lost_updates: 0,
         torn_reads: 0,
     }
@@ -128,6 +129,31 @@ fn harm_is_the_median_of_the_ratios_in_each_repeat_and_is_flagged() {
     assert!(text.contains("0.70 ±86% "), "{text}");
     let slower = text.lines().filter(|line| line.contains(" is 0."));
     assert_eq!(slower.count(), 1, "{text}");
+}
+
+#[test]
+fn runs_between_which_handoffs_changed_are_not_compared() {
+    let (base, made) = families().remove(0);
+    let run = |lock: &str, repeat, ops, handoff_ns| Record {
+        handoff_ns: Some(handoff_ns),
+        ..record(lock, repeat, ops)
+    };
+    let text = |handoffs: [[f64; 2]; 2]| {
+        let runs = [
+            run(base.name, 0, 4e6, [24.0, 30.0]),
+            run(made[1].name, 0, 3e6, handoffs[0]),
+            run(NULL, 0, 5e6, [24.0, 24.0]),
+            run(base.name, 1, 4e6, [200.0, 24.0]),
+            run(made[1].name, 1, 4e6, handoffs[1]),
+        ];
+        report::harm(&runs, &Provenance::here([]))
+    };
+    let one = text([[25.0, 40.0], [24.0, 24.0]]);
+    for told in ["0.75 ±0%!", "1.25 ±0%", "took 24 to 200 ns"] {
+        assert!(one.contains(told), "{told} not in {one}");
+    }
+    let none = text([[24.0, 50.0], [200.0, 200.0]]);
+    assert!(!none.contains("0.75") && !none.contains("1.00"), "{none}");
 }
 
 #[test]

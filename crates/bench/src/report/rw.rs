@@ -4,7 +4,7 @@ use super::panel::{LEGEND, Point, panel};
 use super::{lines, measured, or_dash, source, table};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
-use crate::rw::locks::{FLOOR, PRELOADED, PTHREAD, exclusion, families, is_control};
+use crate::rw::locks::{FLOOR, NULL, PRELOADED, PTHREAD, exclusion, families, is_control};
 use crate::rw::{Load, Record};
 use crate::rw::{revocation, uncontended};
 use crate::stats::Summary;
@@ -72,7 +72,7 @@ fn of_floor(here: &[&Record]) -> Option<String> {
 }
 
 /// Throughput of a lock as a part of another's: of runs that followed each other in one repeat, so that a machine that
-/// drifts does to both the same.
+/// drifts does to both the same. Where handoffs changed in between there is no telling.
 fn ratio<'a>(
     records: impl Iterator<Item = &'a Record> + Clone,
     lock: &str,
@@ -81,12 +81,12 @@ fn ratio<'a>(
     let of = |name: &str, repeat: u32| {
         let mut runs = records.clone();
         runs.find(|run| run.lock == name && run.repeat == repeat)
-            .map(|run| run.ops_per_sec)
     };
     let repeats = distinct(records.clone().map(|record| record.repeat));
     let both = |repeat| Some((of(lock, repeat)?, of(other, repeat)?));
     let pairs = repeats.into_iter().filter_map(both);
-    Summary::of(pairs.map(|(one, other)| one / other))
+    let pairs = pairs.filter(|(one, other)| one.is_comparable(other));
+    Summary::of(pairs.map(|(one, other)| one.ops_per_sec / other.ops_per_sec))
 }
 
 /// What readers and writers have of two locks: a lock that lets writers in may do less in sum than one that starves them.
@@ -118,7 +118,8 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
     let policies = distinct(over.filter_map(|lock| Some(lock.over?.policy)));
     let header = ["workload", "threads", "lock"].map(str::to_owned);
     let header = header.into_iter();
-    let mut table = table(header.chain(policies.iter().map(|&policy| policy.to_owned())));
+    let columns = policies.iter().copied().chain(["no lock"]);
+    let mut table = table(header.chain(columns.map(str::to_owned)));
     let mut harmed = String::new();
     let place = |record: &Record| (record.load, record.threads);
     for (load, threads) in distinct(records.iter().map(place)) {
@@ -145,6 +146,8 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
                     );
                 }
             }
+            let no_lock = ratio(here.clone(), NULL, base.name);
+            cells.push(or_dash(no_lock.map(|part| measured(part, 1.0, 2))));
             if cells.iter().skip(3).any(|cell| cell != "-") {
                 table.add_row(cells);
             }
@@ -158,10 +161,28 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
          again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\
-         each run is a process of its own, so that where code and data lie is drawn anew\n\n{verdict}\n{}",
+         no lock: what the workload itself makes of the ratio; where that is below 1 a lock is not what costs\n\
+         each run is a process of its own, so that where code and data lie is drawn anew\n{}\n{verdict}\n{}",
         lines(&table),
+        handoffs(records),
         source(provenance)
     )
+}
+
+/// How long a handoff took meanwhile.
+fn handoffs(records: &[Record]) -> String {
+    let took = || records.iter().filter_map(|record| record.handoff_ns);
+    let took = || took().flatten();
+    let ends = took()
+        .min_by(f64::total_cmp)
+        .zip(took().max_by(f64::total_cmp));
+    let told = ends.map(|(shortest, longest)| {
+        format!(
+            "a cache line took {shortest:.0} to {longest:.0} ns from one processor to another; \
+             pairs of runs between which that more than doubled are left out\n"
+        )
+    });
+    told.unwrap_or_default()
 }
 
 /// A row for each workload, a column for each number of threads: what preloading makes of the C library's lock.
@@ -191,8 +212,9 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
     };
     format!(
         "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
-         median of the ratios in each repeat ±half the distance between extremes\n\n{verdict}\n{}",
+         median of the ratios in each repeat ±half the distance between extremes\n{}\n{verdict}\n{}",
         lines(&table),
+        handoffs(records),
         source(provenance)
     )
 }

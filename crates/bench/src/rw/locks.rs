@@ -143,6 +143,9 @@ type Mutex = MutexRwLock<FutexMutex>;
 /// What no lock can do better than whose readers do not meet.
 pub const FLOOR: &str = "floor-private";
 
+/// The name of no lock at all.
+pub const NULL: &str = "null";
+
 /// The C library's lock.
 pub const PTHREAD: &str = "pthread";
 
@@ -278,7 +281,7 @@ pub static LOCKS: &[Lock] = &[
         ..Lock::ANY
     },
     Lock {
-        name: "null",
+        name: NULL,
         about: "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check",
         exclusion: Exclusion::None,
         ..Lock::ANY

@@ -13,6 +13,7 @@
 //! | [`readers`] | nothing but reading |
 //! | [`uncontended`] | what one thread pays |
 //! | [`revocation`] | what a writer pays, by the size of the table |
+//! | [`handoff`] | how long a cache line takes from one processor to another |
 //!
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
@@ -20,6 +21,7 @@
 mod again;
 #[cfg(feature = "cpp-peers")]
 mod cpp;
+pub mod handoff;
 pub mod locks;
 mod record;
 pub mod revocation;

@@ -33,6 +33,9 @@ pub struct Record {
     pub max_ops_per_thread: u64,
     /// Processor time of the process, in seconds; `None` where the system does not tell.
     pub cpu_seconds: Option<f64>,
+    /// Nanoseconds for a handoff between processors, just before and just after; `None` where it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_ns: Option<[f64; 2]>,
     /// Writes that left no trace. Not 0 only for a lock that promises nothing.
     pub lost_updates: u64,
     /// Reads that saw half of a write. Likewise.
@@ -40,6 +43,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether a handoff took about as long while both ran, as far as was looked at.
+    pub(crate) fn is_comparable(&self, other: &Self) -> bool {
+        let handoffs = [self.handoff_ns, other.handoff_ns];
+        let handoffs = || handoffs.iter().flatten().flatten().copied();
+        let longest = handoffs().max_by(f64::total_cmp);
+        let shortest = handoffs().min_by(f64::total_cmp);
+        let ends = shortest.zip(longest);
+        ends.is_none_or(|(shortest, longest)| longest <= 2.0 * shortest)
+    }
+
     /// Measures a lock.
     ///
     /// # Errors
@@ -61,6 +74,7 @@ impl Record {
             min_ops_per_thread: outcome.work.min(),
             max_ops_per_thread: outcome.work.max(),
             cpu_seconds: outcome.work.cpu_seconds(),
+            handoff_ns: None,
             lost_updates: outcome.found.lost,
             torn_reads: outcome.found.torn,
         })

@@ -2,7 +2,7 @@
 //! drawn anew, and can make a tenth.
 
 use spanlock_bench::report::Line;
-use spanlock_bench::rw::{Load, Record, Trial};
+use spanlock_bench::rw::{Load, Record, Trial, handoff};
 use std::process::Command;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
     if start == Start::Preloaded {
         command.args(["run", "--"]).arg(&own);
     }
+    let before = handoff::nanoseconds();
     let output = command
         .args(["bench", "rw"])
         .args(words(trial.load))
@@ -42,6 +43,7 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
         .args(["--warmup", &warmup.as_secs_f64().to_string()])
         .output()
         .map_err(|error| error.to_string())?;
+    let handoff_ns = Some([before, handoff::nanoseconds()]);
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().map(str::parse);
     let record = lines.flatten().find_map(|line| match line {
@@ -51,6 +53,7 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
     match record {
         Some(record) if output.status.success() => Ok(Record {
             repeat: trial.repeat,
+            handoff_ns,
             ..record
         }),
         _ => {

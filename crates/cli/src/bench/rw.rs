@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended, Sampling};
 use crate::values::Sweep;
 use spanlock_bench::report::{self, Line};
-use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, families};
+use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, NULL, families, find};
 use spanlock_bench::rw::revocation::{self, Sleepers};
 use spanlock_bench::rw::{Load, Record, Trial, uncontended};
 
@@ -67,6 +67,7 @@ fn harm(RwHarm { runs }: RwHarm) -> Result {
     let steps = trials.iter().flat_map(|trial| {
         families.iter().flat_map(move |(base, made)| {
             let mut family: Vec<_> = std::iter::once(*base).chain(made.iter().copied()).collect();
+            family.extend(find(NULL));
             let first = trial.repeat as usize % family.len();
             family.rotate_left(first);
             family.into_iter().map(move |lock| (lock, trial))

@@ -432,6 +432,8 @@ fn rw_tables_have_floors_policies_and_sources() {
         "off",
         "paper",
         "again",
+        "no lock",
+        "a cache line took",
         "rwbench, 0.01 % writes",
         "hash_table",
         "commit:",
