@@ -3,7 +3,7 @@
 use crate::atomic::{AtomicU64, Ordering};
 use crate::with_execution;
 
-/// Spins on a range's holder before the thread parks.
+/// Spins on a holder before the thread parks.
 pub const ON_HOLDER: u32 = 0;
 
 /// Spins while another request, already published, decides whether it stays.

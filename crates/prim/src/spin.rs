@@ -2,7 +2,7 @@
 
 use crate::atomic::{AtomicU64, Ordering};
 
-/// Spins on a range's holder before the thread parks: a few microseconds, about what parking and being woken cost.
+/// Spins on a holder before the thread parks: a few microseconds, about what parking and being woken cost.
 pub const ON_HOLDER: u32 = 7;
 
 /// Spins while another request, already published, decides whether it stays: it is a short walk away from that.
@@ -47,7 +47,8 @@ impl Spin {
     }
 
     /// A spin on a word that its holder changes too: a look takes that away from it. So the first wait is long already,
-    /// and who holds the lock for less gets it again meanwhile without a transfer (Anderson, TPDS 1990, §IV).
+    /// and who holds the lock for less gets it again meanwhile without a transfer (Anderson, TPDS 1990, §IV). That pays
+    /// where threads do little but take the lock; where they have other work it makes short waits long.
     #[must_use]
     pub const fn backing_off() -> Self {
         // 64 and 128 pauses: a pause takes from 10 to 140 cycles.

@@ -3,7 +3,7 @@
 use crate::atomic::{AtomicU64, Ordering};
 use crate::world;
 
-/// Spins on a range's holder before the thread parks: a few microseconds, about what parking and being woken cost.
+/// Spins on a holder before the thread parks: a few microseconds, about what parking and being woken cost.
 pub const ON_HOLDER: u32 = 7;
 
 /// Spins while another request, already published, decides whether it stays: it is a short walk away from that.

@@ -63,7 +63,7 @@ fn of_floor(here: &[&Record]) -> Option<String> {
         let cells = columns.iter().map(|&column| {
             let there = here.iter().copied();
             let there = there.filter(|record| place(record).1 == column);
-            let ratio = ratio(there, lock, FLOOR);
+            let ratio = ratio(&pairs(there, lock, FLOOR));
             or_dash(ratio.map(|ratio| format!("{:.2}", ratio.median)))
         });
         table.add_row(std::iter::once(lock.clone()).chain(cells));
@@ -71,43 +71,103 @@ fn of_floor(here: &[&Record]) -> Option<String> {
     Some(lines(&table))
 }
 
-/// Throughput of a lock as a part of another's: of runs that followed each other in one repeat, so that a machine that
-/// drifts does to both the same. Where handoffs changed in between there is no telling.
-fn ratio<'a>(
-    records: impl Iterator<Item = &'a Record> + Clone,
-    lock: &str,
-    other: &str,
-) -> Option<Summary> {
-    let of = |name: &str, repeat: u32| {
-        let mut runs = records.clone();
-        runs.find(|run| run.lock == name && run.repeat == repeat)
+/// A run and the one that it is compared with.
+type Pair<'a> = (&'a Record, &'a Record);
+
+/// Runs of a lock beside those of another in the same repeat that were nearest, so that a machine that drifts does to
+/// both the same.
+fn pairs<'a>(records: impl Iterator<Item = &'a Record>, lock: &str, other: &str) -> Vec<Pair<'a>> {
+    let records: Vec<_> = records.enumerate().collect();
+    let of = |name: &str| {
+        let runs = records.iter().filter(move |(_, run)| run.lock == name);
+        runs.copied().collect::<Vec<_>>()
     };
-    let repeats = distinct(records.clone().map(|record| record.repeat));
-    let both = |repeat| Some((of(lock, repeat)?, of(other, repeat)?));
-    let pairs = repeats.into_iter().filter_map(both);
-    let pairs = pairs.filter(|(one, other)| one.is_comparable(other));
-    Summary::of(pairs.map(|(one, other)| one.ops_per_sec / other.ops_per_sec))
+    let runs = of(lock);
+    let beside = |(at, other): (usize, &'a Record)| {
+        let same = runs.iter().filter(|(_, run)| run.repeat == other.repeat);
+        let (_, run) = same.min_by_key(|(place, _)| place.abs_diff(at))?;
+        Some((*run, other))
+    };
+    of(other).into_iter().filter_map(beside).collect()
+}
+
+/// Throughput of a lock as a part of another's.
+fn ratio(pairs: &[Pair<'_>]) -> Option<Summary> {
+    let ratios = pairs.iter();
+    Summary::of(ratios.map(|(run, other)| run.ops_per_sec / other.ops_per_sec))
 }
 
 /// What readers and writers have of two locks: a lock that lets writers in may do less in sum than one that starves them.
-fn shares<'a>(
-    records: impl Iterator<Item = &'a Record> + Clone,
-    lock: &str,
-    other: &str,
-) -> String {
+fn shares(pairs: &[Pair<'_>]) -> String {
     type Rate = fn(&Record) -> f64;
     let rates: [(&str, Rate); 2] = [
         ("reads", |record| record.reads_per_sec),
         ("writes", |record| record.writes_per_sec),
     ];
     let told = rates.map(|(what, rate)| {
-        let [theirs, ours] = [other, lock].map(|name| {
-            let of = records.clone().filter(|record| record.lock == name);
-            or_dash(Summary::of(of.map(rate)).map(|rate| format!("{:.0}", rate.median)))
-        });
+        let middle =
+            |rates: Vec<f64>| or_dash(Summary::of(rates).map(|rate| format!("{:.0}", rate.median)));
+        let ours = middle(pairs.iter().map(|(run, _)| rate(run)).collect());
+        let theirs = middle(pairs.iter().map(|(_, run)| rate(run)).collect());
         format!("{what} {theirs} -> {ours}")
     });
     format!("a second: {}", told.join(", "))
+}
+
+/// Pairs of runs that are worth comparing, and how many were not.
+#[derive(Default)]
+struct Comparison {
+    compared: usize,
+    left_out: usize,
+    /// How many ratios were held to the limit, and a line for each below it.
+    judged: usize,
+    harmed: String,
+}
+
+impl Comparison {
+    /// Those during which handoffs did not change.
+    fn keep<'a>(&mut self, mut pairs: Vec<Pair<'a>>) -> Vec<Pair<'a>> {
+        let all = pairs.len();
+        pairs.retain(|(run, other)| run.is_comparable(other));
+        self.compared += pairs.len();
+        self.left_out += all - pairs.len();
+        pairs
+    }
+
+    /// Whether a ratio is below the limit that it is held to.
+    fn is_below(&mut self, ratio: Summary) -> bool {
+        self.judged += 1;
+        ratio.median < HARM
+    }
+
+    fn verdict(&self, than: &str) -> String {
+        match self {
+            Self { judged: 0, .. } => "nothing could be compared\n".to_owned(),
+            Self { harmed, .. } if harmed.is_empty() => {
+                format!("none is below {HARM} of {than}\n")
+            }
+            Self { harmed, .. } => format!("below {HARM} of {than}:\n{harmed}"),
+        }
+    }
+
+    /// How long a handoff took meanwhile.
+    fn handoffs(&self, records: &[Record]) -> String {
+        let took = records.iter().filter_map(|record| record.handoff_ns);
+        let took: Vec<_> = took.flatten().collect();
+        let shortest = took.iter().copied().min_by(f64::total_cmp);
+        let longest = took.iter().copied().max_by(f64::total_cmp);
+        let told = shortest.zip(longest).map(|(shortest, longest)| {
+            let Self {
+                compared, left_out, ..
+            } = self;
+            format!(
+                "a cache line took {shortest:.0} to {longest:.0} ns from one processor to another; \
+                 {left_out} of {} pairs of runs are left out because that changed by more than a factor of two\n",
+                compared + left_out
+            )
+        });
+        told.unwrap_or_default()
+    }
 }
 
 /// A table of what each biased lock does as a part of its underlying lock, and a line for each that does harm.
@@ -120,69 +180,51 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
     let header = header.into_iter();
     let columns = policies.iter().copied().chain(["no lock"]);
     let mut table = table(header.chain(columns.map(str::to_owned)));
-    let mut harmed = String::new();
+    let mut comparison = Comparison::default();
     let place = |record: &Record| (record.load, record.threads);
     for (load, threads) in distinct(records.iter().map(place)) {
         let here = records
             .iter()
             .filter(|record| place(record) == (load, threads));
-        for (base, made) in &families {
+        let measured_here = families
+            .iter()
+            .filter(|(base, _)| here.clone().any(|run| run.lock == base.name));
+        for (base, made) in measured_here {
             let mut cells = vec![load.to_string(), threads.to_string(), base.name.to_owned()];
             for &policy in &policies {
                 let lock = made
                     .iter()
                     .find(|lock| lock.over.is_some_and(|over| over.policy == policy));
-                let part = lock.and_then(|lock| ratio(here.clone(), lock.name, base.name));
-                let is_judged = lock.is_some_and(|lock| !is_control(lock.name));
-                let does_harm = is_judged && part.is_some_and(|part| part.median < HARM);
-                let mark = if does_harm { "!" } else { " " };
+                let name = lock.map_or("", |lock| lock.name);
+                let pairs = comparison.keep(pairs(here.clone(), name, base.name));
+                let part = ratio(&pairs);
+                let harm = part.filter(|&part| !is_control(name) && comparison.is_below(part));
+                let mark = if harm.is_some() { "!" } else { " " };
                 cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
-                if let (Some(lock), Some(part), true) = (lock, part, does_harm) {
-                    let (name, base, median) = (lock.name, base.name, part.median);
-                    let shares = shares(here.clone(), name, base);
+                if let Some(part) = harm {
+                    let (base, median, shares) = (base.name, part.median, shares(&pairs));
                     let _ = writeln!(
-                        harmed,
+                        comparison.harmed,
                         "  {load}, {threads} threads: {name} is {median:.2} of {base}; {shares}"
                     );
                 }
             }
-            let no_lock = ratio(here.clone(), NULL, base.name);
-            cells.push(or_dash(no_lock.map(|part| measured(part, 1.0, 2))));
-            if cells.iter().skip(3).any(|cell| cell != "-") {
-                table.add_row(cells);
-            }
+            let no_lock = comparison.keep(pairs(here.clone(), NULL, base.name));
+            cells.push(or_dash(ratio(&no_lock).map(|part| measured(part, 1.0, 2))));
+            table.add_row(cells);
         }
     }
-    let verdict = match harmed.as_str() {
-        "" => format!("none is below {HARM} of its underlying lock\n"),
-        _ => format!("below {HARM} of the underlying lock:\n{harmed}"),
-    };
     format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
          again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\
-         no lock: what the workload itself makes of the ratio; where that is below 1 a lock is not what costs\n\
-         each run is a process of its own, so that where code and data lie is drawn anew\n{}\n{verdict}\n{}",
+         no lock: the same without any; below 1 even that is slower, and where code and data lie decides\n\
+         each run is a process of its own, so that where code and data lie is drawn anew\n{}\n{}\n{}",
         lines(&table),
-        handoffs(records),
+        comparison.handoffs(records),
+        comparison.verdict("its underlying lock"),
         source(provenance)
     )
-}
-
-/// How long a handoff took meanwhile.
-fn handoffs(records: &[Record]) -> String {
-    let took = || records.iter().filter_map(|record| record.handoff_ns);
-    let took = || took().flatten();
-    let ends = took()
-        .min_by(f64::total_cmp)
-        .zip(took().max_by(f64::total_cmp));
-    let told = ends.map(|(shortest, longest)| {
-        format!(
-            "a cache line took {shortest:.0} to {longest:.0} ns from one processor to another; \
-             pairs of runs between which that more than doubled are left out\n"
-        )
-    });
-    told.unwrap_or_default()
 }
 
 /// A row for each workload, a column for each number of threads: what preloading makes of the C library's lock.
@@ -191,30 +233,31 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
     let columns = distinct(records.iter().map(|record| record.threads));
     let header = std::iter::once("workload".to_owned()).chain(columns.iter().map(usize::to_string));
     let mut table = table(header);
-    let mut harmed = String::new();
+    let mut comparison = Comparison::default();
     for load in distinct(records.iter().map(|record| record.load)) {
         let cells = columns.iter().map(|&threads| {
             let here = records.iter();
             let here = here.filter(|record| (record.load, record.threads) == (load, threads));
-            let part = ratio(here.clone(), PRELOADED, PTHREAD)?;
-            if part.median < HARM {
-                let (median, shares) = (part.median, shares(here, PRELOADED, PTHREAD));
-                let _ = writeln!(harmed, "  {load}, {threads} threads: {median:.2}; {shares}");
+            let pairs = comparison.keep(pairs(here, PRELOADED, PTHREAD));
+            let part = ratio(&pairs)?;
+            if comparison.is_below(part) {
+                let (median, shares) = (part.median, shares(&pairs));
+                let _ = writeln!(
+                    comparison.harmed,
+                    "  {load}, {threads} threads: {median:.2}; {shares}"
+                );
             }
             Some(measured(part, 1.0, 2))
         });
         let cells: Vec<_> = cells.map(or_dash).collect();
         table.add_row(std::iter::once(load.to_string()).chain(cells));
     }
-    let verdict = match harmed.as_str() {
-        "" => format!("none is below {HARM} of stock\n"),
-        _ => format!("below {HARM} of stock:\n{harmed}"),
-    };
     format!(
         "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
-         median of the ratios in each repeat ±half the distance between extremes\n{}\n{verdict}\n{}",
+         median of the ratios in each repeat ±half the distance between extremes\n{}\n{}\n{}",
         lines(&table),
-        handoffs(records),
+        comparison.handoffs(records),
+        comparison.verdict("stock"),
         source(provenance)
     )
 }

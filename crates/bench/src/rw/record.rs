@@ -33,7 +33,7 @@ pub struct Record {
     pub max_ops_per_thread: u64,
     /// Processor time of the process, in seconds; `None` where the system does not tell.
     pub cpu_seconds: Option<f64>,
-    /// Nanoseconds for a handoff between processors, just before and just after; `None` where it was not looked at.
+    /// Nanoseconds for a handoff between processors, just before and just after; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff_ns: Option<[f64; 2]>,
     /// Writes that left no trace. Not 0 only for a lock that promises nothing.
@@ -43,7 +43,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether a handoff took about as long while both ran, as far as was looked at.
+    /// Whether a handoff took about as long while both ran, as far as is known.
     pub(crate) fn is_comparable(&self, other: &Self) -> bool {
         let handoffs = [self.handoff_ns, other.handoff_ns];
         let handoffs = || handoffs.iter().flatten().flatten().copied();

@@ -43,7 +43,7 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
         .args(["--warmup", &warmup.as_secs_f64().to_string()])
         .output()
         .map_err(|error| error.to_string())?;
-    let handoff_ns = Some([before, handoff::nanoseconds()]);
+    let handoff_ns = before.zip(handoff::nanoseconds()).map(<[f64; 2]>::from);
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().map(str::parse);
     let record = lines.flatten().find_map(|line| match line {

@@ -59,7 +59,11 @@ impl<K: Kernel> Light<K> {
             && self.kernel.register()
         {
             // [asked] Not a store: it passes on what heavy sides have released.
-            self.state.swap(NOTHING, Ordering::Relaxed);
+            if crate::intact!("asked-passed-on") {
+                self.state.fetch_max(NOTHING, Ordering::Relaxed);
+            } else {
+                self.state.store(NOTHING, Ordering::Relaxed);
+            }
         }
     }
 
@@ -85,13 +89,14 @@ impl<K: Kernel> Light<K> {
         if crate::intact!("fenced-heavy") {
             fence(Ordering::SeqCst);
         }
-        // The look beforehand leaves those who call `light` their copies of the line.
-        let mut seen = self.state.load(Ordering::Relaxed);
+        // The look beforehand leaves those who call `light` their copies of the line. Acquire, also below: who finds `OVER`
+        // looks next at what `settle` has waited for.
+        let mut seen = self.state.load(Ordering::Acquire);
         if seen < NOTHING && crate::intact!("asked") {
             // [asked] Who calls `light` and fences is settled with the fence above. Who finds `NOTHING` finds what was put there
             // after this, and acquires what this releases by that fence: so it sees what the caller has stored. All that
             // happens to the word in between are read-modify-writes.
-            seen = self.state.fetch_or(0, Ordering::Relaxed);
+            seen = self.state.fetch_or(0, Ordering::Acquire);
         }
         match seen {
             // A child of `fork` may have to register anew.
@@ -107,7 +112,8 @@ impl<K: Kernel> Light<K> {
     pub fn withdraw(&self) {
         if self.state.fetch_max(WITHDRAWN, Ordering::SeqCst) != OVER {
             self.kernel.settle();
-            self.state.fetch_max(OVER, Ordering::Relaxed);
+            // Release: pairs with the look of `heavy`.
+            self.state.fetch_max(OVER, Ordering::Release);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! When the light half of the asymmetric fence may be nothing. What a kernel's fence does to other threads no model can
-//! say: where the heavy side relies on it this one looks away.
+//! say: where the heavy side relies on it this one looks away. Nor is a kernel modelled that refuses, now or later.
 
 use prim::atomic::{AtomicU32, Ordering};
 use prim::barrier::light::{Kernel, Light};

@@ -19,6 +19,10 @@ const MUTANTS: &[Mutant] = &[
         "barrier::the_kernel_is_asked_while_two_look_for_each_other",
     ),
     (
+        "asked-passed-on",
+        "barrier::the_kernel_is_asked_while_two_look_for_each_other",
+    ),
+    (
         "asked-relied",
         "barrier::the_kernel_is_asked_while_two_look_for_each_other",
     ),

@@ -311,6 +311,7 @@ impl<P: Preference> FutexRwLock<P> {
     /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
     #[inline(never)] // Somebody is in the way, or it is a try, which looks first.
     fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
+        // Not one that backs off: holders are expected to do other work between their acquisitions.
         let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
             let Err(seen) = enter(self.state()) else {
