@@ -3,6 +3,7 @@
 //!
 //! Of a thread that stores, calls `light` and loads, and one that stores, calls `heavy` and loads, at least one sees
 //! the other's store, as if both had called `fence(SeqCst)`.
+//!
 //! `barrier/light.rs` has the protocol by which the light half becomes cheap.
 
 #[cfg(all(target_os = "linux", not(miri)))]

@@ -134,8 +134,8 @@ impl Comparison {
         pairs
     }
 
-    /// Whether a ratio is below the limit that it is held to.
-    fn is_below(&mut self, ratio: Summary) -> bool {
+    /// Holds a ratio to the limit: whether it is below.
+    fn judge(&mut self, ratio: Summary) -> bool {
         self.judged += 1;
         ratio.median < HARM
     }
@@ -166,7 +166,9 @@ impl Comparison {
                 compared + left_out
             )
         });
-        told.unwrap_or_default()
+        told.unwrap_or_else(|| {
+            "how long a cache line took from one processor to another is not known\n".to_owned()
+        })
     }
 }
 
@@ -198,7 +200,7 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
                 let name = lock.map_or("", |lock| lock.name);
                 let pairs = comparison.keep(pairs(here.clone(), name, base.name));
                 let part = ratio(&pairs);
-                let harm = part.filter(|&part| !is_control(name) && comparison.is_below(part));
+                let harm = part.filter(|&part| !is_control(name) && comparison.judge(part));
                 let mark = if harm.is_some() { "!" } else { " " };
                 cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
                 if let Some(part) = harm {
@@ -240,7 +242,7 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
             let here = here.filter(|record| (record.load, record.threads) == (load, threads));
             let pairs = comparison.keep(pairs(here, PRELOADED, PTHREAD));
             let part = ratio(&pairs)?;
-            if comparison.is_below(part) {
+            if comparison.judge(part) {
                 let (median, shares) = (part.median, shares(&pairs));
                 let _ = writeln!(
                     comparison.harmed,

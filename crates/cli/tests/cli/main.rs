@@ -433,7 +433,7 @@ fn rw_tables_have_floors_policies_and_sources() {
         "paper",
         "again",
         "no lock",
-        "a cache line took",
+        "a cache line took", // Or it is not known how long.
         "rwbench, 0.01 % writes",
         "hash_table",
         "commit:",
