@@ -11,23 +11,24 @@ const TAIL: u64 = SEGMENTS as u64 - 1;
 /// Newcomers give way after a while, not at once.
 const FAIR: &[Need] = &[Overtaking, GivingWay, Queueing];
 const FAIR_AT_ONCE: &[Need] = &[Overtaking, Queueing];
-const UNFAIR: &[Need] = &[GivingWay, Queueing];
+const UNFAIR: &[Need] = &[Fair, GivingWay, Queueing];
 
 const EXCLUSIVE: &[Need] = &[Readers, Overtaking, GivingWay, Queueing];
 const EXCLUSIVE_FAIR_AT_ONCE: &[Need] = &[Readers, Overtaking, Queueing];
-const EXCLUSIVE_UNFAIR: &[Need] = &[Readers, GivingWay, Queueing];
+const EXCLUSIVE_UNFAIR: &[Need] = &[Readers, Fair, GivingWay, Queueing];
 
 /// A segment does not tell holders by thread, nor two who hold alike side by side; what a request sleeps behind is a
 /// segment.
 const SEGMENTED: &[Need] = &[EachHolder, Overtaking, GivingWay, Queueing];
 const SEGMENTED_FAIR_AT_ONCE: &[Need] = &[EachHolder, Overtaking, Queueing];
-const SEGMENTED_UNFAIR: &[Need] = &[EachHolder, GivingWay, Queueing];
+const SEGMENTED_UNFAIR: &[Need] = &[EachHolder, Fair, GivingWay, Queueing];
 
 /// First come, first served: the point of comparison.
 const TREE: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
     Overtaking,
     SelfCheck,
     ThreadNumbers,
@@ -37,6 +38,7 @@ const TREE_EXCLUSIVE: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
     Overtaking,
     SelfCheck,
     ThreadNumbers,
@@ -47,6 +49,7 @@ const RETRYING: &[Need] = &[
     Readers,
     Listing,
     EachHolder,
+    Fair,
     GivingWay,
     Queueing,
     SelfCheck,
@@ -58,6 +61,8 @@ const FULL_HANDS: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
+    Fair,
     Overtaking,
     GivingWay,
     Queueing,

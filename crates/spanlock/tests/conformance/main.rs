@@ -14,6 +14,7 @@ mod suite;
 mod cancelled;
 mod document;
 mod exclusive;
+mod giving_way;
 mod left_behind;
 mod locks;
 mod many;
