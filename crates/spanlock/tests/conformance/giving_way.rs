@@ -8,6 +8,7 @@ use crate::common::{Exclusive, Shared, await_sleepers, elsewhere};
 use crate::suite::Scenario;
 use spanlock::range::{RangeLock, RangeMutex};
 use std::ops::Range;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -38,19 +39,27 @@ fn a_holder_joins_workers<L: Exclusive>(lock: &RangeMutex<L>) {
     });
 }
 
-/// The same, where the worker slept behind a holder when the other began to wait.
+/// The same, where the worker sleeps behind a holder, and is woken when the other has waited too long.
 fn a_holder_joins_a_worker_that_sleeps<L: Exclusive>(lock: &RangeMutex<L>) {
+    let all_asleep = Barrier::new(2);
+    let all_asleep = &all_asleep;
     thread::scope(|scope| {
+        let early = lock.lock(0..5);
         let far = lock.lock(50..60);
-        let worker = scope.spawn(|| drop(lock.lock(50..60)));
-        await_sleepers(lock.raw(), 1);
-        scope.spawn(|| {
+        scope.spawn(move || {
             let mine = lock.lock(10..20);
             scope.spawn(|| drop(lock.lock(..)));
+            await_sleepers(lock.raw(), 1);
+            let worker = scope.spawn(|| drop(lock.lock(50..60)));
+            await_sleepers(lock.raw(), 2);
+            all_asleep.wait();
             worker.join().unwrap();
             drop(mine);
         });
-        await_sleepers(lock.raw(), 2);
+        all_asleep.wait();
+        thread::sleep(PATIENCE);
+        drop(early);
+        // Long enough for the one who was woken to fall asleep again.
         thread::sleep(PATIENCE);
         drop(far);
     });
@@ -113,7 +122,7 @@ fn holders_of_another_range_give_way<L: Exclusive>(lock: &RangeMutex<L>) {
     );
 }
 
-/// The places of a ring, in which nobody lets go of one before it has the next.
+/// Places in a ring. Nobody who goes round lets go of one before it has the next.
 const RING: u64 = 12;
 
 fn place(at: u64) -> Range<u64> {
@@ -121,32 +130,43 @@ fn place(at: u64) -> Range<u64> {
     at..at + 10
 }
 
-/// Threads that never let go of everything: they take the next range before they leave the last, in a ring.
-fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
+/// Goes round from the place of that number, hand over hand, as long as `goes_on` says.
+fn go_round<G>(start: u64, hold: impl Fn(Range<u64>) -> G, goes_on: impl Fn() -> bool) {
+    let mut at = start;
+    let mut held = hold(place(at));
+    while goes_on() {
+        at += 1;
+        let next = hold(place(at));
+        drop(held);
+        held = next;
+        thread::sleep(HOLD / 10);
+    }
+}
+
+/// Threads that go round in a ring, and one that asks for most of it: nearly always somebody is there.
+fn gets_in_among_those_who_go_round<G>(
+    threads: u64,
+    hold: impl Fn(Range<u64>) -> G + Sync,
+    wanted: impl Fn(),
+) {
     let satisfied = AtomicBool::new(false);
+    let goes_on = || !satisfied.load(Relaxed);
     thread::scope(|scope| {
-        for thread in 0..3 {
-            let satisfied = &satisfied;
-            scope.spawn(move || {
-                let mut at = thread * RING / 3;
-                let mut held = lock.lock(place(at));
-                while !satisfied.load(Relaxed) {
-                    at += 1;
-                    let next = lock.lock(place(at));
-                    drop(held);
-                    held = next;
-                    thread::sleep(HOLD / 10);
-                }
-                drop(held);
-            });
+        for thread in 0..threads {
+            let (hold, goes_on) = (&hold, &goes_on);
+            scope.spawn(move || go_round(thread * RING / threads, hold, goes_on));
         }
         for _ in 0..TIMES {
             thread::sleep(HOLD);
-            // Eight of twelve places: that none of three is there is rare.
-            drop(lock.lock(0..80));
+            wanted();
         }
         satisfied.store(true, Relaxed);
     });
+}
+
+/// The rest of the ring has room for all of them.
+fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
+    gets_in_among_those_who_go_round(5, |place| lock.lock(place), || drop(lock.lock(0..70)));
 }
 
 /// Three readers of the same, each of which holds a range of another lock all the time, and a writer.
@@ -181,30 +201,8 @@ fn readers_who_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
     );
 }
 
-/// Readers in a ring that never let go of everything, and a writer of a part of it.
 fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
-    let satisfied = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for thread in 0..4 {
-            let satisfied = &satisfied;
-            scope.spawn(move || {
-                let mut at = thread;
-                let mut held = lock.read(place(at));
-                while !satisfied.load(Relaxed) {
-                    at += 1;
-                    let next = lock.read(place(at));
-                    drop(held);
-                    held = next;
-                    thread::sleep(HOLD / 10);
-                }
-            });
-        }
-        for _ in 0..TIMES {
-            thread::sleep(HOLD);
-            drop(lock.write(0..80));
-        }
-        satisfied.store(true, Relaxed);
-    });
+    gets_in_among_those_who_go_round(12, |place| lock.read(place), || drop(lock.write(0..80)));
 }
 
 /// A guard that was leaked does not exempt its thread from giving way in other locks.
