@@ -1,5 +1,6 @@
-//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`.
+//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`, or in `baselines`.
 
+use crate::baselines;
 use crate::common::{self, SEGMENTS};
 use crate::suite::Need::{self, *};
 use crate::suite::Suite;
@@ -130,10 +131,10 @@ pub fn register(suite: &mut Suite) {
         SEGMENTED_FAIR_AT_ONCE,
     );
     suite.shared("srl-tree", common::srl_tree, TAIL, SEGMENTED);
-    suite.shared("kernel-rw", common::kernel_rw, LAST, TREE);
-    suite.exclusive("lustre-ex", common::lustre_ex, LAST, TREE_EXCLUSIVE);
-    suite.exclusive("song", common::song, LAST, RETRYING);
-    suite.exclusive("song-one-level", common::song_one_level, LAST, RETRYING);
-    suite.shared("pnova-rw", common::pnova, TAIL, FULL_HANDS);
-    suite.exclusive("bitmap", common::bitmap, TAIL, RETRYING);
+    suite.shared("kernel-rw", baselines::kernel_rw, LAST, TREE);
+    suite.exclusive("lustre-ex", baselines::lustre_ex, LAST, TREE_EXCLUSIVE);
+    suite.exclusive("song", baselines::song, LAST, RETRYING);
+    suite.exclusive("song-one-level", baselines::song_one_level, LAST, RETRYING);
+    suite.shared("pnova-rw", baselines::pnova, TAIL, FULL_HANDS);
+    suite.exclusive("bitmap", baselines::bitmap, TAIL, RETRYING);
 }

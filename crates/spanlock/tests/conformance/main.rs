@@ -11,6 +11,7 @@ mod common;
 #[macro_use]
 mod suite;
 
+mod baselines;
 mod cancelled;
 mod document;
 mod exclusive;
