@@ -40,12 +40,14 @@ impl Unit {
     /// A value of it, for people.
     #[must_use]
     pub fn told(self, value: &Summary) -> String {
-        let Summary { median, spread, .. } = value;
         let median = match self {
-            Self::Operations => format!("{:.3}", median / 1e6),
-            Self::Nanoseconds => format!("{median:.0}"),
+            Self::Operations => format!("{:.3}", value.median / 1e6),
+            Self::Nanoseconds => format!("{:.0}", value.median),
         };
-        format!("{median} ±{:.0} %", spread * 100.0)
+        match value.percent() {
+            Some(percent) => format!("{median} ±{percent:.0} %"),
+            None => median,
+        }
     }
 
     /// What tables have.

@@ -4,6 +4,7 @@ use super::figure::PAPERS;
 use super::findings::{Findings, lead, leaders, notes, rankings};
 use super::input::Input;
 use super::validation;
+use crate::compare::plural;
 use std::fmt::Write;
 
 /// All but the figures.
@@ -42,8 +43,10 @@ pub fn summary(input: &Input, findings: &Findings) -> String {
         let [least, middle, most] = &check.ratios;
         vec![
             format!(
-                "{}, {} threads, {}",
-                check.panel, check.threads, check.simulated
+                "{}, {}, {}",
+                check.panel,
+                plural(check.threads),
+                check.simulated
             ),
             check.locks.to_string(),
             check
