@@ -107,6 +107,7 @@ pub(crate) fn without_seconds(ends: &'static str) -> Arg {
     let told = UnknownArgumentValueParser::suggest(ends);
     Arg::new("seconds")
         .long("seconds")
+        .value_name("SECONDS")
         .value_parser(told)
         .hide(true)
 }
@@ -286,7 +287,7 @@ pub(crate) struct Waiting {
     /// Locks, by name.
     #[arg(
         long, num_args = 1.., value_parser = locks, value_name = "NAME,...",
-        default_value = "list-rw,list-rw-unfair,list-ex,kernel-rw,parking-lot,std-rwlock"
+        default_values = ["list-rw", "list-rw-unfair", "list-ex", "kernel-rw", "parking-lot", "std-rwlock"]
     )]
     pub(crate) locks: Vec<Locks>,
     /// Threads that contend.

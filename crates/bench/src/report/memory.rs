@@ -42,6 +42,7 @@ pub fn memory(records: &[Record], provenance: &Provenance, width: Width) -> Stri
     let skipped = skipped.map(|(lock, why)| format!("- {lock} holds one range at a time: {why}\n"));
     let text = format!(
         "bytes asked of the allocator; one thread, new to locks, in a process of its own for each row\n\
+         what is kept once for the process does not count: another thread has used such a lock before\n\
          holders: heap beyond the idle lock's, with what is kept for the thread; guards are apart\n\
          part touched: what a lock keeps of parts that were held one at a time, by a thread that is warm\n{}{}\n{}",
         table.text(width),

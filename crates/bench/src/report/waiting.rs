@@ -15,7 +15,7 @@ pub fn waiting(records: &[Record], provenance: &Provenance, width: Width) -> Str
         "max wait, ms",
         "min ops/thread",
         "max ops/thread",
-        "sleeper's CPU, ms",
+        "sleeper CPU, ms",
     ];
     let mut table = Table::new(1, header);
     for record in records {

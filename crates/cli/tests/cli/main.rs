@@ -1,13 +1,14 @@
 //! The program, from outside.
 
 mod arguments;
+mod text;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 
 fn spanlock(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
-    command.args(arguments.split(' '));
+    command.args(arguments.split(' ')).env_remove("COLUMNS");
     command
 }
 
@@ -340,6 +341,8 @@ fn memory_is_counted_and_the_same_each_time() {
         None,
         "ranges share blocks"
     );
+    // A pool of the thread, and no table of the process.
+    assert!(bytes("list-rw", 1, "held_bytes") < Some(16 << 10));
     assert_eq!(bytes("list-rw", 256, "touched_bytes"), Some(0));
     assert!(bytes("srl-tree", 256, "touched_bytes") > bytes("srl-tree", 1, "touched_bytes"));
     // A node for each range, at least: two positions and a link.
@@ -347,7 +350,12 @@ fn memory_is_counted_and_the_same_each_time() {
         assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");
     }
     let table = written("bench memory --locks list-rw,std-rwlock --hold 2");
-    for part in ["idle lock", "per holder", "locks the whole", "machine: "] {
+    for part in [
+        "held",
+        "once for the process",
+        "locks the whole",
+        "machine: ",
+    ] {
         assert!(table.contains(part), "{part} not in {table}");
     }
 }
