@@ -17,6 +17,13 @@ pub fn summary(input: &Input, findings: &Findings) -> String {
     for note in notes(input, findings) {
         let _ = write!(text, "\n{note}\n");
     }
+    for (place, scores) in &findings.scores {
+        let _ = write!(text, "\n## In short: {place}\n");
+        for score in scores {
+            let ours = score.ours().unwrap_or_default();
+            let _ = write!(text, "\n{}\n{ours}\n", score.winners());
+        }
+    }
     text += "\n## What the papers say, judged\n";
     for (paper, title) in PAPERS {
         claims(&mut text, findings, paper, title);

@@ -121,7 +121,9 @@ fn common(all: &[&Open], cores: usize) -> String {
         Open::Processors(_) | Open::Single => Vec::new(),
     };
     match all.first() {
-        Some(Open::Processors(_)) => format!("more threads than the {cores} processors here"),
+        Some(Open::Processors(_)) => {
+            format!("more threads than there are processors here: {cores}")
+        }
         Some(Open::Single) => "single runs, and these have no spread: see --repeat".to_owned(),
         Some(Open::NotRun(_)) | None => {
             let mut what = distinct(all.iter().flat_map(missing));
@@ -233,27 +235,23 @@ mod tests {
             (FULL, "list-rw", 2, 3e6),
             (FULL, "kernel-rw", 2, 1e6),
         ];
-        let text = concluded(&field(two), 2);
-        let folded = |reason: &str| {
-            let lines = text.lines();
-            let found = lines.filter(|line| line.contains("cannot tell") && line.contains(reason));
-            found.count()
+        let text = |cores| concluded(&field(two), cores);
+        let folded = |text: &str, reason: &str| {
+            let line = |line: &&str| line.contains("cannot tell: ") && line.contains(reason);
+            text.lines().filter(line).count()
         };
+        let on_two = text(2);
+        let not_run = "claims, which are of what did not run: lustre-ex, ";
+        assert_eq!(folded(&on_two, not_run), 1, "{on_two}");
         assert_eq!(
-            folded("claims, which are of what did not run: "),
-            1,
-            "{text}"
+            folded(&on_two, ""),
+            2,
+            "the other needs 9 threads: {on_two}"
         );
-        assert_eq!(folded("lustre-ex"), 1, "{text}");
-        assert_eq!(
-            folded("claims, which are of more threads than the 2 processors"),
-            1
-        );
-        assert!(
-            text.contains("  holds: on the full range, list-rw scales"),
-            "{text}"
-        );
-        assert!(text.lines().count() < 25, "{text}");
+        assert!(on_two.contains("  holds: on the full range, list-rw scales"));
+        let on_one = text(1);
+        let more = "claims, which are of more threads than there are processors here: 1";
+        assert_eq!(folded(&on_one, more), 1, "{on_one}");
         let lines = conclusion_lines(&field(two), 2).into_iter();
         let claims = lines.filter(|line| matches!(line, Line::Claim(_)));
         assert!(claims.count() > 20, "as JSON each is a line");

@@ -225,7 +225,7 @@ mod tests {
     fn a_table_with_room_has_heads_of_one_line() {
         let text = table(2).text(Width::USUAL);
         assert!(
-            text.contains("│ operations of 0 ┆ operations of 1 │"),
+            text.contains("┆ operations of 0 ┆ operations of 1 │"),
             "{text}"
         );
         assert_eq!(text.lines().count(), 6, "{text}");
