@@ -29,6 +29,15 @@ fn written(arguments: &str) -> String {
     text(&output.stdout).to_owned()
 }
 
+/// What it wrote on a terminal of so many columns.
+fn written_at(columns: &str, arguments: &str) -> String {
+    let mut command = spanlock(arguments);
+    let output = command.env("COLUMNS", columns).output().unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
+    text(&output.stdout).to_owned()
+}
+
 fn json_lines(arguments: &str) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).unwrap();
     written(arguments).lines().map(parse).collect()
@@ -126,7 +135,10 @@ fn soak_checks_all_locks_that_promise_exclusion() {
     let lines = json_lines("bench soak --seconds 0.5 --threads 4 --rounds 2 --format json");
     let locks = json_lines("bench --list --format json").len();
     assert_eq!(of(&lines, "soak").len(), 2 * (locks - 1), "all but null");
-    let table = written("bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2");
+    let table = written_at(
+        "160",
+        "bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2",
+    );
     for part in [
         "song:h=2",
         "longest wait",

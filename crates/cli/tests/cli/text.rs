@@ -2,15 +2,6 @@
 
 use super::*;
 
-/// What it wrote on a terminal of so many columns.
-fn written_at(columns: &str, arguments: &str) -> String {
-    let mut command = spanlock(arguments);
-    let output = command.env("COLUMNS", columns).output().unwrap();
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
-    text(&output.stdout).to_owned()
-}
-
 /// The longest line, but for the command, which is whole so that it can be copied.
 fn widest(text: &str) -> usize {
     let lines = text.lines().filter(|line| !line.starts_with("command: "));
