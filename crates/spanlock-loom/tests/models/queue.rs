@@ -5,7 +5,6 @@ use prim::clock::{Duration, Instant};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, Preference};
 use spanlock_loom::range::raw::Wait;
-use std::sync::Arc;
 
 /// Every request that sleeps has a claim at once.
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
