@@ -5,6 +5,7 @@
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -116,18 +117,22 @@ fn a_script_is_what_its_interpreter_is() {
 
 #[test]
 fn the_exit_status_is_the_programs() {
-    for (script, code) in [
-        ("exit 0", 0),
-        ("exit 7", 7),
-        ("kill -9 $$", 137),
-        ("kill -15 $$", 143),
+    for (script, code, signal) in [
+        ("exit 0", Some(0), None),
+        ("exit 7", Some(7), None),
+        ("kill -9 $$", None, Some(9)),
+        ("kill -15 $$", None, Some(15)),
     ] {
         let output = spanlock_run(&["--", "sh", "-c", script]);
-        assert_eq!(output.status.code(), Some(code), "{script}: {output:?}");
+        let status = output.status;
+        assert_eq!((status.code(), status.signal()), (code, signal), "{script}");
         assert!(
             output.stdout.is_empty() && output.stderr.is_empty(),
             "{output:?}"
         );
+        let output = spanlock_run(&["--stats", "--", "sh", "-c", script]);
+        let code = code.or(signal.map(|signal| 128 + signal));
+        assert_eq!(output.status.code(), code, "{script}: {output:?}");
     }
 }
 
@@ -161,6 +166,12 @@ fn statistics_are_printed_when_asked_for() {
         let lock: Value = serde_json::from_str(line).unwrap();
         assert!(lock["fast_reads"].is_u64(), "{line}");
     }
+}
+
+#[test]
+fn the_program_is_called_as_it_was_named() {
+    let output = spanlock_run(&["--", "sh", "-c", "echo $0"]);
+    assert_eq!(text(&output.stdout), "sh\n");
 }
 
 #[test]
