@@ -78,18 +78,22 @@ fn name(lock: Underlying) -> String {
     value.expect("none is skipped").get_name().to_owned()
 }
 
-/// Beside this program, or where cargo has put it.
+/// Beside this program, where cargo has put it, or where `scripts/install` has.
 fn library() -> Result<PathBuf, Refused> {
     let here = env::current_exe().unwrap_or_default();
-    let places = [LIBRARY.into(), format!("deps/{LIBRARY}")];
+    let folder = here.parent().unwrap_or(Path::new(""));
+    let above = folder.parent().unwrap_or(folder);
+    let places = [folder.to_owned(), folder.join("deps"), above.join("lib")];
     let found = places
         .iter()
-        .map(|place| here.with_file_name(place))
+        .map(|place| place.join(LIBRARY))
         .find(|path| path.exists());
     found.ok_or_else(|| {
         Refused::no_library(format!(
-            "{LIBRARY} is not beside {}: `cargo build --release` puts it there",
-            here.display()
+            "{LIBRARY} is neither in {} nor in {}: `scripts/install PREFIX`, in Spanlock's sources, installs this \
+             program and the library together, which `cargo install` does not",
+            folder.display(),
+            above.join("lib").display()
         ))
     })
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn spanlock_run(arguments: &[&str]) -> Output {
@@ -150,6 +150,38 @@ fn the_environment_is_set_and_what_was_preloaded_stays() {
         "{lines:?}"
     );
     assert_eq!(lines[1], "bravo-eager");
+}
+
+/// As `scripts/install` lays it out, and as `cargo install` does.
+#[test]
+fn an_installed_program_finds_its_library_or_says_how_to_install_it() {
+    let prefix = tempfile::tempdir().unwrap();
+    let place = |folder: &str, file: &Path| {
+        let folder = prefix.path().join(folder);
+        fs::create_dir(&folder).unwrap();
+        let copy = folder.join(file.file_name().unwrap());
+        fs::copy(file, &copy).unwrap();
+        copy
+    };
+    let built = Path::new(env!("CARGO_BIN_EXE_spanlock"));
+    let installed = place("bin", built);
+    let run = || {
+        let mut command = Command::new(&installed);
+        command.args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);
+        command.env_remove("LD_PRELOAD").current_dir("/");
+        command.output().unwrap()
+    };
+    let refused = run();
+    assert_eq!(refused.status.code(), Some(126));
+    assert!(
+        text(&refused.stderr).contains("scripts/install"),
+        "{refused:?}"
+    );
+    let library = built.with_file_name("deps/libspanlock_pthread.so");
+    let library = place("lib", &library);
+    let found = run();
+    assert!(found.stderr.is_empty(), "{found:?}");
+    assert_eq!(text(&found.stdout).trim_end(), library.to_str().unwrap());
 }
 
 #[test]
