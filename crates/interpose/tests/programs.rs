@@ -23,21 +23,24 @@ fn library() -> PathBuf {
 
 /// Compiles a program for one test; `None`, with a word why, where there is no compiler.
 fn compile(name: &str, test: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{test}"));
+    compile_to(&program, name, &[]).then_some(program)
+}
+
+/// The same, with further options; `false` where there is no compiler.
+fn compile_to(output: &Path, name: &str, options: &[&str]) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut command = Command::new(&compiler);
     command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]);
-    match command.arg(&program).arg(&source).status() {
-        Ok(status) => {
-            assert!(status.success(), "{name}.c does not compile");
-            Some(program)
-        }
+    match command.arg(output).arg(&source).args(options).status() {
+        Ok(status) => assert!(status.success(), "{name}.c does not compile"),
         Err(error) => {
             println!("skipped: no C compiler: {}: {error}", compiler.display());
-            None
+            return false;
         }
     }
+    true
 }
 
 /// Runs a command; panics if it does not end.
@@ -57,13 +60,16 @@ fn run(command: &mut Command) -> ExitStatus {
 }
 
 fn passes(name: &str) {
-    let Some(program) = compile(name, "passes") else {
-        return;
-    };
-    let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
+    if let Some(program) = compile(name, "passes") {
+        passes_compiled(name, &program);
+    }
+}
+
+fn passes_compiled(name: &str, program: &Path) {
+    let alone = run(Command::new(program).env_remove("LD_PRELOAD"));
     assert!(alone.success(), "{name} alone: {alone}");
     for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
-        let mut command = Command::new(&program);
+        let mut command = Command::new(program);
         command
             .env("LD_PRELOAD", library())
             .env("SPANLOCK_LOCK", lock);
@@ -73,7 +79,7 @@ fn passes(name: &str) {
 }
 
 macro_rules! programs {
-    ($($name:ident),*) => {
+    ($($name:ident),*; and by themselves: $($special:ident),*) => {
         $(
             #[test]
             fn $name() {
@@ -83,7 +89,8 @@ macro_rules! programs {
 
         #[test]
         fn none_is_forgotten() {
-            let named = [$(concat!(stringify!($name), ".c")),*];
+            let named = [$(concat!(stringify!($name), ".c"),)* $(concat!(stringify!($special), ".c")),*];
+            $(let _: fn() = $special;)*
             let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
             for entry in programs.read_dir().unwrap() {
                 let file = entry.unwrap().file_name().into_string().unwrap();
@@ -102,8 +109,23 @@ programs![
     lifetime,
     preference,
     recursion,
-    sandbox
+    sandbox;
+    and by themselves: deepbind
 ];
+
+/// The library that it loads lies in a folder that the program's file names.
+#[test]
+fn deepbind() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deepbind-plugins");
+    std::fs::create_dir_all(&folder).unwrap();
+    let plugin = folder.join("libspanlock-deepbind.so");
+    if compile_to(&plugin, "deepbind", &["-shared", "-fPIC", "-DPLUGIN"]) {
+        let program = folder.with_file_name("deepbind-passes");
+        let path = format!("-Wl,--enable-new-dtags,-rpath,{}", folder.display());
+        compile_to(&program, "deepbind", &[&path, "-ldl"]);
+        passes_compiled("deepbind", &program);
+    }
+}
 
 /// What is written at exit, of one program under one lock.
 fn statistics(lock: &str) -> Option<String> {
