@@ -5,6 +5,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::env;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -110,7 +111,7 @@ programs![
     preference,
     recursion,
     sandbox;
-    and by themselves: deepbind
+    and by themselves: deepbind, killed
 ];
 
 /// The library that it loads lies in a folder that the program's file names.
@@ -124,6 +125,34 @@ fn deepbind() {
         let path = format!("-Wl,--enable-new-dtags,-rpath,{}", folder.display());
         compile_to(&program, "deepbind", &[&path, "-ldl"]);
         passes_compiled("deepbind", &program);
+    }
+}
+
+/// By the setting the library makes no system call that glibc's locks do not make.
+#[test]
+fn killed() {
+    let Some(program) = compile("killed", "passes") else {
+        return;
+    };
+    let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
+    if alone.code() == Some(77) {
+        println!("skipped: no sandbox is to be had");
+        return;
+    }
+    assert!(alone.success(), "alone: {alone}");
+    let with = |lock: &str, membarrier: &str| {
+        let mut command = Command::new(&program);
+        command
+            .env("LD_PRELOAD", library())
+            .env("SPANLOCK_LOCK", lock)
+            .env("SPANLOCK_MEMBARRIER", membarrier);
+        run(&mut command)
+    };
+    let killed = with("bravo-eager", "");
+    assert_eq!(killed.signal(), Some(libc::SIGSYS), "{killed}");
+    for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
+        let status = with(lock, "off");
+        assert!(status.success(), "{lock}: {status}");
     }
 }
 
@@ -163,15 +192,48 @@ fn without_a_bias_no_reader_does() {
     }
 }
 
+/// What a program writes to the standard error by itself that uses locks, with a variable set.
+fn complaints(program: &Path, variable: &str, value: &str) -> String {
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library()).env(variable, value);
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{output:?}"
+    );
+    String::from_utf8(output.stderr).unwrap()
+}
+
 #[test]
 fn nothing_is_said_unasked() {
     let Some(program) = compile("preference", "says-nothing") else {
         return;
     };
-    let mut command = Command::new(program);
-    let output = command.env("LD_PRELOAD", library()).output().unwrap();
-    assert!(
-        output.stdout.is_empty() && output.stderr.is_empty(),
-        "{output:?}"
-    );
+    for lock in ["", "bravo", "bravo-eager", "futex", "glibc"] {
+        assert_eq!(complaints(&program, "SPANLOCK_LOCK", lock), "");
+    }
+    for membarrier in ["", "off"] {
+        assert_eq!(complaints(&program, "SPANLOCK_MEMBARRIER", membarrier), "");
+    }
+}
+
+#[test]
+fn a_value_that_is_not_known_is_told_once() {
+    let Some(program) = compile("preference", "complains") else {
+        return;
+    };
+    for (variable, value, expected) in [
+        (
+            "SPANLOCK_LOCK",
+            "glibcc",
+            "bravo, bravo-eager, futex or glibc",
+        ),
+        ("SPANLOCK_MEMBARRIER", "no", "off"),
+    ] {
+        let said = complaints(&program, variable, value);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for word in [variable, value, expected] {
+            assert!(said.contains(word), "{said}");
+        }
+    }
 }
