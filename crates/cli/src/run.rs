@@ -18,6 +18,7 @@ use std::process::{self, Command, ExitCode, ExitStatus};
 mod parent;
 mod program;
 mod stats;
+mod symbols;
 
 pub(crate) use program::Refused;
 
@@ -40,8 +41,8 @@ pub(crate) fn run(args: Run) -> Result<ExitCode, Failure> {
     }
     let mut statistics = Statistics::new()?;
     command.env("SPANLOCK_STATS", statistics.path());
-    let status = parent::wait_for(command).map_err(cannot)?;
-    stats::print(&stats::read(&statistics.read()?), args.format)?;
+    let (process, status) = parent::wait_for(command).map_err(cannot)?;
+    stats::print(&statistics.read()?, args.format, process, status)?;
     Ok(code(status))
 }
 
@@ -78,12 +79,12 @@ fn name(lock: Underlying) -> String {
     value.expect("none is skipped").get_name().to_owned()
 }
 
-/// Beside this program, where cargo has put it, or where `scripts/install` has.
+/// Where cargo puts it, be it built for itself or for a test; beside this program; or where `scripts/install` puts it.
 fn library() -> Result<PathBuf, Refused> {
     let here = env::current_exe().unwrap_or_default();
     let folder = here.parent().unwrap_or(Path::new(""));
     let above = folder.parent().unwrap_or(folder);
-    let places = [folder.to_owned(), folder.join("deps"), above.join("lib")];
+    let places = [folder.join("deps"), folder.to_owned(), above.join("lib")];
     let found = places
         .iter()
         .map(|place| place.join(LIBRARY))

@@ -173,6 +173,7 @@ extern "C" fn construct() {
     get();
     local::seat(); // Sizes the table, which asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
+    stats::announce();
 }
 
 /// The child has one thread: what others published will never be retracted.

@@ -18,8 +18,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::ptr;
 
-/// Starts a program and waits until it ends. Signals for this process go to the program meanwhile.
-pub(super) fn wait_for(mut command: Command) -> io::Result<ExitStatus> {
+/// Starts a program and waits until it ends: its number, and its status. Signals for this process go to the program
+/// meanwhile.
+pub(super) fn wait_for(mut command: Command) -> io::Result<(u32, ExitStatus)> {
     // Before the program starts, so that no signal is missed.
     let signals = Signals::block();
     let (mask, on_child) = (signals.mask_before, signals.on_child_before);
@@ -37,13 +38,13 @@ pub(super) fn wait_for(mut command: Command) -> io::Result<ExitStatus> {
     };
     // SAFETY: it makes system calls only, and allocates nothing.
     unsafe { command.pre_exec(prepare) };
-    let child = command.spawn()?;
-    let child = pid_t::try_from(child.id()).expect("the kernel's ids are positive");
+    let process = command.spawn()?.id();
+    let child = pid_t::try_from(process).expect("the kernel's ids are positive");
     loop {
         let arrived = signals.next();
         if arrived.si_signo == libc::SIGCHLD {
             if let Some(status) = follow(child)? {
-                return Ok(status);
+                return Ok((process, status));
             }
         } else if is_for_program(&arrived, child) {
             // SAFETY: `kill` takes numbers only. The child has not been waited for, so the number is still its own.
@@ -62,10 +63,12 @@ fn follow(child: pid_t) -> io::Result<Option<ExitStatus>> {
             0 => return Ok(None),
             _ if !libc::WIFSTOPPED(status) => return Ok(Some(ExitStatus::from_raw(status))),
             // Not `SIGSTOP`, by which debuggers stop the program alone.
-            _ => match libc::WSTOPSIG(status) {
-                signal @ (libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => stop_by(signal),
-                _ => {}
-            },
+            _ => {
+                let signal = libc::WSTOPSIG(status);
+                if [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&signal) {
+                    stop_by(signal);
+                }
+            }
         }
     }
 }
