@@ -18,3 +18,8 @@ pub use bravo::{FastReader, PaperBravo, Way};
 pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
 pub use tree_lock::{KernelRw, LustreEx, Token};
+
+/// The repository's README is in no package that is published; its example is tested here.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,8 +1,8 @@
 //! How much memory a lock and its holders take, as the allocator counts it (P3 §VI-B2 asks for the like).
 //!
 //! One thread, which has locked nothing in its life, makes a lock, holds so many ranges at once and releases them. What
-//! the program has allocated is counted at each step, so what a library keeps for a thread or for the process counts
-//! for its first holder. Then it holds as many parts of a second lock one after the other, far from each other: what
+//! the program has allocated is counted at each step, so what a library keeps for a thread counts for its first holder.
+//! What it keeps once for the process does not: another thread has used such a lock before, and lives on. Then it holds as many parts of a second lock one after the other, far from each other: what
 //! that allocates is what a lock keeps for parts that were ever touched. For all that to be the same each time, every measurement needs a process of its own.
 //!
 //! The ranges are single positions with gaps between them, in a resource of [`RESOURCE`]'s size: what a lock allocates
@@ -14,6 +14,8 @@ use crate::registry::Lock;
 use crate::setting::Resource;
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
+use std::sync::Barrier;
+use std::thread;
 
 /// The resource: as many positions as the largest number of holders needs.
 pub const RESOURCE: Resource = Resource {
@@ -42,8 +44,35 @@ pub struct Outcome {
     pub touched: Bytes,
 }
 
-/// Makes a lock and holds so many ranges of it.
-pub fn run<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>) -> Outcome {
+/// Meets the other thread when dropped, also by a panic.
+struct Meets<'a>(&'a Barrier);
+
+impl Drop for Meets<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
+/// Makes a lock and holds so many ranges of it, while another thread lives that has used one.
+pub fn run<T: Target>(
+    make: impl Fn() -> T + Sync,
+    hold: usize,
+    allocated: Allocated<'_>,
+) -> Outcome {
+    let (used, over) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _over = Meets(&over); // dropped last
+            let _used = Meets(&used);
+            drop(make().write(0..1));
+        });
+        used.wait();
+        let _over = Meets(&over);
+        count(&make, hold, allocated)
+    })
+}
+
+fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>) -> Outcome {
     let before = allocated();
     // In a box, so that its own size is counted as the rest is.
     let lock = Box::new(make());

@@ -36,6 +36,12 @@ impl Summary {
         })
     }
 
+    /// The spread in percent; `None` of a single value, which has none.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        (self.count > 1).then_some(self.spread * 100.0)
+    }
+
     /// The median less the spread, and with it.
     fn bounds(&self) -> (f64, f64) {
         let half = self.median * self.spread;

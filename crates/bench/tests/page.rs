@@ -2,11 +2,12 @@
 
 use scraper::{ElementRef, Html, Selector};
 use serde_json::{Value, json};
+use spanlock_bench::page::chart::STYLES;
 use spanlock_bench::page::findings::Findings;
 use spanlock_bench::page::input::Input;
 use spanlock_bench::page::{html, markdown};
 use spanlock_bench::sim::Machine;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 fn meta(command: &str, cores: usize) -> Value {
     json!({"workload": "meta", "machine": "Some <Processor>", "cores": cores, "kernel": "linux 1", "commit": "c0ffee",
@@ -183,6 +184,101 @@ fn figures_are_drawn_where_there_are_runs_and_others_said_to_be_left_out() {
 }
 
 #[test]
+fn what_was_not_run_is_folded_and_what_was_is_not() {
+    let page = page(&input());
+    let is_folded = |figure: &str| {
+        let folded = all(&page, &format!("details.empty #{figure}")).len();
+        assert_eq!(all(&page, &format!("#{figure}")).len(), 1, "{figure}");
+        folded == 1
+    };
+    for figure in ["p1-7-1-fig-4", "p2-5-3-fig-3", "p4-4-3-3-fig-4-2"] {
+        assert!(is_folded(figure), "{figure}");
+    }
+    for figure in ["p1-7-1-fig-3-a-b", "p2-5-2-fig-2", "p3-vi-b1-fig-10"] {
+        assert!(!is_folded(figure), "{figure}");
+    }
+    has(
+        &page,
+        "#p2 > details.empty > summary",
+        "6 figures without runs, ",
+    );
+    let open = all(&page, "#p1-7-1-fig-3-a-b > details > .claims > li");
+    assert!(!open.is_empty());
+    for claim in open {
+        let text = words(claim);
+        assert!(
+            !text.contains("holds.") && !text.contains("fails."),
+            "{text}"
+        );
+    }
+    has(
+        &page,
+        "#p1-7-1-fig-3-a-b > .claims li",
+        "lustre-ex does not scale",
+    );
+}
+
+#[test]
+fn the_page_begins_with_who_won() {
+    let page = page(&input());
+    let first = words(all(&page, "#summary p")[0]);
+    for said in [
+        "Of 2 panels by threads in which range locks met, these led: list-rw in 2.",
+        "list-rw, the library's default, led in 2 of 2",
+    ] {
+        assert!(first.contains(said), "{first}");
+    }
+    has(&page, "#summary p", "these led: bravo-pf-q in 1");
+    has(&page, "#summary h3", "simulated: small-1x2x1, unpinned");
+    has(&page, "#summary details td", "1.00");
+}
+
+#[test]
+fn a_lock_has_one_colour_on_the_page() {
+    let page = page(&input());
+    let mut styles: HashMap<String, HashSet<&str>> = HashMap::new();
+    let mut named = 0;
+    for name in all(&page, "svg .name") {
+        named += 1;
+        let class = name.attr("class").unwrap();
+        styles.entry(words(name)).or_default().insert(class);
+    }
+    assert!(named > styles.len(), "{styles:?}");
+    for (lock, styles) in &styles {
+        assert_eq!(styles.len(), 1, "{lock}: {styles:?}");
+    }
+    let css = words(all(&page, "style")[0]);
+    for style in 0..STYLES {
+        assert!(css.contains(&format!(".c{style} {{")), "{style}");
+        let colour = format!("--c{style}: #");
+        assert_eq!(css.matches(&colour).count(), 2, "light and dark: {style}");
+    }
+}
+
+#[test]
+fn measured_and_simulated_charts_of_a_panel_have_one_kind_of_axis() {
+    let mut input = Input::default();
+    let real = [("list-rw", 2e6), ("kernel-rw", 1e6)];
+    let real = real.map(|(lock, ops)| arr(lock, 1, 0, ops)).into_iter();
+    let begin = std::iter::once(meta("spanlock bench arr", 2));
+    input.add("real.jsonl", &text(begin.chain(real))).unwrap();
+    let mut machine = serde_json::to_value(Machine::find("small-1x2x1").unwrap()).unwrap();
+    machine["workload"] = "sim-machine".into();
+    let far = [("list-rw", 9e6), ("kernel-rw", 1e4)];
+    let far = far.map(|(lock, ops)| simulated(lock, 1, 0, ops));
+    let lines = [meta("spanlock sim arr", 2), machine]
+        .into_iter()
+        .chain(far);
+    input.add("simulated.jsonl", &text(lines)).unwrap();
+    let page = page(&input);
+    let axes = all(&page, "#p1-7-1-fig-3-a-b svg .axis");
+    let axes: Vec<_> = axes.into_iter().map(words).collect();
+    let powers = "operations per second, by powers of ten";
+    let found = axes.iter().filter(|axis| *axis == powers);
+    assert_eq!(found.count(), 2, "{axes:?}");
+}
+
+#[test]
 fn each_place_has_a_verdict_of_its_own() {
     let page = page(&input());
     let claims = all(&page, "#p1-7-1-fig-3-a-b .claims > li");
@@ -273,7 +369,8 @@ fn of_a_sweep_the_machine_itself_is_drawn_and_what_outlasts_it_told() {
     input.add("sweep.jsonl", &text(lines)).unwrap();
     assert_eq!(input.stages.len(), 1);
     let page = page(&input);
-    has(&page, "#p1-7-1-fig-3-a-b td", "2.000 ±0 %");
+    has(&page, "#p1-7-1-fig-3-a-b td", "2.000");
+    assert!(!page.html().contains('±'), "a single run has no spread");
     has(&page, "#latency td", "700");
     has(&page, "#validation pre", "full range, 100 % reads");
     let mut input = Input::default();

@@ -7,7 +7,8 @@ pub(crate) use rw::{Rw, RwHarm, RwLoad, RwPreload, RwRevocation, RwRuns, RwUncon
 use crate::values::{
     Locks, Sweep, locks, locks_or_floors, number_to, seconds, seconds_or_none, sweep,
 };
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use spanlock_bench::arr::{MAX_THREADS, Percent, Variant};
 use spanlock_bench::batch::{MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
@@ -102,6 +103,16 @@ pub(crate) enum Workload {
     Waiting(Waiting),
 }
 
+/// `--seconds` of a command that no time ends: the error says what does.
+pub(crate) fn without_seconds(ends: &'static str) -> Arg {
+    let told = UnknownArgumentValueParser::suggest(ends);
+    Arg::new("seconds")
+        .long("seconds")
+        .value_name("SECONDS")
+        .value_parser(told)
+        .hide(true)
+}
+
 /// What all workloads have that compare throughput.
 #[derive(Args)]
 pub(crate) struct Runs {
@@ -113,7 +124,7 @@ pub(crate) struct Runs {
     #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
     pub(crate) locks: Vec<Locks>,
     /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
     #[arg(long)]
@@ -146,7 +157,7 @@ pub(crate) struct Arr {
     /// Ranges: full, disjoint, random.
     #[arg(
         long,
-        value_delimiter = ',',
+        num_args = 1.., value_delimiter = ',',
         default_value = "full,disjoint,random",
         value_name = "NAME,..."
     )]
@@ -154,7 +165,7 @@ pub(crate) struct Arr {
     /// Of a hundred operations, those that read.
     #[arg(
         long,
-        value_delimiter = ',',
+        num_args = 1.., value_delimiter = ',',
         default_value = "100,80,60",
         value_name = "PERCENT,..."
     )]
@@ -169,10 +180,10 @@ pub(crate) struct Arr {
 #[derive(Args)]
 pub(crate) struct Micro {
     /// What is repeated; all of them unless told.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
     pub(crate) kernels: Vec<Kernel>,
     /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     #[command(flatten)]
     pub(crate) sampling: Sampling,
@@ -181,7 +192,7 @@ pub(crate) struct Micro {
 #[derive(Args)]
 pub(crate) struct Batch {
     /// Ranges held together: 1 is W1, 16 is W2.
-    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
     pub(crate) hold: Vec<usize>,
     /// Ranges in the memory that is written, 1 KB each.
     #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
@@ -191,13 +202,16 @@ pub(crate) struct Batch {
 }
 
 #[derive(Args)]
+#[command(arg(without_seconds(
+    "it ends when all --parts were locked in all rounds: see --repeat"
+)))]
 pub(crate) struct Latency {
     /// Locks, by name; all of them unless told. Some take parameters (song:h=4), of which several values make several
     /// locks (song:h=1..8, both included, or song:h=1,2,4).
     #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
     pub(crate) locks: Vec<Locks>,
     /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     /// Parts of the resource; each thread locks its share of them, and then as many again.
     #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
@@ -213,13 +227,14 @@ pub(crate) struct Latency {
 }
 
 #[derive(Args)]
+#[command(arg(without_seconds("it ends when each number of ranges of --hold was held once")))]
 pub(crate) struct Memory {
     /// Locks, by name; all of them unless told. Some take parameters (song:h=4), of which several values make several
     /// locks (song:h=1..8, both included, or song:h=1,2,4).
     #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
     pub(crate) locks: Vec<Locks>,
     /// Ranges that one thread holds at once.
-    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
     pub(crate) hold: Vec<usize>,
     /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
     #[arg(long, hide = true)]
@@ -253,15 +268,16 @@ pub(crate) struct Soak {
 }
 
 #[derive(Args)]
+#[command(arg(without_seconds("it ends after so many --pairs in each round: see --repeat")))]
 pub(crate) struct Uncontended {
     /// Locks, by name; all of them unless told.
     #[arg(long, num_args = 1.., value_parser = locks_or_floors, value_name = "NAME,...")]
     pub(crate) locks: Vec<Locks>,
     /// Rounds, in which locks take turns.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 15, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
     pub(crate) repeat: u32,
     /// Acquisitions and releases in each round.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 2_000_000, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 200_000, value_name = "N", allow_negative_numbers = true)]
     pub(crate) pairs: u32,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -272,7 +288,7 @@ pub(crate) struct Waiting {
     /// Locks, by name.
     #[arg(
         long, num_args = 1.., value_parser = locks, value_name = "NAME,...",
-        default_value = "list-rw,list-rw-unfair,list-ex,kernel-rw,parking-lot,std-rwlock"
+        default_values = ["list-rw", "list-rw-unfair", "list-ex", "kernel-rw", "parking-lot", "std-rwlock"]
     )]
     pub(crate) locks: Vec<Locks>,
     /// Threads that contend.

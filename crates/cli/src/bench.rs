@@ -5,16 +5,17 @@ use crate::args::{
     Arr, Batch, Bench, Cli, Format, Latency, Runs, Sampling, Uncontended, Waiting, Workload,
 };
 use crate::progress::Progress;
+use crate::terminal;
 use crate::values::{Locks, Sweep};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use spanlock_bench::arr::{self, LostUpdates, Pauses, Timing, Trial};
-use spanlock_bench::compare::{Field, Point};
+use spanlock_bench::compare::{Field, Point, plural};
 use spanlock_bench::counters::Event;
 use spanlock_bench::crew::Schedule;
 use spanlock_bench::provenance::{Provenance, cores};
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
-use spanlock_bench::report::{self, Line};
+use spanlock_bench::report::{self, Line, Width};
 use spanlock_bench::{batch, latency, uncontended, waiting};
 use std::io::{self, Write};
 
@@ -44,7 +45,7 @@ pub(crate) fn run(command: Bench) -> Result {
 
 fn list(format: Format) -> Result {
     match format {
-        Format::Table => print(&report::locks()),
+        Format::Table => print(&report::locks(terminal::width())),
         Format::Json => print_lines(report::entries().into_iter().map(Line::Lock)),
     }
 }
@@ -56,7 +57,7 @@ fn compare<T, R: Clone>(
     describe: impl Fn(&Lock, &T) -> String,
     take: impl Fn(&Lock, &T) -> Result<R, String>,
     line: impl Fn(R) -> Line,
-    table: impl Fn(&[R], &Provenance) -> String,
+    table: impl Fn(&[R], &Provenance, Width) -> String,
 ) -> Result
 where
     for<'a> Point: From<&'a R>,
@@ -83,7 +84,7 @@ fn take_turns<L, T, R: Clone>(
     describe: impl Fn(&L, &T) -> String,
     take: impl Fn(&L, &T) -> Result<R, String>,
     line: impl Fn(R) -> Line,
-    table: impl Fn(&[R], &Provenance) -> String,
+    table: impl Fn(&[R], &Provenance, Width) -> String,
 ) -> Result<Vec<R>> {
     let steps = trials
         .iter()
@@ -200,7 +201,8 @@ fn run_batch(args: Batch) -> Result {
         trials,
         |lock, trial| {
             let batch::Trial { hold, threads, .. } = trial;
-            format!("lock {}, hold {hold}, {threads} threads", lock.name)
+            let threads = plural(*threads);
+            format!("lock {}, hold {hold}, {threads}", lock.name)
         },
         |lock, trial| batch::Record::measure(lock, trial).map_err(|torn| torn.to_string()),
         Line::Batch,
@@ -230,7 +232,7 @@ fn run_latency(args: Latency) -> Result {
     measure(
         args.output.format,
         steps,
-        |(lock, trial)| format!("lock {}, {} threads", lock.name, trial.threads),
+        |(lock, trial)| format!("lock {}, {}", lock.name, plural(trial.threads)),
         |(lock, trial)| Ok(latency::Record::measure(lock, trial)),
         Line::Latency,
         report::latency,
@@ -278,7 +280,7 @@ fn measure<S, R: Clone>(
     describe: impl Fn(&S) -> String,
     take: impl FnMut(&S) -> Result<R>,
     line: impl Fn(R) -> Line,
-    table: impl Fn(&[R], &Provenance) -> String,
+    table: impl Fn(&[R], &Provenance, Width) -> String,
 ) -> Result {
     measured(format, steps, describe, take, line, table).map(drop)
 }
@@ -290,7 +292,7 @@ fn measured<S, R: Clone>(
     describe: impl Fn(&S) -> String,
     mut take: impl FnMut(&S) -> Result<R>,
     line: impl Fn(R) -> Line,
-    table: impl Fn(&[R], &Provenance) -> String,
+    table: impl Fn(&[R], &Provenance, Width) -> String,
 ) -> Result<Vec<R>> {
     let provenance = Provenance::here(std::env::args_os().skip(1).map(|word| {
         // An argument that is no text was refused before.
@@ -312,7 +314,7 @@ fn measured<S, R: Clone>(
     }
     drop(progress);
     if format == Format::Table {
-        print(&table(&records, &provenance))?;
+        print(&table(&records, &provenance, terminal::width()))?;
     }
     Ok(records)
 }
@@ -325,9 +327,10 @@ fn describe(lock: &Lock, trial: &Trial) -> String {
         ..
     } = trial;
     format!(
-        "lock {}, variant {variant}, {} % reads, {threads} threads",
+        "lock {}, variant {variant}, {} % reads, {}",
         lock.name,
-        reads.get()
+        reads.get(),
+        plural(*threads)
     )
 }
 

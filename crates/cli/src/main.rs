@@ -14,10 +14,11 @@ mod run;
 #[path = "run/elsewhere.rs"]
 mod run;
 mod sim;
+mod terminal;
 mod values;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -69,8 +70,15 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The arguments; ends the program if they are wrong, or ask for help.
+fn arguments() -> Cli {
+    let mut command = Cli::command().term_width(terminal::width_of_help());
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let done = match arguments().command {
         Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),

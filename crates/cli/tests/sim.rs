@@ -180,7 +180,7 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("sim rw readers --locks futex-readers", "bravo-futex-paper"),
         (
             "sim rw hash_table --machine small-1x2x1 --threads 1",
-            "1 threads on small-1x2x1: expected at most 0",
+            "1 thread on small-1x2x1: expected at most 0",
         ),
         ("sim micro --kernels ad", "rw-counter"),
         (

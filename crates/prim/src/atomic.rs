@@ -1,9 +1,14 @@
 //! Atomic types, orderings and fences.
 
 pub use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-    fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
 };
+
+#[cfg(target_has_atomic = "64")]
+pub use core::sync::atomic::AtomicU64;
+/// Of two words and a lock: some 32-bit processors have no atomic operations on 64 bits. Correct there, but not lock-free.
+#[cfg(not(target_has_atomic = "64"))]
+pub use portable_atomic::AtomicU64;
 
 /// A full store-load fence for a thread whose last atomic access was a *successful read-modify-write*.
 ///

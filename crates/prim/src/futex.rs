@@ -84,6 +84,29 @@ mod tests {
     }
 
     #[test]
+    fn a_deadline_too_far_for_32_bits_of_seconds_does_not_end_the_wait() {
+        for (wait, wake) in BOTH {
+            let word = &AtomicU32::new(0);
+            // Were the seconds cut to their last 32 bits, a tenth of a second would be left.
+            let deadline = Instant::now() + Duration::new(1 << 32, 100_000_000);
+            let ends: Vec<Woken> = std::thread::scope(|scope| {
+                let sleeper = scope.spawn(move || {
+                    let mut ends = Vec::new();
+                    while word.load(Ordering::Acquire) == 0 {
+                        ends.push(wait(word, 0, Some(deadline)));
+                    }
+                    ends
+                });
+                std::thread::sleep(Duration::from_millis(200));
+                word.store(1, Ordering::Release);
+                wake(word);
+                sleeper.join().unwrap()
+            });
+            assert!(!ends.contains(&Woken::TimedOut), "{ends:?}");
+        }
+    }
+
+    #[test]
     fn a_change_followed_by_a_wake_is_never_lost() {
         for (wait, wake) in EACH {
             let word = &AtomicU32::new(0);

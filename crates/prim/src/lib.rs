@@ -4,7 +4,7 @@
 //! and on a simulated machine, and the library's source is compiled against each. So a lock never says `std::sync`, never says `cfg`, and never
 //! names a platform: it says `prim`.
 //!
-//! There is no algorithm here. The crate is private to the workspace and outside any promise of stability.
+//! There is no algorithm here. The package, `spanlock-prim`, is a part of Spanlock and outside any promise of stability.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! Range locks and scalable reader-writer locks for shared memory.
-#![doc = include_str!("../../../README.md")]
+#![doc = include_str!("../README.md")]
 
 mod local;
 pub mod range;
 mod reclaim;
+#[cfg(feature = "rw")]
 pub mod rw;
 mod wait;

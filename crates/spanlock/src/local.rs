@@ -18,9 +18,9 @@ pub(crate) struct Local {
     tall_nodes: Pool<TallNode>,
     /// The state of a generator of random numbers.
     random: Cell<u64>,
-    /// Ranges held, in all locks, less the one that the spare node is lent to.
+    /// Ranges held in lists, less the one that the spare node is lent to. A hint: a leaked guard counts for ever.
     holds: Cell<usize>,
-    /// The segments among them, and the lock of each. Kept in debug builds, to find a thread that waits for itself.
+    /// Segments held, and the lock of each.
     segments: RefCell<Vec<(u64, Segments)>>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
@@ -207,8 +207,8 @@ impl Local {
         mixed ^ (mixed >> 31)
     }
 
-    /// Whether the thread holds a range of any lock. In a thread that is exiting that is not known any more.
-    pub(crate) fn holds_any(&self) -> bool {
+    /// Whether the thread may hold a range in a list. In a thread that is exiting that is not known any more.
+    pub(crate) fn may_hold_nodes(&self) -> bool {
         self.holds.get() > 0 || SPARE.with(|spare| spare.get().is_null())
     }
 
@@ -242,6 +242,13 @@ impl Local {
     /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.
     pub(crate) fn forget_lock(&self, lock: u64) {
         self.segments.borrow_mut().retain(|(of, _)| *of != lock);
+    }
+
+    /// What this thread holds in the lock with that id, each as `f` tells it.
+    pub(crate) fn segments_of<R>(&self, lock: u64, f: impl Fn(Segments) -> R) -> Vec<R> {
+        let noted = self.segments.borrow();
+        let held = noted.iter().filter(|(of, _)| *of == lock);
+        held.map(|&(_, segments)| f(segments)).collect()
     }
 
     /// Whether this thread itself keeps a request from entering that segment.

@@ -75,21 +75,42 @@ impl Comparison {
     }
 }
 
+/// Why a claim cannot be told from runs, though from others it could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Open {
+    /// Not all that it compares was run: what of it these locks are, if it is locks.
+    NotRun(Vec<&'static str>),
+    /// It speaks of so many threads and more, and there are fewer processors.
+    Processors(usize),
+    /// Something ran once only.
+    Single,
+}
+
 /// Judges a claim by runs on a machine of so many processors. Runs with more threads than that do not count.
 #[must_use]
 pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
+    judge_and_say(claim, field, cores).0
+}
+
+/// The same; and if it cannot be told, what would have to be run.
+#[must_use]
+pub fn judge_and_say(claim: &Claim, field: &Field, cores: usize) -> (Judgement, Option<Open>) {
     let (least, most) = claim.threads;
     let panels = field.panels().into_iter();
     let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
     let more = panels.iter().map(|panel| panel.more_threads()).min();
     let fewest = least + more.unwrap_or(0);
-    let (verdict, because) = if let Relation::Unmeasured(why) = claim.relation {
-        (Verdict::CannotTell, why.to_owned())
+    let Ruled {
+        verdict,
+        because,
+        open,
+    } = if let Relation::Unmeasured(why) = claim.relation {
+        Ruled::open(why.to_owned(), None)
     } else if fewest > cores {
         let because = format!(
             "it speaks of {fewest} threads and more, each on a processor; here are {cores}"
         );
-        (Verdict::CannotTell, because)
+        Ruled::open(because, Some(Open::Processors(fewest)))
     } else {
         let places = panels.iter().flat_map(|&panel| {
             let threads = field.threads(panel).into_iter();
@@ -100,43 +121,61 @@ pub fn judge(claim: &Claim, field: &Field, cores: usize) -> Judgement {
         let comparisons: Vec<_> = places
             .flat_map(|(panel, threads)| at(&claim.relation, field, panel, threads))
             .collect();
-        let (verdict, because) = decide(claim, &comparisons);
-        open_if_partial(claim, field, &panels, verdict, because)
+        decide(claim, &comparisons).open_if_partial(claim, &not_run(claim, field, &panels))
     };
-    Judgement {
+    let judgement = Judgement {
         source: claim.source.to_owned(),
         says: claim.says.to_owned(),
         verdict,
         because,
-    }
+    };
+    (judgement, open)
 }
 
-/// The verdict, unless locks that did not run could have made it another.
-fn open_if_partial(
-    claim: &Claim,
-    field: &Field,
-    panels: &[Panel],
-    verdict: Verdict,
-    because: String,
-) -> (Verdict, String) {
-    let ran = |lock: &&&str| {
-        panels
-            .iter()
-            .any(|&panel| field.locks(panel).contains(lock))
+/// The locks that a claim compares and that did not run where it speaks of them, if anything ran there.
+fn not_run(claim: &Claim, field: &Field, panels: &[Panel]) -> Vec<&'static str> {
+    let ran = |lock: &&'static str| {
+        let mut panels = panels.iter();
+        panels.any(|&panel| field.locks(panel).contains(lock))
     };
     let (some, others) = claim.relation.locks();
-    let locks = some.iter().chain(others);
-    let missing: Vec<&str> = locks.filter(|lock| !ran(lock)).copied().collect();
-    let is_settled = match verdict {
-        Verdict::Holds => claim.quorum == Quorum::Some,
-        Verdict::Fails => claim.quorum == Quorum::All,
-        Verdict::CannotTell => true,
-    };
-    if missing.is_empty() || is_settled {
-        return (verdict, because);
+    let locks = some.iter().chain(others).copied();
+    let locks = locks.filter(|lock| !panels.is_empty() && !ran(lock));
+    locks.collect()
+}
+
+/// A verdict, before it is a judgement.
+struct Ruled {
+    verdict: Verdict,
+    because: String,
+    open: Option<Open>,
+}
+
+impl Ruled {
+    fn open(because: String, open: Option<Open>) -> Self {
+        Self {
+            verdict: Verdict::CannotTell,
+            because,
+            open,
+        }
     }
-    let because = format!("{because}; not run: {}", missing.join(", "));
-    (Verdict::CannotTell, because)
+
+    /// The same, unless locks that did not run could have made it another.
+    fn open_if_partial(self, claim: &Claim, missing: &[&'static str]) -> Self {
+        let is_settled = match self.verdict {
+            Verdict::Holds => claim.quorum == Quorum::Some,
+            Verdict::Fails => claim.quorum == Quorum::All,
+            Verdict::CannotTell => false,
+        };
+        if is_settled || missing.is_empty() {
+            return self;
+        }
+        let because = match self.verdict {
+            Verdict::CannotTell => self.because,
+            _ => format!("{}; not run: {}", self.because, missing.join(", ")),
+        };
+        Self::open(because, Some(Open::NotRun(missing.to_vec())))
+    }
 }
 
 /// What a relation compares in one place.
@@ -247,7 +286,7 @@ fn at(relation: &Relation, field: &Field, panel: Panel, threads: usize) -> Vec<C
     }
 }
 
-fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
+fn decide(claim: &Claim, comparisons: &[Comparison]) -> Ruled {
     let by_ratio = |a: &&Comparison, b: &&Comparison| a.ratio().total_cmp(&b.ratio());
     let (Some(worst), Some(best)) = (
         comparisons.iter().min_by(by_ratio),
@@ -256,12 +295,12 @@ fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
         let (some, others) = claim.relation.locks();
         let locks = [some, others].concat().join(", ");
         let because = format!("not all it compares was measured: {locks}");
-        return (Verdict::CannotTell, because);
+        return Ruled::open(because, Some(Open::NotRun(Vec::new())));
     };
     let lone = |one: &&Comparison| one.larger.count.min(one.smaller.count) < 2;
     if let Some(one) = comparisons.iter().find(lone) {
         let because = format!("a single run has no spread ({}): repeat it", one.name);
-        return (Verdict::CannotTell, because);
+        return Ruled::open(because, Some(Open::Single));
     }
     let count = |order| {
         comparisons
@@ -295,7 +334,11 @@ fn decide(claim: &Claim, comparisons: &[Comparison]) -> (Verdict, String) {
         1 => side(worst),
         _ => format!("from {} up to {}", side(worst), side(best)),
     };
-    (verdict, because)
+    Ruled {
+        verdict,
+        because,
+        open: None,
+    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@ mod judge;
 mod standing;
 
 pub use claims::{Claim, Place, Quorum, Relation, claims};
-pub use judge::{Judgement, Verdict, judge};
-pub(crate) use standing::plural;
-pub use standing::{Placed, Standing, standings};
+pub use judge::{Judgement, Open, Verdict, judge, judge_and_say};
+pub use standing::{Placed, Standing, plural, standings};
 
 use crate::arr::Variant;
 use crate::counters::Rate;

@@ -27,6 +27,9 @@ pub struct Placed {
     pub ops_per_sec: f64,
     /// Half the distance between extremes, as a fraction of the median.
     pub spread: f64,
+    /// Equal runs that these are of: one has no spread. 0 in lines of an older program, which do not tell.
+    #[serde(default)]
+    pub repeats: usize,
     /// The median as a fraction of the leader's.
     pub of_leader: f64,
     /// Whether the difference to the leader is beyond the spreads.
@@ -44,13 +47,17 @@ impl fmt::Display for Standing {
             lock,
             ops_per_sec,
             spread,
+            repeats,
             ..
         } = leader;
-        let (mops, percent) = (ops_per_sec / 1e6, spread * 100.0);
         write!(
             f,
-            "{panel}, {threads}: {lock} leads, {mops:.3} ±{percent:.0}%"
+            "{panel}, {threads}: {lock} leads, {:.3}",
+            ops_per_sec / 1e6
         )?;
+        if *repeats != 1 {
+            write!(f, " ±{:.0}%", spread * 100.0)?;
+        }
         for (word, behind) in [("level with it", false), ("behind", true)] {
             let mut names = String::new();
             for placed in rest.iter().filter(|placed| placed.behind == behind) {
@@ -66,7 +73,8 @@ impl fmt::Display for Standing {
 }
 
 /// So many threads, in words.
-pub(crate) fn plural(threads: usize) -> String {
+#[must_use]
+pub fn plural(threads: usize) -> String {
     match threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),
@@ -106,6 +114,7 @@ fn standing(field: &Field, panel: Panel, threads: usize) -> Standing {
             lock: (*lock).to_owned(),
             ops_per_sec: summary.median,
             spread: summary.spread,
+            repeats: summary.count,
             of_leader: summary.median / leader.median,
             behind: summary.order(&leader) == Order::Below,
         })

@@ -56,7 +56,7 @@ pub struct Chart {
 }
 
 /// How many curves can be told apart.
-pub const STYLES: usize = 8;
+pub const STYLES: usize = 10;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 270.0;
@@ -143,7 +143,7 @@ pub fn svg(chart: &Chart, id: &str) -> Markup {
 
 fn draw(curve: &Curve, x: &Axis, y: &Axis) -> Markup {
     // Bars of several curves at one place stand side by side.
-    let aside = (curve.style % STYLES) as f64 * 1.5 - 5.25;
+    let aside = ((curve.style % STYLES) as f64 - (STYLES - 1) as f64 / 2.0) * 1.2;
     let place = |mark: &Mark| (x.at(mark.x) + aside, y.at(mark.y));
     let points: Vec<_> = curve.marks.iter().map(place).collect();
     let line: Vec<_> = points
@@ -164,7 +164,7 @@ fn draw(curve: &Curve, x: &Axis, y: &Axis) -> Markup {
     }
 }
 
-/// Shapes around a point: circle, square, diamond, two triangles, plus, cross, bar.
+/// Shapes around a point: circle, square, diamond, two triangles, plus, cross, bar, upright bar, hourglass.
 fn marker(style: usize, x: f64, y: f64) -> String {
     let shape = [
         "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
@@ -175,6 +175,8 @@ fn marker(style: usize, x: f64, y: f64) -> String {
         "m-1.2 -4.2h2.4v3h3v2.4h-3v3h-2.4v-3h-3v-2.4h3z",
         "m-4 -2.6l1.4 -1.4l2.6 2.6l2.6 -2.6l1.4 1.4l-2.6 2.6l2.6 2.6l-1.4 1.4l-2.6 -2.6l-2.6 2.6l-1.4 -1.4l2.6 -2.6z",
         "m-4.5 -1.5h9v3h-9z",
+        "m-1.5 -4.5h3v9h-3z",
+        "m-3.6 -3.6h7.2l-7.2 7.2h7.2z",
     ][style % STYLES];
     format!("M{x:.1} {y:.1}{shape}")
 }

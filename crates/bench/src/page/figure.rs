@@ -45,6 +45,41 @@ pub const PAPERS: [(&str, &str); 5] = [
     ("Micro", "Microbenchmarks: shapes that are commonly told"),
 ];
 
+/// Locks that are drawn together: of each list the first has the first style, the second the second, and so on. So a
+/// lock has one style in all figures, and no two of a figure have the same.
+const STYLED: [&[&str]; 4] = [
+    &[
+        "list-rw",
+        "list-ex",
+        "kernel-rw",
+        "lustre-ex",
+        "pnova-rw",
+        "srl-array",
+        "skip-rw",
+        "srl-tree",
+        "skip-ex",
+        "song",
+    ],
+    RW_LOCKS,
+    HEIGHTS,
+    &["add", "compare-exchange", "ttas", "mcs", "rw-counter"],
+];
+
+/// The number of the style that a lock is drawn in, wherever it is; `None` of one that no figure has.
+#[must_use]
+pub fn style(lock: &str) -> Option<usize> {
+    let mut lists = STYLED.iter();
+    lists.find_map(|list| list.iter().position(|one| *one == lock))
+}
+
+const HEIGHTS: &[&str] = &[
+    "skip-ex:h=1",
+    "skip-ex:h=2",
+    "skip-ex:h=3",
+    "skip-ex:h=5",
+    "skip-ex:h=6",
+    "skip-ex:h=8",
+];
 const ARR_LOCKS: &[&str] = &[
     "list-rw",
     "list-ex",
@@ -181,14 +216,7 @@ pub static FIGURES: &[Figure] = &[
         source: "P4 §4.3.2, Fig. 4.1",
         title: "Heights of the skip list",
         places: &[Place::W1, Place::W2],
-        locks: &[
-            "skip-ex:h=1",
-            "skip-ex:h=2",
-            "skip-ex:h=3",
-            "skip-ex:h=5",
-            "skip-ex:h=6",
-            "skip-ex:h=8",
-        ],
+        locks: HEIGHTS,
         ..THROUGHPUT
     },
     Figure {
@@ -238,5 +266,28 @@ impl Figure {
         let name: String = self.source.replace('§', "").chars().map(word).collect();
         let words: Vec<_> = name.split('-').filter(|word| !word.is_empty()).collect();
         words.join("-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chart::STYLES;
+    use super::{FIGURES, style};
+
+    #[test]
+    fn the_locks_of_a_figure_have_a_style_each() {
+        for figure in FIGURES {
+            let mut styles: Vec<_> = figure
+                .locks
+                .iter()
+                .map(|lock| style(lock).unwrap_or_else(|| panic!("{lock} has no style")))
+                .collect();
+            styles.sort_unstable();
+            styles.dedup();
+            assert_eq!(styles.len(), figure.locks.len(), "{}", figure.source);
+            assert!(styles.iter().all(|style| *style < STYLES), "{styles:?}");
+        }
+        assert_eq!(style("list-rw"), Some(0));
+        assert_eq!(style("nobody's"), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::figure::{FIGURES, Figure};
 use super::input::{Ground, Input};
+use super::score::{Score, scores};
 use super::validation::{self, Check};
 use crate::compare::{
     Claim, Judgement, Panel, Relation, Standing, Verdict, claims, distinct, judge, standings,
@@ -34,6 +35,8 @@ pub struct Findings {
     pub figures: Vec<Shown>,
     /// Place by place, the best of each family of locks.
     pub standings: Vec<(String, Vec<Standing>)>,
+    /// Place by place, who leads how often: range locks, reader-writer locks.
+    pub scores: Vec<(String, Vec<Score>)>,
     /// Simulated runs against real ones.
     pub checks: Vec<Check>,
 }
@@ -60,6 +63,12 @@ impl Findings {
             standings: stages
                 .map(|stage| (stage.ground.to_string(), standings(&stage.field)))
                 .filter(|(_, standings)| !standings.is_empty())
+                .collect(),
+            scores: input
+                .stages
+                .iter()
+                .map(|stage| (stage.ground.to_string(), scores(stage)))
+                .filter(|(_, scores)| !scores.is_empty())
                 .collect(),
             checks: validation::checks(input),
         }

@@ -1,7 +1,7 @@
 //! A panel in one place: a row for each lock, a column for each number of threads.
 
 use super::chart::{Chart, Curve, Mark, STYLES, Scale};
-use super::figure::{Axis, FIGURES, Figure};
+use super::figure::{Axis, FIGURES, Figure, style};
 use super::findings::Shown;
 use super::input::{Input, Stage, threads};
 use crate::compare::{Kind, Panel, distinct};
@@ -40,12 +40,14 @@ impl Unit {
     /// A value of it, for people.
     #[must_use]
     pub fn told(self, value: &Summary) -> String {
-        let Summary { median, spread, .. } = value;
         let median = match self {
-            Self::Operations => format!("{:.3}", median / 1e6),
-            Self::Nanoseconds => format!("{median:.0}"),
+            Self::Operations => format!("{:.3}", value.median / 1e6),
+            Self::Nanoseconds => format!("{:.0}", value.median),
         };
-        format!("{median} ±{:.0} %", spread * 100.0)
+        match value.percent() {
+            Some(percent) => format!("{median} ±{percent:.0} %"),
+            None => median,
+        }
     }
 
     /// What tables have.
@@ -171,56 +173,70 @@ fn by_pool(stage: &Stage, shown: &Shown, count: usize) -> Option<Grid> {
     (!grid.rows.is_empty()).then_some(grid)
 }
 
+/// A chart for each grid of a panel that has locks of the figure. All have one kind of scale, so that they can be
+/// compared.
+#[must_use]
+pub fn charts<'a>(figure: &Figure, panel: &str, grids: &'a [Grid]) -> Vec<(&'a Grid, Chart)> {
+    let drawn = grids.iter().map(|grid| (grid, grid.curves(figure)));
+    let drawn: Vec<_> = drawn.filter(|(_, curves)| !curves.is_empty()).collect();
+    let is_even = |(grid, curves): &(&Grid, Vec<Curve>)| grid.unit.scale(curves) == Scale::Linear;
+    let scale = if drawn.iter().all(is_even) {
+        Scale::Linear
+    } else {
+        Scale::Powers
+    };
+    let drawn = drawn.into_iter();
+    drawn
+        .map(|(grid, curves)| (grid, grid.chart(panel, scale, figure.title, curves)))
+        .collect()
+}
+
 impl Grid {
-    /// The figure's locks as curves; `None` if it has none of them.
-    #[must_use]
-    pub fn chart(&self, figure: &Figure, panel: &str) -> Option<Chart> {
-        let named = figure.locks.iter().enumerate();
-        let curves: Vec<_> = named
-            .filter_map(|(style, name)| {
-                let (_, cells) = self.rows.iter().find(|(lock, _)| lock == name)?;
-                let points = self.columns.iter().zip(cells);
-                let marks = points.filter_map(|((x, column), cell)| {
-                    let summary = cell.as_ref()?;
-                    let half = summary.median * summary.spread;
-                    Some(Mark {
-                        x: *x,
-                        y: summary.median,
-                        bar: (summary.median - half, summary.median + half),
-                        says: format!(
-                            "{name}, {column} {}: {} {}",
-                            self.across,
-                            self.unit.told(summary),
-                            self.unit.name()
-                        ),
-                    })
-                });
-                let marks: Vec<_> = marks.collect();
-                let name = (*name).to_owned();
-                (!marks.is_empty()).then_some(Curve { name, style, marks })
+    /// The figure's locks as curves.
+    fn curves(&self, figure: &Figure) -> Vec<Curve> {
+        let curve = |name: &&str| {
+            let (_, cells) = self.rows.iter().find(|(lock, _)| lock == name)?;
+            let points = self.columns.iter().zip(cells);
+            let marks = points.filter_map(|((x, column), cell)| {
+                let summary = cell.as_ref()?;
+                let half = summary.median * summary.spread;
+                Some(Mark {
+                    x: *x,
+                    y: summary.median,
+                    bar: (summary.median - half, summary.median + half),
+                    says: format!(
+                        "{name}, {column} {}: {} {}",
+                        self.across,
+                        self.unit.told(summary),
+                        self.unit.name()
+                    ),
+                })
+            });
+            let marks: Vec<_> = marks.collect();
+            (!marks.is_empty()).then(|| Curve {
+                name: (*name).to_owned(),
+                style: style(name).unwrap_or_default(),
+                marks,
             })
-            .collect();
-        let scale = self.unit.scale(&curves);
-        let title = format!(
-            "{}, {panel}, {}. {} by {}: a curve for each of {}. The numbers are in the table below.",
-            figure.title,
-            self.place,
-            self.unit.label(scale),
-            self.across,
-            curves
-                .iter()
-                .map(|curve| curve.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        );
-        (!curves.is_empty()).then(|| Chart {
-            title,
-            x_label: self.across.to_owned(),
-            y_label: self.unit.label(scale).to_owned(),
+        };
+        figure.locks.iter().filter_map(curve).collect()
+    }
+
+    fn chart(&self, panel: &str, scale: Scale, title: &str, curves: Vec<Curve>) -> Chart {
+        let names: Vec<_> = curves.iter().map(|curve| curve.name.as_str()).collect();
+        let (unit, across) = (self.unit.label(scale), self.across);
+        Chart {
+            title: format!(
+                "{title}, {panel}, {}. {unit} by {across}: a curve for each of {}. The numbers are in the table below.",
+                self.place,
+                names.join(", ")
+            ),
+            x_label: across.to_owned(),
+            y_label: unit.to_owned(),
             ticks: self.columns.clone(),
             scale,
             curves,
-        })
+        }
     }
 }
 
@@ -256,17 +272,25 @@ pub fn percentiles(title: String, rows: &[Percentiles<'_>]) -> Chart {
     if names.is_empty() {
         names.extend(rows.iter().map(|(lock, _)| *lock));
     }
-    names.truncate(STYLES);
+    // Of each style one, as those of a figure.
+    let mut taken = Vec::new();
+    let mut free = 0..STYLES;
+    let styled = names.into_iter().filter_map(|name| {
+        let style = style(name).or_else(|| free.next())?;
+        let is_free = !taken.contains(&style);
+        taken.push(style);
+        is_free.then_some((style, name))
+    });
     let columns = AcquireTimes::COLUMNS;
-    let curve = |(style, name): (usize, &&str)| {
-        let (_, times) = rows.iter().find(|(lock, _)| lock == name)?;
+    let curve = |(style, name): (usize, &str)| {
+        let (_, times) = rows.iter().find(|(lock, _)| *lock == name)?;
         let marks = times.iter().enumerate().map(|(at, &time)| Mark {
             x: at as f64,
             y: time as f64,
             bar: (time as f64, time as f64),
             says: format!("{name}, {}: {time} nanoseconds", columns[at]),
         });
-        let (name, marks) = ((*name).to_owned(), marks.collect());
+        let (name, marks) = (name.to_owned(), marks.collect());
         Some(Curve { name, style, marks })
     };
     Chart {
@@ -278,6 +302,6 @@ pub fn percentiles(title: String, rows: &[Percentiles<'_>]) -> Chart {
             .zip(columns.map(str::to_owned))
             .collect(),
         scale: Scale::Powers,
-        curves: names.iter().enumerate().filter_map(curve).collect(),
+        curves: styled.filter_map(curve).collect(),
     }
 }

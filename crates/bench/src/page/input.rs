@@ -2,7 +2,7 @@
 
 use crate::compare::{Field, Panel, Phase, Point, distinct};
 use crate::provenance::Provenance;
-use crate::report::{self, Line};
+use crate::report::{self, Line, Width};
 use crate::sim::sweep::Ranking;
 use crate::sim::{Machine, Placement, Run};
 use crate::times::AcquireTimes;
@@ -76,6 +76,9 @@ pub struct Stage {
     pub distributions: Vec<Distribution>,
 }
 
+/// Of tables that are told as text: on a page of usual width they need no scrolling.
+const WIDTH: Width = Width::of(120);
+
 /// A command whose output was given.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -110,9 +113,9 @@ impl Source {
         fn told<R>(
             records: &[R],
             source: &Source,
-            table: fn(&[R], &Provenance) -> String,
+            table: fn(&[R], &Provenance, Width) -> String,
         ) -> Option<String> {
-            (!records.is_empty()).then(|| table(records, &source.provenance))
+            (!records.is_empty()).then(|| table(records, &source.provenance, WIDTH))
         }
         let other = &self.other;
         [

@@ -4,6 +4,7 @@ use super::figure::PAPERS;
 use super::findings::{Findings, lead, leaders, notes, rankings};
 use super::input::Input;
 use super::validation;
+use crate::compare::plural;
 use std::fmt::Write;
 
 /// All but the figures.
@@ -15,6 +16,13 @@ pub fn summary(input: &Input, findings: &Findings) -> String {
     );
     for note in notes(input, findings) {
         let _ = write!(text, "\n{note}\n");
+    }
+    for (place, scores) in &findings.scores {
+        let _ = write!(text, "\n## In short: {place}\n");
+        for score in scores {
+            let ours = score.ours().unwrap_or_default();
+            let _ = write!(text, "\n{}\n{ours}\n", score.winners());
+        }
     }
     text += "\n## What the papers say, judged\n";
     for (paper, title) in PAPERS {
@@ -42,8 +50,10 @@ pub fn summary(input: &Input, findings: &Findings) -> String {
         let [least, middle, most] = &check.ratios;
         vec![
             format!(
-                "{}, {} threads, {}",
-                check.panel, check.threads, check.simulated
+                "{}, {}, {}",
+                check.panel,
+                plural(check.threads),
+                check.simulated
             ),
             check.locks.to_string(),
             check

@@ -7,6 +7,7 @@
 //! | [`grid`] | panels as tables, and what charts are made of |
 //! | [`chart`] | curves as SVG |
 //! | [`findings`] | what follows: verdicts, who wins, validation |
+//! | [`score`] | which lock leads how often, and where the library's is behind |
 //! | [`validation`] | simulated runs against real ones |
 //! | [`parameters`] | what a simulated machine is made of, with the source of each number |
 //! | [`html`], [`markdown`] | all of it, for a browser and as text |
@@ -19,4 +20,5 @@ pub mod html;
 pub mod input;
 pub mod markdown;
 pub mod parameters;
+pub mod score;
 pub mod validation;

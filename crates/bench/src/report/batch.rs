@@ -1,7 +1,7 @@
 //! W1 and W2.
 
 use super::compared::{concluded, panels};
-use super::source;
+use super::{Width, source, wrapped};
 use crate::batch::{RANGE_BYTES, Record};
 use crate::compare::{Field, Panel, distinct};
 use crate::provenance::Provenance;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Tables: one per size of batch, a row for each lock, a column for each number of threads; and what follows.
 #[must_use]
-pub fn batch(records: &[Record], provenance: &Provenance) -> String {
+pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let title = |panel: Panel| {
         let of = match panel {
             Panel::Batch { ranges, .. } => {
@@ -20,7 +20,7 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
         format!("{panel}: {of}; million ranges per second by threads")
     };
     let field = Field::of(records);
-    let mut text = panels(&field, title);
+    let mut text = panels(&field, width, title);
     let skipped = records.iter().filter(|record| record.skipped.is_some());
     for lock in distinct(skipped.map(|record| &record.lock)) {
         let _ = writeln!(
@@ -28,5 +28,6 @@ pub fn batch(records: &[Record], provenance: &Provenance) -> String {
             "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
         );
     }
-    text + &concluded(&field, provenance.cores) + &source(provenance)
+    text += &concluded(&field, provenance.cores);
+    wrapped(&(text + &source(provenance)), width)
 }

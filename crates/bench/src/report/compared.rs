@@ -1,16 +1,19 @@
 //! What reports of throughput have in common: panels, counters, who wins where, and what the papers say.
 
-use super::panel::{LEGEND, Point, panel};
-use super::{lines, measured, or_dash, table};
-use crate::compare::{Field, Judgement, Kind, Panel, claims, distinct, judge, standings};
+use super::panel::{Point, legend, panel};
+use super::{Table, Width, measured, or_dash};
+use crate::compare::{
+    Field, Judgement, Kind, Open, Panel, claims, distinct, judge_and_say, plural, standings,
+};
 use crate::counters::{Event, Rate};
 use crate::registry::{OURS, RIVALS, exclusion};
 use crate::report::Line;
 use crate::stats::{Order, Summary};
 use std::fmt::Write;
+use std::mem::discriminant;
 
 /// A table for each panel, under a title; below them, what was counted.
-pub(super) fn panels(field: &Field, title: impl Fn(Panel) -> String) -> String {
+pub(super) fn panels(field: &Field, width: Width, title: impl Fn(Panel) -> String) -> String {
     let mut text = String::new();
     for at in field.panels() {
         let points: Vec<_> = field
@@ -22,13 +25,13 @@ pub(super) fn panels(field: &Field, title: impl Fn(Panel) -> String) -> String {
                 ops_per_sec: run.ops_per_sec.as_ref().copied().map_err(String::as_str),
             })
             .collect();
-        let _ = writeln!(text, "{}\n{}", title(at), panel(&points));
+        let _ = writeln!(text, "{}\n{}", title(at), panel(&points, width));
     }
-    text + LEGEND + &counters(field)
+    text + &legend() + &counters(field, width)
 }
 
 /// What was counted per operation, if anything was to be; and below, why some was not.
-fn counters(field: &Field) -> String {
+fn counters(field: &Field, width: Width) -> String {
     let rates = || field.points().flat_map(|point| &point.counters);
     let has = |event: &Event| rates().any(|rate| rate.event == *event && rate.per_op.is_some());
     let events = distinct(rates().map(|rate| rate.event));
@@ -36,7 +39,8 @@ fn counters(field: &Field) -> String {
     let mut text = String::new();
     if !present.is_empty() {
         let names = present.iter().map(|event| event.name());
-        let mut table = table(std::iter::once("run").chain(names));
+        let header = ["panel", "threads", "lock"].into_iter().chain(names);
+        let mut table = Table::new(3, header);
         for panel in field.panels() {
             for threads in field.threads(panel) {
                 for lock in field.locks(panel) {
@@ -47,12 +51,12 @@ fn counters(field: &Field) -> String {
                         let summary = Summary::of(counted.filter_map(|rate| rate.per_op));
                         or_dash(summary.map(|summary| measured(summary, 1.0, 1)))
                     };
-                    let name = format!("{panel}, {threads} threads, {lock}");
-                    table.add_row(std::iter::once(name).chain(present.iter().map(cell)));
+                    let names = [panel.to_string(), threads.to_string(), lock.to_owned()];
+                    table.add_row(names.into_iter().chain(present.iter().map(cell)));
                 }
             }
         }
-        let _ = write!(text, "\nper operation, in user mode\n{}", lines(&table));
+        let _ = write!(text, "\nper operation, in user mode\n{}", table.text(width));
     }
     for event in absent {
         let reason = |rate: &Rate| (rate.event == event).then(|| rate.absent.clone())?;
@@ -81,28 +85,72 @@ pub(super) fn concluded(field: &Field, cores: usize) -> String {
         text,
         "what the papers say, by runs with a processor for each thread:"
     );
-    for judgement in judgements(field, cores) {
+    text + &told(&judgements(field, cores), cores) + "\n"
+}
+
+/// A claim as it was judged, and what would have to be run if it cannot be told.
+type Judged = (Judgement, Option<Open>);
+
+/// Claims for people: what was decided one by one, and what cannot be told for one reason in a line for all.
+fn told(judged: &[Judged], cores: usize) -> String {
+    let open = || judged.iter().filter_map(|(_, open)| open.as_ref());
+    let alike = |one: &Open| {
+        let reason = discriminant(one);
+        open().filter(move |other| discriminant(*other) == reason)
+    };
+    let is_folded = |one: &&Open| alike(one).count() > 1;
+    let mut text = String::new();
+    let alone = judged
+        .iter()
+        .filter(|(_, open)| open.as_ref().filter(is_folded).is_none());
+    for (judgement, _) in alone {
         let _ = writeln!(text, "  {judgement}");
     }
-    text.push('\n');
+    for reason in distinct(open().filter(is_folded).map(discriminant)) {
+        let all: Vec<_> = open().filter(|one| discriminant(*one) == reason).collect();
+        let (count, of) = (all.len(), common(&all, cores));
+        let _ = writeln!(text, "  cannot tell: {count} claims, which are of {of}");
+    }
     text
+}
+
+/// What several claims are of that cannot be told for one reason.
+fn common(all: &[&Open], cores: usize) -> String {
+    let missing = |open: &&Open| match open {
+        Open::NotRun(locks) => locks.clone(),
+        Open::Processors(_) | Open::Single => Vec::new(),
+    };
+    match all.first() {
+        Some(Open::Processors(_)) => {
+            format!("more threads than there are processors here: {cores}")
+        }
+        Some(Open::Single) => "single runs, and these have no spread: see --repeat".to_owned(),
+        Some(Open::NotRun(_)) | None => {
+            let mut what = distinct(all.iter().flat_map(missing));
+            if all.iter().any(|open| missing(open).is_empty()) {
+                what.push("other workloads or numbers of threads");
+            }
+            format!("what did not run: {}", what.join(", "))
+        }
+    }
 }
 
 /// The same as lines of JSON.
 #[must_use]
 pub fn conclusion_lines(field: &Field, cores: usize) -> Vec<Line> {
     let standings = standings(field).into_iter().map(Line::Standing);
-    let judgements = judgements(field, cores).into_iter().map(Line::Claim);
-    standings.chain(judgements).collect()
+    let judgements = judgements(field, cores).into_iter();
+    let claims = judgements.map(|(judgement, _)| Line::Claim(judgement));
+    standings.chain(claims).collect()
 }
 
 /// Of the claims about workloads that were run.
-fn judgements(field: &Field, cores: usize) -> Vec<Judgement> {
+fn judgements(field: &Field, cores: usize) -> Vec<Judged> {
     let kinds: Vec<Kind> = field.panels().into_iter().map(Panel::kind).collect();
     let was_run = |kind: Kind| kinds.contains(&kind);
     claims()
         .filter(|claim| claim.place.kind().is_some_and(was_run))
-        .map(|claim| judge(claim, field, cores))
+        .map(|claim| judge_and_say(claim, field, cores))
         .collect()
 }
 
@@ -121,7 +169,11 @@ fn below(field: &Field) -> String {
                 all += 1;
                 if ours.order(&theirs) == Order::Below {
                     let ratio = ours.median / theirs.median;
-                    let _ = writeln!(text, "  {panel}, {threads} threads: {ratio:.2} of {rival}");
+                    let _ = writeln!(
+                        text,
+                        "  {panel}, {}: {ratio:.2} of {rival}",
+                        plural(threads)
+                    );
                 }
             }
         }
@@ -135,7 +187,7 @@ fn below(field: &Field) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, concluded, conclusion_lines, panels};
+    use super::{Field, Width, concluded, conclusion_lines, panels};
     use crate::arr::Variant;
     use crate::compare::tests::{arr, field};
     use crate::compare::{Panel, Point};
@@ -170,10 +222,57 @@ mod tests {
             (FULL, "kernel-rw", 1, 1e6),
             (FULL, "null", 1, 9e6),
         ]);
-        let text = panels(&field, |panel| panel.to_string());
+        let text = panels(&field, Width::USUAL, |panel| panel.to_string());
         assert!(text.contains("2.000 ±1%*"), "{text}");
         assert!(text.contains("9.000 ±1% "), "{text}");
         assert!(concluded(&field, 4).contains("nowhere below kernel-rw or range-lock"));
+    }
+
+    #[test]
+    fn claims_that_cannot_be_told_for_one_reason_are_a_line() {
+        let two = [
+            (FULL, "list-rw", 1, 2e6),
+            (FULL, "list-rw", 2, 3e6),
+            (FULL, "kernel-rw", 2, 1e6),
+        ];
+        let text = |cores| concluded(&field(two), cores);
+        let folded = |text: &str, reason: &str| {
+            let line = |line: &&str| line.contains("cannot tell: ") && line.contains(reason);
+            text.lines().filter(line).count()
+        };
+        let on_two = text(2);
+        let not_run = "claims, which are of what did not run: lustre-ex, ";
+        assert_eq!(folded(&on_two, not_run), 1, "{on_two}");
+        assert_eq!(
+            folded(&on_two, ""),
+            2,
+            "the other needs 9 threads: {on_two}"
+        );
+        assert!(on_two.contains("  holds: on the full range, list-rw scales"));
+        let on_one = text(1);
+        let more = "claims, which are of more threads than there are processors here: 1";
+        assert_eq!(folded(&on_one, more), 1, "{on_one}");
+        let lines = conclusion_lines(&field(two), 2).into_iter();
+        let claims = lines.filter(|line| matches!(line, Line::Claim(_)));
+        assert!(claims.count() > 20, "as JSON each is a line");
+    }
+
+    #[test]
+    fn a_single_run_has_no_spread() {
+        let run = |lock: &str, ops_per_sec| Point {
+            panel: FULL,
+            lock: lock.to_owned(),
+            threads: 1,
+            ops_per_sec: Ok(ops_per_sec),
+            counters: Vec::new(),
+        };
+        let field = Field::of_points([run("list-rw", 2e6), run("kernel-rw", 1e6)]);
+        let text = panels(&field, Width::USUAL, |panel| panel.to_string()) + &concluded(&field, 1);
+        assert!(
+            text.contains("2.000*") && text.contains("leads, 2.000;"),
+            "{text}"
+        );
+        assert!(!text.contains("0%"), "{text}");
     }
 
     #[test]
@@ -217,9 +316,8 @@ mod tests {
             rate(Event::L1dMisses, Err("this machine has none")),
         ];
         let text = |counters: &[Rate]| {
-            panels(&Field::of_points([run(counters.to_vec())]), |p| {
-                p.to_string()
-            })
+            let field = Field::of_points([run(counters.to_vec()), run(counters.to_vec())]);
+            panels(&field, Width::USUAL, |panel| panel.to_string())
         };
         let both = text(&counted);
         assert!(

@@ -1,15 +1,15 @@
 //! How long acquisitions take.
 
-use super::{lines, source, table};
+use super::{Table, Width, source, wrapped};
 use crate::latency::Record;
 use crate::provenance::Provenance;
 use crate::times::AcquireTimes;
 
 /// A table with two rows for each lock and number of threads: first acquisitions of a part, and later ones.
 #[must_use]
-pub fn latency(records: &[Record], provenance: &Provenance) -> String {
+pub fn latency(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let header = ["lock", "threads", "part locked", "times"];
-    let mut table = table(header.into_iter().chain(AcquireTimes::COLUMNS));
+    let mut table = Table::new(3, header.into_iter().chain(AcquireTimes::COLUMNS));
     let mut ordered: Vec<_> = records.iter().collect();
     ordered.sort_by_key(|record| record.threads); // stable: locks stay in order
     for record in ordered {
@@ -28,11 +28,12 @@ pub fn latency(records: &[Record], provenance: &Provenance) -> String {
             table.add_row(names.into_iter().chain(times));
         }
     }
-    format!(
+    let text = format!(
         "nanoseconds until one part of a resource is held, two looks at the clock included; {} parts\n\
          first: nobody has locked the part before; again: random parts, after all were locked\n{}\n{}",
         records.first().map_or(0, |record| record.parts),
-        lines(&table),
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }

@@ -1,5 +1,6 @@
 //! The locks there are.
 
+use super::{Width, hanging};
 use crate::registry::LOCKS;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -46,22 +47,26 @@ pub fn entries() -> Vec<Entry> {
 
 /// All locks, for people.
 #[must_use]
-pub fn locks() -> String {
+pub fn locks(width: Width) -> String {
+    let (name, what) = (" ".repeat(16), " ".repeat(28));
     let mut text = String::new();
     for entry in entries() {
         let Entry { lock, about, .. } = &entry;
-        let _ = writeln!(text, "{lock:<16}{about}");
-        for (what, told) in [
+        let first = format!("{lock:<16}");
+        let _ = writeln!(text, "{}", hanging(about, &first, &name, width));
+        for (label, told) in [
             ("use when", &entry.use_when),
             ("avoid when", &entry.avoid_when),
             ("cost", &entry.cost),
             ("memory", &entry.memory),
             ("source", &entry.source),
         ] {
-            let _ = writeln!(text, "{:16}{what:<12}{told}", "");
+            let first = format!("{name}{label:<12}");
+            let _ = writeln!(text, "{}", hanging(told, &first, &what, width));
         }
         for parameter in &entry.parameters {
-            let _ = writeln!(text, "{:16}{:<12}{lock}:{parameter}", "", "parameter");
+            let first = format!("{name}{:<12}{lock}:", "parameter");
+            let _ = writeln!(text, "{}", hanging(parameter, &first, &what, width));
         }
     }
     text

@@ -4,6 +4,7 @@ mod arr;
 mod batch;
 mod compared;
 mod latency;
+mod layout;
 mod locks;
 mod memory;
 mod micro;
@@ -18,6 +19,7 @@ pub use arr::arr;
 pub use batch::batch;
 pub use compared::{conclusion_lines, conclusions};
 pub use latency::latency;
+pub use layout::Width;
 pub use locks::{Entry, entries, locks};
 pub use memory::memory;
 pub use micro::micro;
@@ -29,8 +31,7 @@ pub use waiting::waiting;
 
 use crate::provenance::Provenance;
 use crate::stats::Summary;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use layout::{COMMAND, Table, hanging, wrapped};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -112,19 +113,15 @@ impl FromStr for Line {
 
 /// The list of all reader-writer locks, for people.
 #[must_use]
-pub fn rw_locks() -> String {
+pub fn rw_locks(width: Width) -> String {
     let locks = crate::rw::locks::LOCKS.iter();
-    list(locks.map(|lock| [lock.name, lock.about].map(str::to_owned)))
-}
-
-fn list(rows: impl Iterator<Item = [String; 2]>) -> String {
-    let mut table = table(["lock", "what it is"]);
-    table.add_rows(rows);
-    table.load_style(comfy_table::presets::NOTHING);
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Left);
-    }
-    lines(&table)
+    let longest = locks.clone().map(|lock| lock.name.len()).max().unwrap_or(0);
+    let indent = " ".repeat(longest + 3);
+    let told = locks.map(|lock| {
+        let name = format!(" {:<1$}", lock.name, longest + 2);
+        hanging(lock.about, &name, &indent, width) + "\n"
+    });
+    told.collect()
 }
 
 /// What stands below every table.
@@ -137,30 +134,19 @@ fn source(provenance: &Provenance) -> String {
         command,
         ..
     } = provenance;
-    format!("machine: {machine}, {cores} cores, {kernel}\ncommit:  {commit}\ncommand: {command}\n")
+    format!("machine: {machine}, {cores} cores, {kernel}\ncommit:  {commit}\n{COMMAND}{command}\n")
 }
 
-/// An empty table: names to the left, numbers to the right.
-fn table<T: Into<comfy_table::Cell>>(header: impl IntoIterator<Item = T>) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
+/// What stands below tables of such values.
+const SPREADS: &str = "median ±half the distance between extremes";
 
-/// The table's lines, without blanks at their ends.
-fn lines(table: &Table) -> String {
-    table.trim_fmt() + "\n"
-}
-
-/// Median and spread, in a unit of so much.
+/// Median and spread, in a unit of so much. A single value has no spread.
 fn measured(summary: Summary, unit: f64, decimals: usize) -> String {
-    let Summary { median, spread, .. } = summary;
-    format!("{:.decimals$} ±{:.0}%", median / unit, spread * 100.0)
+    let median = format!("{:.decimals$}", summary.median / unit);
+    match summary.percent() {
+        Some(percent) => format!("{median} ±{percent:.0}%"),
+        None => median,
+    }
 }
 
 /// What there is, or a dash.

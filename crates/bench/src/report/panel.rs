@@ -1,12 +1,14 @@
 //! Throughput by locks and threads, or another number: a table that several workloads share.
 
-use super::{lines, measured, or_dash, table};
+use super::{SPREADS, Table, Width, measured, or_dash};
 use crate::compare::distinct;
 use crate::registry::Exclusion;
 use crate::stats::Summary;
 
 /// What stands below such tables.
-pub(super) const LEGEND: &str = "median ±half the distance between extremes; * best, null aside\n";
+pub(super) fn legend() -> String {
+    format!("{SPREADS}; * best, null aside\n")
+}
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +22,7 @@ pub(super) struct Point<'a> {
 }
 
 /// A row for each lock, a column for each number, in million operations per second over all repeats.
-pub(super) fn panel(points: &[Point<'_>]) -> String {
+pub(super) fn panel(points: &[Point<'_>], width: Width) -> String {
     let columns = distinct(points.iter().map(|point| point.column));
     let locks = distinct(points.iter().map(|point| (point.lock, point.exclusion)));
     let here = |lock: &str, column: usize| {
@@ -43,7 +45,7 @@ pub(super) fn panel(points: &[Point<'_>]) -> String {
         })
         .collect();
     let header = std::iter::once("lock".to_owned()).chain(columns.iter().map(usize::to_string));
-    let mut table = table(header);
+    let mut table = Table::new(1, header);
     for (lock, exclusion) in locks {
         let cells = columns.iter().zip(&best).map(|(&column, &best)| {
             let why = here(lock, column).into_iter().find_map(Result::err);
@@ -56,5 +58,5 @@ pub(super) fn panel(points: &[Point<'_>]) -> String {
         });
         table.add_row(std::iter::once(lock.to_owned()).chain(cells));
     }
-    lines(&table)
+    table.text(width)
 }

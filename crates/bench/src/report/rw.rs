@@ -1,8 +1,8 @@
 //! Reader-writer locks: throughput, ratios to the floor, and what a bias does to the lock it is made of.
 
-use super::panel::{LEGEND, Point, panel};
-use super::{lines, measured, or_dash, source, table};
-use crate::compare::distinct;
+use super::panel::{Point, legend, panel};
+use super::{SPREADS, Table, Width, measured, or_dash, source, wrapped};
+use crate::compare::{distinct, plural};
 use crate::provenance::Provenance;
 use crate::rw::locks::{FLOOR, NULL, PRELOADED, PTHREAD, exclusion, families, is_control};
 use crate::rw::{Load, Record};
@@ -16,7 +16,7 @@ const HARM: f64 = 0.95;
 /// Tables: one per workload, a row for each lock, a column for each number of threads; of locks in a pool one per
 /// number of threads, with a column for each size of the pool.
 #[must_use]
-pub fn rw(records: &[Record], provenance: &Provenance) -> String {
+pub fn rw(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let mut text = String::new();
     for title in distinct(records.iter().map(|record| place(record).0)) {
         let here: Vec<_> = records
@@ -32,12 +32,15 @@ pub fn rw(records: &[Record], provenance: &Provenance) -> String {
                 ops_per_sec: Ok(record.ops_per_sec),
             })
             .collect();
-        let _ = writeln!(text, "{title}\n{}", panel(&points));
-        if let Some(ratios) = of_floor(&here) {
+        let _ = writeln!(text, "{title}\n{}", panel(&points, width));
+        if let Some(ratios) = of_floor(&here, width) {
             let _ = writeln!(text, "the same, as parts of {FLOOR}\n{ratios}");
         }
     }
-    format!("{text}{LEGEND}\n{}", source(provenance))
+    wrapped(
+        &format!("{text}{}\n{}", legend(), source(provenance)),
+        width,
+    )
 }
 
 /// The table that a run belongs to, and its column there.
@@ -45,8 +48,8 @@ fn place(record: &Record) -> (String, usize) {
     const UNIT: &str = "million operations per second";
     match record.load {
         Load::Interference { pool } => {
-            let threads = record.threads;
-            let title = format!("interference, {threads} threads: {UNIT} by locks in the pool");
+            let threads = plural(record.threads);
+            let title = format!("interference, {threads}: {UNIT} by locks in the pool");
             (title, pool)
         }
         load => (format!("{load}: {UNIT} by threads"), record.threads),
@@ -54,11 +57,11 @@ fn place(record: &Record) -> (String, usize) {
 }
 
 /// Ratios to the floor within each repeat, if it was measured: in the middle of all repeats.
-fn of_floor(here: &[&Record]) -> Option<String> {
+fn of_floor(here: &[&Record], width: Width) -> Option<String> {
     here.iter().find(|record| record.lock == FLOOR)?;
     let columns = distinct(here.iter().map(|record| place(record).1));
     let header = std::iter::once("lock".to_owned()).chain(columns.iter().map(usize::to_string));
-    let mut table = table(header);
+    let mut table = Table::new(1, header);
     for lock in distinct(here.iter().map(|record| &record.lock)) {
         let cells = columns.iter().map(|&column| {
             let there = here.iter().copied();
@@ -68,7 +71,7 @@ fn of_floor(here: &[&Record]) -> Option<String> {
         });
         table.add_row(std::iter::once(lock.clone()).chain(cells));
     }
-    Some(lines(&table))
+    Some(table.text(width))
 }
 
 /// A run and the one that it is compared with.
@@ -174,14 +177,14 @@ impl Comparison {
 
 /// A table of what each biased lock does as a part of its underlying lock, and a line for each that does harm.
 #[must_use]
-pub fn harm(records: &[Record], provenance: &Provenance) -> String {
+pub fn harm(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let families = families();
     let over = families.iter().flat_map(|(_, made)| made);
     let policies = distinct(over.filter_map(|lock| Some(lock.over?.policy)));
     let header = ["workload", "threads", "lock"].map(str::to_owned);
     let header = header.into_iter();
     let columns = policies.iter().copied().chain(["no lock"]);
-    let mut table = table(header.chain(columns.map(str::to_owned)));
+    let mut table = Table::new(3, header.chain(columns.map(str::to_owned)));
     let mut comparison = Comparison::default();
     let place = |record: &Record| (record.load, record.threads);
     for (load, threads) in distinct(records.iter().map(place)) {
@@ -205,9 +208,10 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
                 cells.push(or_dash(part.map(|part| measured(part, 1.0, 2) + mark)));
                 if let Some(part) = harm {
                     let (base, median, shares) = (base.name, part.median, shares(&pairs));
+                    let threads = plural(threads);
                     let _ = writeln!(
                         comparison.harmed,
-                        "  {load}, {threads} threads: {name} is {median:.2} of {base}; {shares}"
+                        "  {load}, {threads}: {name} is {median:.2} of {base}; {shares}"
                     );
                 }
             }
@@ -216,25 +220,26 @@ pub fn harm(records: &[Record], provenance: &Provenance) -> String {
             table.add_row(cells);
         }
     }
-    format!(
+    let text = format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
          again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\
          no lock: the same without any; below 1 even that is slower, and where code and data lie decides\n\
          each run is a process of its own, so that where code and data lie is drawn anew\n{}\n{}\n{}",
-        lines(&table),
+        table.text(width),
         comparison.handoffs(records),
         comparison.verdict("its underlying lock"),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }
 
 /// A row for each workload, a column for each number of threads: what preloading makes of the C library's lock.
 #[must_use]
-pub fn preload(records: &[Record], provenance: &Provenance) -> String {
+pub fn preload(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let columns = distinct(records.iter().map(|record| record.threads));
     let header = std::iter::once("workload".to_owned()).chain(columns.iter().map(usize::to_string));
-    let mut table = table(header);
+    let mut table = Table::new(1, header);
     let mut comparison = Comparison::default();
     for load in distinct(records.iter().map(|record| record.load)) {
         let cells = columns.iter().map(|&threads| {
@@ -246,7 +251,8 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
                 let (median, shares) = (part.median, shares(&pairs));
                 let _ = writeln!(
                     comparison.harmed,
-                    "  {load}, {threads} threads: {median:.2}; {shares}"
+                    "  {load}, {}: {median:.2}; {shares}",
+                    plural(threads)
                 );
             }
             Some(measured(part, 1.0, 2))
@@ -254,20 +260,25 @@ pub fn preload(records: &[Record], provenance: &Provenance) -> String {
         let cells: Vec<_> = cells.map(or_dash).collect();
         table.add_row(std::iter::once(load.to_string()).chain(cells));
     }
-    format!(
+    let text = format!(
         "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
          median of the ratios in each repeat ±half the distance between extremes\n{}\n{}\n{}",
-        lines(&table),
+        table.text(width),
         comparison.handoffs(records),
         comparison.verdict("stock"),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }
 
 /// A table with a row for each size of the table of visible readers.
 #[must_use]
-pub fn rw_revocation(records: &[revocation::Record], provenance: &Provenance) -> String {
-    let mut table = table(["rows in use", "fence ns", "scan ns"]);
+pub fn rw_revocation(
+    records: &[revocation::Record],
+    provenance: &Provenance,
+    width: Width,
+) -> String {
+    let mut table = Table::new(1, ["rows in use", "fence ns", "scan ns"]);
     for rows in distinct(records.iter().map(|record| record.rows)) {
         let here = records.iter().filter(|record| record.rows == rows);
         let fence = Summary::of(here.clone().map(|record| record.fence_ns));
@@ -275,24 +286,30 @@ pub fn rw_revocation(records: &[revocation::Record], provenance: &Provenance) ->
         let cells = [fence, scan].map(|cost| or_dash(cost.map(|cost| measured(cost, 1.0, 0))));
         table.add_row(std::iter::once(rows.to_string()).chain(cells));
     }
-    format!(
+    let text = format!(
         "what a writer that revokes a bias pays\n{}\
-         median ±half the distance between extremes\n\n{}",
-        lines(&table),
+         {SPREADS}\n\n{}",
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }
 
 /// A table with a row for each lock.
 #[must_use]
-pub fn rw_uncontended(records: &[uncontended::Record], provenance: &Provenance) -> String {
+pub fn rw_uncontended(
+    records: &[uncontended::Record],
+    provenance: &Provenance,
+    width: Width,
+) -> String {
     type Cost = fn(&uncontended::Record) -> f64;
     let modes: [Cost; 2] = [|record| record.read_ns, |record| record.write_ns];
     let cost = |lock: &str, mode: Cost| {
         let rounds = records.iter().filter(|record| record.lock == lock);
         Summary::of(rounds.map(mode))
     };
-    let mut table = table(["lock", "read ns", "of floor", "write ns", "of floor"]);
+    let header = ["lock", "read ns", "of floor", "write ns", "of floor"];
+    let mut table = Table::new(1, header);
     for lock in distinct(records.iter().map(|record| &record.lock)) {
         let cells = modes.iter().flat_map(|&mode| {
             let cost_here = cost(lock, mode);
@@ -306,10 +323,11 @@ pub fn rw_uncontended(records: &[uncontended::Record], provenance: &Provenance) 
         });
         table.add_row(std::iter::once(lock.clone()).chain(cells));
     }
-    format!(
+    let text = format!(
         "one thread, acquisition and release; floor: {FLOOR}\n{}\
-         median ±half the distance between extremes\n\n{}",
-        lines(&table),
+         {SPREADS}\n\n{}",
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }

@@ -1,7 +1,7 @@
 //! Simulated runs.
 
-use super::panel::{LEGEND, Point, panel};
-use super::{lines, source, table};
+use super::panel::{Point, legend, panel};
+use super::{Table, Width, source, wrapped};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
 use crate::registry::Exclusion;
@@ -13,16 +13,21 @@ use std::fmt::Write;
 /// What ran on the first of these machines, as its workload tells it, and what follows; and which rankings survive on
 /// the others.
 #[must_use]
-pub fn sim<R: Record>(records: &[R], machines: &[Machine], provenance: &Provenance) -> String {
+pub fn sim<R: Record>(
+    records: &[R],
+    machines: &[Machine],
+    provenance: &Provenance,
+    width: Width,
+) -> String {
     let Some((machine, others)) = machines.split_first() else {
-        return source(provenance);
+        return wrapped(&source(provenance), width);
     };
     let Machine { name, about, .. } = machine;
     let here = records
         .iter()
         .filter(|record| record.run().machine == *name);
     let here: Vec<R> = here.cloned().collect();
-    let mut text = R::table(&here);
+    let mut text = R::table(&here, width);
     if others.is_empty() {
         text += &R::conclusions(&here, machine.contexts()).0;
     } else {
@@ -36,12 +41,13 @@ pub fn sim<R: Record>(records: &[R], machines: &[Machine], provenance: &Provenan
         }
         text.push('\n');
     }
-    format!("{text}simulated: {name}, {about}\n{}", source(provenance))
+    let text = format!("{text}simulated: {name}, {about}\n{}", source(provenance));
+    wrapped(&text, width)
 }
 
 /// Tables: one per panel, a row for each lock, a column for each number of threads.
 #[must_use]
-pub fn sim_panels<R: Record>(records: &[R]) -> String {
+pub fn sim_panels<R: Record>(records: &[R], width: Width) -> String {
     let mut text = String::new();
     for title in distinct(records.iter().map(R::panel)) {
         let here = records.iter().filter(|record| record.panel() == title);
@@ -56,15 +62,19 @@ pub fn sim_panels<R: Record>(records: &[R]) -> String {
         let _ = writeln!(
             text,
             "{title}: million operations per virtual second by threads\n{}",
-            panel(&points)
+            panel(&points, width)
         );
     }
-    text + LEGEND
+    text + &legend()
 }
 
 /// A table of acquisition times, if there are any: a row for each lock and number of threads, the worst of all seeds.
 #[must_use]
-pub fn sim_times<R: Record>(records: &[R], times: impl Fn(&R) -> Option<AcquireTimes>) -> String {
+pub fn sim_times<R: Record>(
+    records: &[R],
+    width: Width,
+    times: impl Fn(&R) -> Option<AcquireTimes>,
+) -> String {
     let place = |record: &R| {
         let run = record.run();
         (record.panel(), run.threads, run.lock.clone())
@@ -74,11 +84,8 @@ pub fn sim_times<R: Record>(records: &[R], times: impl Fn(&R) -> Option<AcquireT
     if places.is_empty() {
         return String::new();
     }
-    let mut table = table(
-        ["panel", "threads", "lock"]
-            .into_iter()
-            .chain(AcquireTimes::COLUMNS),
-    );
+    let names = ["panel", "threads", "lock"];
+    let mut table = Table::new(3, names.into_iter().chain(AcquireTimes::COLUMNS));
     for at in places {
         let here = records.iter().filter(|record| place(record) == at);
         let worst = here
@@ -92,6 +99,6 @@ pub fn sim_times<R: Record>(records: &[R], times: impl Fn(&R) -> Option<AcquireT
     }
     format!(
         "\nvirtual nanoseconds until a range is held, two looks at the clock included, worst of all seeds\n{}",
-        lines(&table)
+        table.text(width)
     )
 }

@@ -1,14 +1,14 @@
 //! A soak.
 
-use super::{lines, or_dash, source, table};
-use crate::compare::distinct;
+use super::{Table, Width, or_dash, source, wrapped};
+use crate::compare::{distinct, plural};
 use crate::provenance::Provenance;
 use crate::soak::Record;
 
 /// A table with a row for each lock, over all rounds.
 #[must_use]
-pub fn soak(records: &[Record], provenance: &Provenance) -> String {
-    let mut table = table([
+pub fn soak(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let header = [
         "lock",
         "rounds",
         "acquired",
@@ -17,7 +17,8 @@ pub fn soak(records: &[Record], provenance: &Provenance) -> String {
         "met inside",
         "longest wait, ms",
         "grown, bytes",
-    ]);
+    ];
+    let mut table = Table::new(1, header);
     for lock in distinct(records.iter().map(|record| &record.lock)) {
         let rounds = || records.iter().filter(move |record| record.lock == *lock);
         let Some(last) = rounds().next_back() else {
@@ -45,12 +46,14 @@ pub fn soak(records: &[Record], provenance: &Provenance) -> String {
         ]);
     }
     let threads = records.first().map_or(0, |record| record.threads);
-    format!(
-        "{threads} threads; nobody met whom it excludes, nobody was stuck, and no lock kept what piles up\n\
+    let threads = plural(threads);
+    let text = format!(
+        "{threads}; nobody met whom it excludes, nobody was stuck, and no lock kept what piles up\n\
          gave up: tries (at once), and waits of limited time too (in time)\n\
          held at once: waiting for all, or trying for those after the first; or why not several\n\
          grown: what is allocated beyond what was after the first round\n{}\n{}",
-        lines(&table),
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }

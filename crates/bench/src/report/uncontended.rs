@@ -1,6 +1,6 @@
 //! What one thread pays.
 
-use super::{lines, measured, or_dash, source, table};
+use super::{SPREADS, Table, Width, measured, or_dash, source, wrapped};
 use crate::compare::distinct;
 use crate::provenance::Provenance;
 use crate::stats::Summary;
@@ -11,7 +11,7 @@ const YARDSTICK: (&str, &str) = ("parking-lot", "write");
 
 /// A table with a row for each lock and mode.
 #[must_use]
-pub fn uncontended(records: &[Record], provenance: &Provenance) -> String {
+pub fn uncontended(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let subject = |record: &Record| {
         let Record {
             lock,
@@ -28,13 +28,14 @@ pub fn uncontended(records: &[Record], provenance: &Provenance) -> String {
         Summary::of(rounds.map(|record| record.ns_per_pair))
     };
     let yardstick = cost(YARDSTICK.0, YARDSTICK.1);
-    let mut table = table([
+    let header = [
         "lock",
         "mode",
         "ns",
         "of parking-lot's write",
         "RMW (by reading)",
-    ]);
+    ];
+    let mut table = Table::new(2, header);
     for (lock, mode, rmw) in distinct(records.iter().map(subject)) {
         let cost = cost(&lock, &mode);
         let ratio = cost
@@ -43,10 +44,11 @@ pub fn uncontended(records: &[Record], provenance: &Provenance) -> String {
         let cost = cost.map(|cost| measured(cost, 1.0, 1));
         table.add_row([lock, mode, or_dash(cost), or_dash(ratio), rmw]);
     }
-    format!(
+    let text = format!(
         "one thread, acquisition and release of one range; RMW: atomic read-modify-writes per pair\n{}\
-         median ±half the distance between extremes\n\n{}",
-        lines(&table),
+         {SPREADS}\n\n{}",
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }

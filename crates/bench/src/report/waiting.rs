@@ -1,21 +1,23 @@
 //! What waiting costs.
 
-use super::{lines, or_dash, source, table};
+use super::{Table, Width, or_dash, source, wrapped};
+use crate::compare::plural;
 use crate::provenance::Provenance;
 use crate::waiting::{HOLD, Record};
 
 /// A table with a row for each lock.
 #[must_use]
-pub fn waiting(records: &[Record], provenance: &Provenance) -> String {
-    let mut table = table([
+pub fn waiting(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let header = [
         "lock",
         "Mops/s",
         "CPU share",
         "max wait, ms",
         "min ops/thread",
         "max ops/thread",
-        "sleeper's CPU, ms",
-    ]);
+        "sleeper CPU, ms",
+    ];
+    let mut table = Table::new(1, header);
     for record in records {
         let run = &record.contention;
         table.add_row([
@@ -34,12 +36,17 @@ pub fn waiting(records: &[Record], provenance: &Provenance) -> String {
     let threads = records
         .first()
         .map_or(0, |record| record.contention.threads);
-    format!(
-        "{threads} threads write the whole array without a pause. CPU share: of all cores' time; one core's is 1/{}\n\
+    let who = match threads {
+        1 => "1 thread writes".to_owned(),
+        _ => format!("{} write", plural(threads)),
+    };
+    let text = format!(
+        "{who} the whole array without a pause. CPU share: of all cores' time; one core's is 1/{}\n\
          sleeper: waits while another thread holds for {} ms\n{}\n{}",
         provenance.cores,
         HOLD.as_millis(),
-        lines(&table),
+        table.text(width),
         source(provenance)
-    )
+    );
+    wrapped(&text, width)
 }

@@ -5,7 +5,7 @@ use super::subject::{AnyLock, Held, Lock};
 use super::{Run, Setup};
 use crate::arr::{LostUpdates, Percent, Ranges, SLOTS, Timing, Variant};
 use crate::compare::{self, Panel};
-use crate::report::{self, Line};
+use crate::report::{self, Line, Width};
 use crate::setting::Resource;
 use crate::sim;
 use crate::times::{AcquireTimes, Times};
@@ -89,9 +89,8 @@ impl sim::Point for Point {
             Timing::On => ", timed",
             Timing::Off => "",
         };
-        format!(
-            "arr, {variant} range, {reads} % reads, {threads} threads, {lock}, {seconds} s{timed}"
-        )
+        let threads = compare::plural(threads);
+        format!("arr, {variant} range, {reads} % reads, {threads}, {lock}, {seconds} s{timed}")
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {
@@ -125,8 +124,8 @@ impl sim::Record for Record {
         &self.run
     }
 
-    fn table(all: &[Self]) -> String {
-        report::sim_panels(all) + &report::sim_times(all, |record| record.acquire_ns)
+    fn table(all: &[Self], width: Width) -> String {
+        report::sim_panels(all, width) + &report::sim_times(all, width, |record| record.acquire_ns)
     }
 
     fn conclusions(all: &[Self], cores: usize) -> (String, Vec<Line>) {

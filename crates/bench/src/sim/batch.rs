@@ -79,7 +79,8 @@ impl sim::Point for Point {
             measured,
         } = self.trial;
         let (lock, seconds) = (self.lock.name, measured.as_secs_f64());
-        format!("batch, {hold} of {ranges} ranges, {threads} threads, {lock}, {seconds} s")
+        let threads = compare::plural(threads);
+        format!("batch, {hold} of {ranges} ranges, {threads}, {lock}, {seconds} s")
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {

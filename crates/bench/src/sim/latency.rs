@@ -4,7 +4,7 @@ use super::point::crew;
 use super::subject::{AnyLock, Lock};
 use super::{Run, Setup};
 use crate::latency::{Outcome as Seen, positions};
-use crate::report::{self, Line};
+use crate::report::{self, Line, Width};
 use crate::setting::Resource;
 use crate::sim;
 use crate::times::{AcquireTimes, Times};
@@ -82,7 +82,8 @@ impl sim::Point for Point {
     fn name(&self) -> String {
         let Trial { threads, parts } = self.trial;
         let lock = self.lock.name;
-        format!("latency, {parts} parts, {threads} threads, {lock}")
+        let threads = crate::compare::plural(threads);
+        format!("latency, {parts} parts, {threads}, {lock}")
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {
@@ -109,11 +110,11 @@ impl sim::Record for Record {
         &self.run
     }
 
-    fn table(all: &[Self]) -> String {
+    fn table(all: &[Self], width: Width) -> String {
         format!(
             "first: nobody has locked the part before\n{}\nagain: random parts, after all were locked\n{}",
-            report::sim_times(all, |record| Some(record.first_ns)),
-            report::sim_times(all, |record| Some(record.again_ns))
+            report::sim_times(all, width, |record| Some(record.first_ns)),
+            report::sim_times(all, width, |record| Some(record.again_ns))
         )
     }
 }

@@ -39,7 +39,8 @@ impl sim::Point for Point {
             measured,
         } = self;
         let seconds = measured.as_secs_f64();
-        format!("micro {kernel}, {threads} threads, {seconds} s")
+        let threads = compare::plural(*threads);
+        format!("micro {kernel}, {threads}, {seconds} s")
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {

@@ -1,7 +1,7 @@
 //! What simulated workloads have in common: points of curves, and what each of them yields.
 
 use crate::compare::{self, Panel};
-use crate::report::{self, Line};
+use crate::report::{self, Line, Width};
 use prim_sim::clock::Duration;
 use prim_sim::{Placement, Setup, thread};
 use serde::de::DeserializeOwned;
@@ -32,8 +32,8 @@ pub trait Record: Clone + Send + Serialize + DeserializeOwned + Into<Line> {
     fn run(&self) -> &Run;
 
     /// All of them, for people.
-    fn table(all: &[Self]) -> String {
-        report::sim_panels(all)
+    fn table(all: &[Self], width: Width) -> String {
+        report::sim_panels(all, width)
     }
 
     /// What follows from all of them, with a processor for so many threads: for people, and as lines of JSON.

@@ -1,6 +1,6 @@
 //! The arguments of `bench rw`.
 
-use super::{Output, Sampling};
+use super::{Output, Sampling, without_seconds};
 use crate::values::{Sweep, number_to, part, rw_base, rw_lock, rw_lock_or_floor, sweep};
 use clap::{Args, Subcommand};
 use spanlock_bench::rw::locks::Lock;
@@ -47,10 +47,10 @@ pub(crate) enum RwLoad {
 #[command(mut_arg("repeat", |repeat| repeat.default_value("7")))] // the paper's, as are other defaults here but for time
 pub(crate) struct RwRuns {
     /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = rw_lock, value_name = "NAME,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = rw_lock, value_name = "NAME,...")]
     pub(crate) locks: Vec<&'static Lock>,
     /// Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     #[command(flatten)]
     pub(crate) sampling: Sampling,
@@ -61,7 +61,7 @@ pub(crate) struct RwRuns {
 pub(crate) struct Interference {
     /// Locks in the pool.
     #[arg(
-        long, value_delimiter = ',', value_parser = number_to(interference::MAX_POOL), value_name = "N,...",
+        long, num_args = 1.., value_delimiter = ',', value_parser = number_to(interference::MAX_POOL), value_name = "N,...",
         default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192", allow_negative_numbers = true
     )]
     pub(crate) pool: Vec<usize>,
@@ -82,7 +82,7 @@ pub(crate) struct Alternator {
 pub(crate) struct TestRwlock {
     /// Work of the writer between its writes.
     #[arg(
-        long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=i64::from(test_rwlock::MAX_PAUSE)),
+        long, num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=i64::from(test_rwlock::MAX_PAUSE)),
         default_values_t = [test_rwlock::PAUSE], value_name = "N,...", allow_negative_numbers = true
     )]
     pub(crate) pause: Vec<u32>,
@@ -93,7 +93,7 @@ pub(crate) struct TestRwlock {
 #[derive(Args)]
 pub(crate) struct Rwbench {
     /// The part of operations that write.
-    #[arg(long, value_delimiter = ',', value_parser = part, default_values_t = rwbench::WRITES, value_name = "PART,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = rwbench::WRITES, value_name = "PART,...", allow_negative_numbers = true)]
     pub(crate) writes: Vec<f64>,
     #[command(flatten)]
     pub(crate) runs: RwRuns,
@@ -116,24 +116,26 @@ pub(crate) struct Readers {
 }
 
 #[derive(Args)]
+#[command(arg(without_seconds("it ends after so many --pairs in each round: see --repeat")))]
 pub(crate) struct RwUncontended {
     /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = rw_lock_or_floor, value_name = "NAME,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = rw_lock_or_floor, value_name = "NAME,...")]
     pub(crate) locks: Vec<&'static Lock>,
     /// Rounds, in which locks take turns.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 15, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
     pub(crate) repeat: u32,
     /// Acquisitions and releases in each round, for reading and again for writing.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 2_000_000, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 200_000, value_name = "N", allow_negative_numbers = true)]
     pub(crate) pairs: u32,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
 #[derive(Args)]
+#[command(arg(without_seconds("it ends after so many rounds at each size: see --repeat")))]
 pub(crate) struct RwRevocation {
     /// Threads that have read, each with a row of the table: each a number, a:b or a:b:step.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16,32", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16,32", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     /// Rounds at each size.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 7, value_name = "N", allow_negative_numbers = true)]
@@ -156,7 +158,7 @@ pub(crate) struct RwHarm {
 #[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]
 pub(crate) struct RwPreload {
     /// Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8", value_name = "N,...")]
     pub(crate) threads: Vec<Sweep>,
     #[command(flatten)]
     pub(crate) sampling: Sampling,

@@ -3,6 +3,7 @@
 use super::{Repeat, Result, distinct, measured};
 use crate::Failure;
 use crate::args::Micro;
+use spanlock_bench::compare::plural;
 use spanlock_bench::micro::{Record, Trial};
 use spanlock_bench::report::{self, Line};
 
@@ -24,10 +25,10 @@ pub(super) fn run(args: Micro) -> Result {
     measured(
         args.sampling.output.format,
         steps,
-        |(kernel, trial)| format!("{kernel}, {} threads", trial.threads),
+        |(kernel, trial)| format!("{kernel}, {}", plural(trial.threads)),
         |(kernel, trial)| {
             Record::measure(*kernel, trial).map_err(|found| {
-                Failure::Check(format!("{kernel}, {} threads: {found}", trial.threads))
+                Failure::Check(format!("{kernel}, {}: {found}", plural(trial.threads)))
             })
         },
         Line::Micro,

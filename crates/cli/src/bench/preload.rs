@@ -6,6 +6,7 @@ use super::rw::trials_of;
 use super::{Result, measured};
 use crate::Failure;
 use crate::args::RwPreload;
+use spanlock_bench::compare::plural;
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::rw::locks::{PRELOADED, PTHREAD};
 use spanlock_bench::rw::{Load, Record, Trial};
@@ -20,7 +21,7 @@ pub(super) fn run(RwPreload { threads, sampling }: RwPreload) -> Result {
     });
     let describe = |way: &str, trial: &Trial| {
         let Trial { load, threads, .. } = trial;
-        format!("{way}, {load}, {threads} threads")
+        format!("{way}, {load}, {}", plural(*threads))
     };
     measured(
         sampling.output.format,

@@ -5,6 +5,7 @@ use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_
 use crate::Failure;
 use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended, Sampling};
 use crate::values::Sweep;
+use spanlock_bench::compare::plural;
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, NULL, families, find};
 use spanlock_bench::rw::revocation::{self, Sleepers};
@@ -37,7 +38,7 @@ pub(super) fn run(command: Rw) -> Result {
         Some(RwLoad::Revocation(args)) => run_revocation(args),
         Some(RwLoad::Harm(args)) => harm(args),
         Some(RwLoad::Preload(args)) => preload::run(args),
-        None => print(&report::rw_locks()),
+        None => print(&report::rw_locks(crate::terminal::width())),
     }
 }
 
@@ -88,7 +89,7 @@ fn harm(RwHarm { runs }: RwHarm) -> Result {
 }
 
 fn describe(lock: &Lock, Trial { load, threads, .. }: &Trial) -> String {
-    format!("{}, {load}, {threads} threads", lock.name)
+    format!("{}, {load}, {}", lock.name, plural(*threads))
 }
 
 /// Repeats outside, workloads and threads inside.
@@ -134,7 +135,7 @@ fn run_revocation(args: RwRevocation) -> Result {
     measured(
         args.output.format,
         steps,
-        |(size, round)| format!("{size} threads, round {}", round + 1),
+        |(size, round)| format!("{}, round {}", plural(*size), round + 1),
         |&(size, round)| {
             sleepers.grow(size);
             Ok(revocation::Record::measure(size, round))

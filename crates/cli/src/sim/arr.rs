@@ -13,12 +13,12 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Arr {
     /// Locks, by name; unless told, all range locks that `bench` has too.
-    #[arg(long, value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
     locks: Vec<&'static Lock>,
     /// Ranges: full, disjoint, random.
     #[arg(
         long,
-        value_delimiter = ',',
+        num_args = 1.., value_delimiter = ',',
         default_value = "full,disjoint,random",
         value_name = "NAME,..."
     )]
@@ -26,7 +26,7 @@ pub(crate) struct Arr {
     /// Of a hundred operations, those that read.
     #[arg(
         long,
-        value_delimiter = ',',
+        num_args = 1.., value_delimiter = ',',
         default_value = "100,60",
         value_name = "PERCENT,..."
     )]

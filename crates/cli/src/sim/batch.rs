@@ -15,10 +15,10 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Batch {
     /// Locks, by name; unless told, all range locks that `bench` has too.
-    #[arg(long, value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
     locks: Vec<&'static Lock>,
     /// Ranges held together: 1 is W1, 16 is W2.
-    #[arg(long, value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
     hold: Vec<usize>,
     /// Ranges in the memory that is written, 1 KB each.
     #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]

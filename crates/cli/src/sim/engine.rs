@@ -5,8 +5,10 @@ use crate::Failure;
 use crate::args::{Format, Output};
 use crate::bench::wrong_arguments;
 use crate::progress::Progress;
+use crate::terminal;
 use crate::values::{Sweep, sweep};
 use clap::{Args, ValueEnum};
+use spanlock_bench::compare::plural;
 use spanlock_bench::provenance::Provenance;
 use spanlock_bench::report::{self, Line};
 use spanlock_bench::sim::sweep::rankings;
@@ -27,7 +29,7 @@ pub(crate) struct Simulated {
     #[arg(long, value_enum, default_value_t = Place::Unpinned)]
     placement: Place,
     /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16", value_name = "N,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16", value_name = "N,...")]
     threads: Vec<Sweep>,
     /// What random numbers follow from; with several seeds, the first.
     #[arg(long, default_value_t = 1)]
@@ -75,7 +77,8 @@ impl Simulated {
             if number > most {
                 let name = &self.machine.name;
                 wrong_arguments(&format!(
-                    "{number} threads on {name}: expected at most {most}"
+                    "{} on {name}: expected at most {most}",
+                    plural(number)
                 ));
             }
             if !threads.contains(&number) {
@@ -156,7 +159,7 @@ pub(crate) fn simulate<P: Point>(simulated: Simulated, points: &[P]) -> Result<(
     drop(progress);
     let records = records?;
     let text = match simulated.output.format {
-        Format::Table => report::sim(&records, &machines, &provenance),
+        Format::Table => report::sim(&records, &machines, &provenance, terminal::width()),
         Format::Json => lines(provenance, &machines, records),
     };
     let mut out = io::stdout().lock();

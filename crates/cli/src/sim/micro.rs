@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Micro {
     /// What is repeated; all of them unless told.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
     kernels: Vec<Kernel>,
     /// Virtual length of each measurement, after as much again for warming up.
     #[arg(long, value_parser = seconds, default_value = "0.001")]

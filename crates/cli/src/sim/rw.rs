@@ -40,7 +40,7 @@ enum Workload {
 #[command(mut_arg("machine", |machine| machine.default_value(MACHINE)))]
 struct Runs {
     /// Locks, by name; all of them unless told.
-    #[arg(long, value_delimiter = ',', num_args = 1.., value_parser = lock, value_name = "NAME,...")]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = lock, value_name = "NAME,...")]
     locks: Vec<&'static Lock>,
     /// Virtual length of each measurement, after as much again for warming up.
     #[arg(long, value_parser = seconds, default_value = "0.001")]
@@ -58,7 +58,7 @@ const THREADS: &str = "64";
 struct Interference {
     /// Locks in the pool.
     #[arg(
-        long, value_delimiter = ',', value_parser = number_to(interference::MAX_POOL), value_name = "N,...",
+        long, num_args = 1.., value_delimiter = ',', value_parser = number_to(interference::MAX_POOL), value_name = "N,...",
         default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192", allow_negative_numbers = true
     )]
     pool: Vec<usize>,
@@ -70,7 +70,7 @@ struct Interference {
 struct TestRwlock {
     /// Work of the writer between its writes.
     #[arg(
-        long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=i64::from(test_rwlock::MAX_PAUSE)),
+        long, num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=i64::from(test_rwlock::MAX_PAUSE)),
         default_values_t = [test_rwlock::PAUSE], value_name = "N,...", allow_negative_numbers = true
     )]
     pause: Vec<u32>,
@@ -81,7 +81,7 @@ struct TestRwlock {
 #[derive(Args)]
 struct Rwbench {
     /// The part of operations that write.
-    #[arg(long, value_delimiter = ',', value_parser = part, default_values_t = rwbench::WRITES, value_name = "PART,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = rwbench::WRITES, value_name = "PART,...", allow_negative_numbers = true)]
     writes: Vec<f64>,
     #[command(flatten)]
     runs: Runs,

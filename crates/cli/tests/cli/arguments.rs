@@ -92,6 +92,12 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("bench rw alternatr", ["alternatr", "'alternator'"]),
         ("bench rw", ["Usage", "hash_table"]),
         ("bench", ["Usage", "arr"]),
+        ("bench latency --seconds 1", ["--seconds", "--parts"]),
+        ("bench memory --seconds=1", ["--seconds", "--hold"]),
+        ("bench uncontended --seconds 1", ["--pairs", "--repeat"]),
+        ("bench rw uncontended --seconds 1", ["--pairs", "--repeat"]),
+        ("bench rw revocation --seconds 1", ["rounds", "--repeat"]),
+        ("sim latency --seconds 1", ["--seconds", "--parts"]),
         ("bench array", ["array", "arr"]),
         ("frobnicate", ["frobnicate", "Usage"]),
     ] {
@@ -103,5 +109,6 @@ fn wrong_arguments_are_named_with_what_was_expected() {
             assert!(errors.contains(word), "{arguments}: {word} not in {errors}");
         }
         assert!(output.stdout.is_empty(), "{arguments}");
+        assert!(!errors.contains("--seed'"), "{arguments}: {errors}");
     }
 }

@@ -1,13 +1,14 @@
 //! The program, from outside.
 
 mod arguments;
+mod text;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 
 fn spanlock(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
-    command.args(arguments.split(' '));
+    command.args(arguments.split(' ')).env_remove("COLUMNS");
     command
 }
 
@@ -25,6 +26,15 @@ fn written(arguments: &str) -> String {
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
     assert_eq!(errors, "", "{arguments}");
+    text(&output.stdout).to_owned()
+}
+
+/// What it wrote on a terminal of so many columns.
+fn written_at(columns: &str, arguments: &str) -> String {
+    let mut command = spanlock(arguments);
+    let output = command.env("COLUMNS", columns).output().unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
     text(&output.stdout).to_owned()
 }
 
@@ -125,7 +135,10 @@ fn soak_checks_all_locks_that_promise_exclusion() {
     let lines = json_lines("bench soak --seconds 0.5 --threads 4 --rounds 2 --format json");
     let locks = json_lines("bench --list --format json").len();
     assert_eq!(of(&lines, "soak").len(), 2 * (locks - 1), "all but null");
-    let table = written("bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2");
+    let table = written_at(
+        "160",
+        "bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2",
+    );
     for part in [
         "song:h=2",
         "longest wait",
@@ -340,6 +353,8 @@ fn memory_is_counted_and_the_same_each_time() {
         None,
         "ranges share blocks"
     );
+    // A pool of the thread, and no table of the process.
+    assert!(bytes("list-rw", 1, "held_bytes") < Some(16 << 10));
     assert_eq!(bytes("list-rw", 256, "touched_bytes"), Some(0));
     assert!(bytes("srl-tree", 256, "touched_bytes") > bytes("srl-tree", 1, "touched_bytes"));
     // A node for each range, at least: two positions and a link.
@@ -347,7 +362,12 @@ fn memory_is_counted_and_the_same_each_time() {
         assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");
     }
     let table = written("bench memory --locks list-rw,std-rwlock --hold 2");
-    for part in ["idle lock", "per holder", "locks the whole", "machine: "] {
+    for part in [
+        "held",
+        "once for the process",
+        "locks the whole",
+        "machine: ",
+    ] {
         assert!(table.contains(part), "{part} not in {table}");
     }
 }

@@ -1,28 +1,60 @@
 //! The futex system call.
+//!
+//! Times are laid out here and not in `libc::timespec`: on 32-bit platforms libc may have 64-bit times while the
+//! system call still takes 32-bit ones.
 
 use super::Woken;
 use crate::atomic::AtomicU32;
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::errno::keeping;
 use core::ptr;
+#[cfg(not(target_arch = "riscv32"))]
+use libc::SYS_futex;
+#[cfg(target_arch = "riscv32")]
+use libc::SYS_futex_time64 as SYS_futex; // The only one there.
 use std::io;
+
+/// Whether the system call takes times of two 64-bit words: on 64-bit kernels, x32 programs included, and where it is
+/// `futex_time64`, which has this number on each platform that got it from the start. Otherwise the words have 32 bits.
+const WIDE: bool =
+    cfg!(any(target_pointer_width = "64", target_arch = "x86_64")) || SYS_futex == 422;
+
+/// A time span as the kernel reads it, seconds first.
+#[repr(C)]
+union Timeout {
+    wide: [i64; 2],
+    narrow: [i32; 2],
+}
+
+impl Timeout {
+    /// A span with more seconds than the kernel's type has room for is cut: the caller looks at its deadline again.
+    fn new(span: Duration) -> Self {
+        if WIDE {
+            let seconds = span.as_secs().try_into().unwrap_or(i64::MAX);
+            Self {
+                wide: [seconds, span.subsec_nanos().into()],
+            }
+        } else {
+            let seconds = span.as_secs().try_into().unwrap_or(i32::MAX);
+            Self {
+                narrow: [seconds, span.subsec_nanos().cast_signed()], // Less than 10^9.
+            }
+        }
+    }
+}
 
 pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     if left.is_some_and(|left| left.is_zero()) {
         return Woken::TimedOut;
     }
-    let timeout = left.map(|left| libc::timespec {
-        // A time too long for the kernel's type is cut: the caller looks at its deadline again.
-        tv_sec: left.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_nsec: left.subsec_nanos().into(),
-    });
+    let timeout = left.map(Timeout::new);
     let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the word is live for the call, the timeout is null or points to a live timespec, and FUTEX_WAIT
+    // SAFETY: the word is live for the call, the timeout is null or points to a live time in the kernel's layout, and FUTEX_WAIT
     // reads nothing else.
     let call = || unsafe {
         libc::syscall(
-            libc::SYS_futex,
+            SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
             expected,
@@ -50,7 +82,7 @@ fn wake(word: &AtomicU32, at_most: i32) {
     // SAFETY: FUTEX_WAKE uses the address as a key and touches no memory of ours.
     keeping(|| unsafe {
         libc::syscall(
-            libc::SYS_futex,
+            SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             at_most,

@@ -7,6 +7,7 @@
 //! `mutants.rs` weakens each named edge in turn and expects the model named with it to fail.
 
 mod barrier;
+mod giving_way;
 mod list;
 mod mutants;
 mod mutation;

@@ -147,20 +147,20 @@ const MUTANTS: &[Mutant] = &[
     ),
     (
         "gate",
-        "segment::newcomers_give_way_to_a_writer_that_waited_too_long",
+        "giving_way::list::newcomers_give_way_and_are_not_forgotten",
     ),
-    (
-        "holder-bypass",
-        "segment::a_holder_does_not_give_way_to_who_waits_for_it",
-    ),
+    ("gate", "giving_way::segments::a_holder_elsewhere_gives_way"),
     ("give-up-dispatch", "queue::giving_up_passes_the_turn_on"),
     ("granules", "segment::many_in_one_segment"),
     ("grace", "reclaim::nodes_return_only_after_a_grace_period"),
     (
         "holder-bypass",
-        "queue::a_holder_does_not_give_way_to_who_waits_for_it",
+        "giving_way::list::a_holder_does_not_give_way_to_who_waits_for_it",
     ),
-    ("holder-dispatch", "queue::a_holder_is_woken_past_a_claim"),
+    (
+        "holder-bypass",
+        "giving_way::segments::a_holder_does_not_give_way_to_who_waits_for_it",
+    ),
     ("inherit", "queue::sleepers_are_woken_one_after_another"),
     ("leave", "rw::bias::a_reader_and_a_writer"),
     (
@@ -310,6 +310,8 @@ const MUTANTS: &[Mutant] = &[
         "tokenless-whose",
         "rw::tokenless::a_reader_that_leaves_is_not_the_writer_who_waits_for_it",
     ),
+    ("turn", "giving_way::list::a_holder_joins_a_worker"),
+    ("turn", "giving_way::segments::a_holder_joins_a_worker"),
     ("unlink", "list::unlinked_by_one_who_goes_beyond"),
     ("unlink-acquire", "list::fast_path_against_regular_path"),
     ("unpin", "reclaim::nodes_return_only_after_a_grace_period"),

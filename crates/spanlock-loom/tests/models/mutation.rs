@@ -18,6 +18,8 @@ const VERDICTS: &[(&str, &str)] = &[
     ("Causality violation", "race"),
     ("deadlock; threads", "deadlock"),
     ("exceeded maximum number of branches", "livelock"),
+    ("a reader overtook", "overtaken"),
+    ("nobody holds it", "refused"),
     (
         "waits for a range that the same thread holds",
         "waits for itself",

@@ -43,43 +43,6 @@ fn a_writer_and_a_reader_sleep_behind_one_holder() {
     }
 }
 
-/// A holder wants a second range while a request with a claim to it sleeps behind the first: it must not give way.
-#[test]
-fn a_holder_does_not_give_way_to_who_waits_for_it() {
-    for preference in [Preference::Readers, Preference::Writers] {
-        model(Some(2), move || {
-            let world = World::new(rw().fairness(AT_ONCE).preference(preference).build());
-            let first = world.write(0..1);
-            let waiter = world.spawn(|world| world.write(0..2).done());
-            world.until_asleep(1);
-            world.write(1..2).done();
-            drop(first);
-            waiter.join().unwrap();
-        });
-    }
-}
-
-/// A holder asleep behind a holder is woken past an earlier claim, whose owner waits for it.
-#[test]
-fn a_holder_is_woken_past_a_claim() {
-    model(Some(2), || {
-        let world = World::new(rw().fairness(AT_ONCE).build());
-        let again = Arc::clone(&world);
-        let far = world.write(2..3);
-        let holder = world.spawn(move |world| {
-            let first = world.write(0..1);
-            let wide = again.spawn(|world| world.write(0..3).done());
-            world.until_asleep(1);
-            world.write(2..3).done();
-            drop(first);
-            wide.join().unwrap();
-        });
-        // Perhaps only after the holder has fallen asleep behind it.
-        drop(far);
-        holder.join().unwrap();
-    });
-}
-
 /// A reader that has to wait for a writer at one end of its range must not block, meanwhile, that writer's second
 /// request at the other end. The reader at 1 is there so that the waiting reader is inserted before it meets the
 /// writer.
@@ -159,21 +122,6 @@ fn going_back_to_sleep_passes_the_turn_on() {
             narrow.join().unwrap();
         }
         wide.join().unwrap();
-    });
-}
-
-/// Newcomers give way to a claim, and get their turn.
-#[test]
-fn newcomers_give_way_and_are_not_forgotten() {
-    model(Some(2), || {
-        let world = World::new(rw().fairness(AT_ONCE).build());
-        let mine = world.read(0..2);
-        let writer = world.spawn(|world| world.write(0..4).done());
-        world.until_asleep(1);
-        let reader = world.spawn(|world| world.read(1..3).done());
-        drop(mine);
-        writer.join().unwrap();
-        reader.join().unwrap();
     });
 }
 

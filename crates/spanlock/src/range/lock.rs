@@ -41,10 +41,19 @@ use std::ops::RangeBounds;
 /// per thread.
 ///
 /// # Fairness
-/// A request that finds its range taken again after a millisecond of waiting is overtaken no more, except by threads
-/// that hold something already: a thread that holds a range is never made to wait for anybody but a holder, since that
-/// one might be waiting for it. A holder that waits for *another thread's* acquisition (joins it, say) is beyond the
-/// lock's sight: that thread may have to give way to one that waits for the holder, even if its range is free.
+/// A request that finds its range taken again after a millisecond of waiting has a *claim*: others that conflict with it
+/// give way, except a thread that holds some of what the claim asks for, since it is that thread which the claim waits
+/// for. Giving way is limited in time, because the claim may also wait for a holder that joins the thread which gives
+/// way, or that wants a mutex which this thread holds. So a claim is in force and suspended by turns:
+///
+/// - The first turn lasts 10 ms; each pair of turns is twice as long as the one before.
+/// - *A free range* is granted after at most 10 ms, or after as long as the claim has existed, whichever is more. A
+///   computation that a holder waits for takes about twice as long while somebody waits for the holder.
+/// - *A request gets in* during the first turn that is longer than those in its way stay. If none of them stays longer
+///   than `h`, it waits for a millisecond and five times `h` at most (or 50 ms, if `h` is less than 10 ms), whatever
+///   others hold elsewhere. Requests with earlier claims to the same positions are served before.
+/// - A thread that never lets go of all that another asks for starves it, in this lock as in any.
+///
 /// [`builder`](Self::builder) has other policies; without fairness nobody gives way.
 ///
 /// # Blocking, panics, misuse
@@ -53,6 +62,9 @@ use std::ops::RangeBounds;
 /// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead.
 /// - A panic while a guard lives releases its range, and there is no poisoning. A leaked guard leaves its range
 ///   locked and harms nothing else.
+/// - In a thread-local that is destroyed after the library's own, what the thread holds is not known: it may have to
+///   give way, for a time, to a request that waits for it.
+/// - Not for signal handlers: one that interrupts an acquisition must not acquire.
 /// - After `fork`, ranges held by other threads stay locked in the child, and a lock that another thread was just
 ///   sleeping in or waking from must not be used there; any other lock can.
 ///

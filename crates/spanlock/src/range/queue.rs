@@ -5,15 +5,25 @@
 //! them and has not arrived yet; those sleep on *behind that request* and are not woken in vain. When it arrives it
 //! is a holder, and they sleep behind it. If it goes back to sleep or gives up, they are dispatched again.
 //!
-//! A request that has waited too long *claims* its range: newcomers that conflict with a claim sleep behind it, so
-//! that it waits for those who came before and for nobody else. (So does one that later requests overtake while it
-//! sleeps.) A thread that holds anything sleeps behind holders
-//! only, never behind another request: somebody might be waiting for it.
+//! A request that has waited too long *claims* its range: those that come later and conflict with it give way, for a
+//! turn at a time (`waiting.rs`). So does one that later requests overtake while it sleeps.
+//!
+//! ```text
+//!                sleep                    holder_left, and nobody awake is in the way
+//!   (newcomer) --------> behind a holder ---------------------------------------------> awake
+//!       |                     |     ^                                                    |  |
+//!       |          holder_left,     | the other is granted                      granted  |  | sleep
+//!       |     one awake in the way  |                                                    v  v
+//!       |                     v     |                                              (holder) behind a holder
+//!       |                 behind a request ---------------------------> awake
+//!       |  gate               ^              the other sleeps or gives up,
+//!       +---------------------+              or the turn ends
+//! ```
 //!
 //! # Invariants
 //!
-//! 1. A request sleeps behind one that is awake, or behind an earlier one with a claim. So no two sleep behind each
-//!    other, however long the chain.
+//! 1. A request sleeps behind one that is awake, or for a turn behind an earlier one with a claim. So no two sleep
+//!    behind each other for ever, however long the chain.
 //! 2. A request behind a holder was put there while the holder was to call [`Queue::holder_left`] still.
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`arrived`](Queue::arrived) and
 //!    [`gave_up`](Queue::gave_up) after finitely many steps of its own.
@@ -22,7 +32,9 @@
 
 use super::inspect::{Claim, Waiter};
 use super::raw::Mode;
+use super::waiting::turn_ends;
 use crate::wait::{Parker, Wakeups};
+use prim::clock::Instant;
 
 /// Names a holder: the address of its node, or of the segment's word.
 pub(super) type HolderId = usize;
@@ -47,13 +59,19 @@ pub(super) struct Request {
     pub(super) id: RequestId,
     pub(super) claim: Claim,
     pub(super) parker: &'static Parker,
-    /// Whether its thread holds anything, in any lock.
-    pub(super) is_holder: bool,
-    /// Whether newcomers give way to it.
-    pub(super) has_claim: bool,
+    /// Since when others give way to it.
+    pub(super) claimed: Option<Instant>,
     pub(super) stage: Stage,
     /// Who it sleeps behind.
     pub(super) behind: Claim,
+}
+
+impl Request {
+    /// When the turn ends in which others give way to it, if it is such a turn now.
+    pub(super) fn turn_ends(&self, now: Instant) -> Option<Instant> {
+        let claimed = self.claimed?;
+        claimed.checked_add(turn_ends(now.saturating_duration_since(claimed))?)
+    }
 }
 
 /// Whether requests can have claims.
@@ -86,11 +104,19 @@ impl Queue {
         self.claims
     }
 
-    /// The first request whose claim stands in a newcomer's way.
-    pub(super) fn claim_against(&self, newcomer: &Claim) -> Option<&Request> {
+    /// The first request whose claim stands in the way of the one with that id, and does not wait for its thread.
+    /// All that are entered are ahead of one that is not.
+    pub(super) fn claim_ahead_of(
+        &self,
+        id: RequestId,
+        claim: &Claim,
+        waits_for_it: impl Fn(&Claim) -> bool,
+    ) -> Option<&Request> {
         self.requests
             .iter()
-            .find(|r| r.has_claim && r.claim.conflicts(newcomer))
+            .take_while(|r| r.id != id)
+            .filter(|r| r.claimed.is_some() && r.claim.conflicts(claim))
+            .find(|r| !waits_for_it(&r.claim))
     }
 
     /// Enters a request, or renews the one with its id, which then is awake no more.
@@ -107,33 +133,36 @@ impl Queue {
     }
 
     /// Has newcomers give way to a request that is entered, asleep or awake.
-    pub(super) fn age(&mut self, id: RequestId) {
+    pub(super) fn age(&mut self, id: RequestId, now: Instant) {
         let at = self.position(id).expect("a request that sleeps is entered");
-        self.grant_claim(at);
+        self.grant_claim(at, now);
+    }
+
+    /// A request that slept goes on by itself.
+    pub(super) fn goes_on(&mut self, id: RequestId) {
+        let at = self.position(id).expect("a request that sleeps is entered");
+        self.requests[at].stage = Stage::Awake;
     }
 
     /// Enters a request at the end, or renews it in its place. A claim once granted stays.
     fn enter(&mut self, request: Request) {
         let at = self.position(request.id).unwrap_or_else(|| {
             self.requests.push(Request {
-                has_claim: false,
+                claimed: None,
                 ..request
             });
             self.requests.len() - 1
         });
-        let had_claim = self.requests[at].has_claim;
-        self.requests[at] = Request {
-            has_claim: had_claim,
-            ..request
-        };
-        if request.has_claim {
-            self.grant_claim(at);
+        let claimed = self.requests[at].claimed;
+        self.requests[at] = Request { claimed, ..request };
+        if let Some(now) = request.claimed {
+            self.grant_claim(at, now);
         }
     }
 
-    fn grant_claim(&mut self, at: usize) {
-        if !self.requests[at].has_claim {
-            self.requests[at].has_claim = true;
+    fn grant_claim(&mut self, at: usize, now: Instant) {
+        if self.requests[at].claimed.is_none() {
+            self.requests[at].claimed = Some(now);
             self.claims += 1;
         }
     }
@@ -195,32 +224,32 @@ impl Queue {
     fn remove(&mut self, id: RequestId) {
         if let Some(at) = self.position(id) {
             let request = self.requests.remove(at);
-            self.claims -= u32::from(request.has_claim);
+            self.claims -= u32::from(request.claimed.is_some());
         }
     }
 
-    /// Wakes those of `whom` that need not give way to another request, and puts the others behind that one.
+    /// Wakes those of `whom`, but for those that would meet one that was woken before: they go behind that one. Who is
+    /// to give way to a claim finds that out itself.
     fn dispatch(&mut self, wakeups: &mut Wakeups, whom: impl Fn(&Request) -> bool) {
-        // Those that others may have to give way to, so that many sleepers do not look at each other.
-        let mut ahead = Ahead::new(&self.requests);
+        // So that many sleepers do not look at each other.
+        let mut awake = Awake::new(&self.requests);
         for at in 0..self.requests.len() {
             let request = self.requests[at];
             if !whom(&request) {
                 continue;
             }
-            match ahead.in_the_way(&self.requests, at) {
-                Some(other) if !(request.is_holder && prim::intact!("holder-dispatch")) => {
+            match awake.in_the_way(&self.requests, &request) {
+                Some(other) => {
                     self.requests[at].stage = Stage::BehindRequest(self.requests[other].id);
                     self.requests[at].behind = self.requests[other].claim;
                     if other > at && self.policy == Claims::Granted {
                         // Overtaken while it slept, and so unable to see that its claim is due: once is enough.
-                        self.grant_claim(at);
-                        ahead.add(&self.requests, at);
+                        self.grant_claim(at, Instant::now());
                     }
                 }
-                _ => {
+                None => {
                     self.requests[at].stage = Stage::Awake;
-                    ahead.add(&self.requests, at);
+                    awake.add(&self.requests, at);
                     wakeups.signal(request.parker);
                 }
             }
@@ -228,24 +257,24 @@ impl Queue {
     }
 }
 
-/// Places in the queue of requests that go first: those awake, and those with a claim.
-struct Ahead {
+/// Places in the queue of the requests that are awake.
+struct Awake {
     places: Vec<usize>,
     any_exclusive: bool,
 }
 
-impl Ahead {
+impl Awake {
     fn new(requests: &[Request]) -> Self {
-        let mut ahead = Self {
+        let mut awake = Self {
             places: Vec::new(),
             any_exclusive: false,
         };
         for (at, request) in requests.iter().enumerate() {
-            if request.stage == Stage::Awake || request.has_claim {
-                ahead.add(requests, at);
+            if request.stage == Stage::Awake {
+                awake.add(requests, at);
             }
         }
-        ahead
+        awake
     }
 
     fn add(&mut self, requests: &[Request], at: usize) {
@@ -253,22 +282,19 @@ impl Ahead {
         self.any_exclusive |= requests[at].claim.mode == Mode::Exclusive;
     }
 
-    /// The place of one that the request at `at` has to give way to.
-    fn in_the_way(&self, requests: &[Request], at: usize) -> Option<usize> {
-        let claim = requests[at].claim;
-        if claim.mode == Mode::Shared && !self.any_exclusive {
+    /// The place of one that conflicts with a request that is asleep.
+    fn in_the_way(&self, requests: &[Request], asleep: &Request) -> Option<usize> {
+        if asleep.claim.mode == Mode::Shared && !self.any_exclusive {
             return None;
         }
-        self.places.iter().copied().find(|&other| {
-            let goes_first = requests[other].stage == Stage::Awake || other < at;
-            goes_first && other != at && requests[other].claim.conflicts(&claim)
-        })
+        let mut places = self.places.iter().copied();
+        places.find(|&other| requests[other].claim.conflicts(&asleep.claim))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, Claims, HolderId, Mode, Queue, Request, RequestId, Stage};
+    use super::{Claim, Claims, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
     use crate::range::span::Span;
     use crate::wait::Wakeups;
     use std::ops::Range;
@@ -279,8 +305,7 @@ mod tests {
             id,
             claim,
             parker: Box::leak(Box::default()),
-            is_holder: false,
-            has_claim: false,
+            claimed: None,
             stage: Stage::BehindHolder(behind),
             behind: claim,
         }
@@ -319,7 +344,7 @@ mod tests {
         let mut queue = Queue::new(Claims::Granted);
         let mut wakeups = Wakeups::default();
         let claimed = Request {
-            has_claim: true,
+            claimed: Some(Instant::now()),
             ..asleep(1, 0..1, 7)
         };
         queue.sleep(claimed, &mut wakeups);

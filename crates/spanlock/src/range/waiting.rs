@@ -1,10 +1,30 @@
 //! Waiting, the same in all locks: giving way, sleeping, ageing, and what a request owes to others when it goes on.
 //!
-//! A lock says how a blocker is looked at and marked, and what a holder is called.
+//! A lock says how a blocker is looked at and marked, what a holder is called, and what a thread holds in it.
 //!
-//! - **gate**, **holder-bypass**: a newcomer sleeps behind a conflicting request that has waited too long, unless its
-//!   thread holds anything, in any lock: that request may be waiting for it.
+//! - **gate**: a request sleeps behind an earlier one that conflicts with it and has waited too long.
+//! - **turn**: it does so for a limited time, then goes on whatever the earlier one waits for. A holder may be waiting
+//!   for *this* request (it joins the thread, say), and the earlier one for that holder.
+//! - **holder-bypass**: it does not sleep behind a request that waits for what its own thread holds in this lock.
 //! - **age**: where a sleeper may never be woken, it gets its claim where it sleeps.
+//!
+//! # Turns
+//!
+//! A claim is in force and suspended by turns. Both turns of a pair are equally long, and each pair is twice as long
+//! as the one before; the first is [`FIRST_TURN`].
+//!
+//! ```text
+//!  waits  claim
+//! ---------|#####|.....|##########|..........|####################|....................|###  #: in force
+//!          0    10    20         40         60                   100                  140 ms
+//! ```
+//!
+//! - A request gives way for one turn at a time: [`FIRST_TURN`], or as long as the claim is old, whichever is more.
+//!   Since the claim is suspended half of the time, a computation that the claim's owner waits for, unknown to the
+//!   lock, takes about twice as long, and no longer.
+//! - The owner gets its range in the first turn that is longer than those in its way stay. If none stays longer than
+//!   `h`, that is within the patience and five times `h` (or [`FIRST_TURN`]).
+//! - Of several claims in its way a request heeds the first. It could meet the others' turns one after the other.
 
 use super::inspect::Claim;
 use super::queue::{Claims, HolderId, Queue, Request, Stage};
@@ -21,8 +41,9 @@ use prim::sync::{Mutex, MutexGuard};
 pub enum Fairness {
     /// Nobody waits but for holders. A request may be overtaken without end.
     Unfair,
-    /// A request that finds its range taken again after waiting so long is overtaken no more by threads that hold
-    /// nothing. Starvation-free.
+    /// A request that finds its range taken again after waiting so long has a *claim*: others give way to it, by
+    /// turns that grow with its age. It gets its range in the first turn that is longer than those in its way stay.
+    /// Starvation-free, if nobody holds for ever.
     /// Counted in whole microseconds, rounded down, and in an hour at most.
     After(Duration),
 }
@@ -70,6 +91,21 @@ const fn micros(duration: Duration) -> u32 {
     duration.as_micros() as u32
 }
 
+/// How long others give way to a claim at first: a few time slices of a scheduler, so that a holder that was
+/// preempted can leave meanwhile.
+const FIRST_TURN: Duration = Duration::from_millis(10);
+
+/// When the turn ends in which a claim of that age is in force; `None` if it is suspended.
+pub(super) fn turn_ends(age: Duration) -> Option<Duration> {
+    let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);
+    while age >= begins + 2 * length {
+        begins += 2 * length;
+        length *= 2;
+    }
+    let ends = begins + length;
+    (age < ends).then_some(ends)
+}
+
 /// When a request whose patience has ended gets its claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ageing {
@@ -84,6 +120,14 @@ pub(super) enum Ageing {
 enum Standing {
     Newcomer,
     Queued,
+}
+
+/// Why a request that slept goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Signalled,
+    /// It has given way long enough.
+    TurnEnded,
 }
 
 /// Why a request ends without its range.
@@ -101,8 +145,8 @@ pub(super) struct Contender {
     patience: Patience,
     ageing: Ageing,
     standing: Standing,
-    /// Whether newcomers are to give way.
-    has_claim: bool,
+    /// Since when others are to give way.
+    claimed: Option<Instant>,
     /// When it first waited.
     since: Option<Instant>,
 }
@@ -122,7 +166,7 @@ impl Contender {
             patience,
             ageing,
             standing: Standing::Newcomer,
-            has_claim: false,
+            claimed: None,
             since: None,
         }
     }
@@ -145,20 +189,20 @@ impl Contender {
 
     /// Gets its claim if that is due.
     fn ages(&mut self) {
+        if self.claimed.is_some() {
+            return;
+        }
         let since = self.waits();
-        self.has_claim |= self
-            .patience
-            .limit()
-            .is_some_and(|limit| since.elapsed() >= limit);
+        let now = Instant::now();
+        let due = |limit| now.saturating_duration_since(since) >= limit;
+        self.claimed = self.patience.limit().is_some_and(due).then_some(now);
     }
 
     /// When to get its claim, if it is still asleep then.
     fn ages_asleep_at(&mut self) -> Option<Instant> {
         let since = self.waits();
-        let may = self.ageing == Ageing::Asleep && !self.has_claim && prim::intact!("age");
-        let due = since.checked_add(self.patience.limit().filter(|_| may)?)?;
-        let in_time = self.wait.deadline().is_none_or(|deadline| due < deadline);
-        in_time.then_some(due)
+        let may = self.ageing == Ageing::Asleep && self.claimed.is_none() && prim::intact!("age");
+        since.checked_add(self.patience.limit().filter(|_| may)?)
     }
 
     /// Its entry in the queue.
@@ -167,8 +211,7 @@ impl Contender {
             id: self.local.parker.id(),
             claim: self.claim,
             parker: &self.local.parker,
-            is_holder: self.local.holds_any(),
-            has_claim: self.has_claim,
+            claimed: self.claimed,
             stage,
             behind,
         }
@@ -209,29 +252,49 @@ impl WaitingRoom {
         self.queue.lock()
     }
 
-    /// [gate] Gives way to those who have waited too long.
-    pub(super) fn gate(&self, contender: &mut Contender) -> Result<(), Refused> {
-        if contender.standing == Standing::Queued
-            || !self.has_claims()
-            // [holder-bypass] Those who have waited too long may be waiting for this thread.
-            || (contender.local.holds_any() && prim::intact!("holder-bypass"))
-        {
+    /// [gate] Gives way, for a turn, to an earlier request that has waited too long. `held` lists what the thread holds
+    /// in this lock.
+    pub(super) fn gate(
+        &self,
+        contender: &mut Contender,
+        held: impl FnOnce() -> Vec<Claim>,
+    ) -> Result<(), Refused> {
+        if !self.has_claims() {
             return Ok(());
         }
-        let ticket = self.with_queue(|queue, wakeups| {
-            let first = queue.claim_against(&contender.claim);
-            let Some(first) = first.filter(|_| prim::intact!("gate")) else {
-                return Ok(None);
+        // [holder-bypass] Those who have waited too long may be waiting for what this thread holds.
+        let held = held();
+        let waits_for_us = |claim: &Claim| {
+            held.iter().any(|h| h.conflicts(claim)) && prim::intact!("holder-bypass")
+        };
+        loop {
+            let turn = self.with_queue(|queue, wakeups| {
+                let now = Instant::now();
+                let id = contender.local.parker.id();
+                let first = queue.claim_ahead_of(id, &contender.claim, waits_for_us);
+                let turn = first.and_then(|first| Some((first, first.turn_ends(now)?)));
+                let Some((first, ends)) = turn.filter(|_| prim::intact!("gate")) else {
+                    return Ok(None);
+                };
+                if contender.wait == Wait::Never {
+                    return Err(Refused::NoTime);
+                }
+                let ticket = contender.local.parker.ticket();
+                let request = contender.request(Stage::BehindRequest(first.id), first.claim);
+                queue.sleep(request, wakeups);
+                Ok(Some((ticket, ends)))
+            })?;
+            let Some((ticket, ends)) = turn else {
+                return Ok(());
             };
-            if contender.wait == Wait::Never {
-                return Err(Refused::NoTime);
+            // [turn] Not for ever.
+            let ends = Some(ends).filter(|_| prim::intact!("turn"));
+            if self.park(contender, ticket, ends)? == Woken::TurnEnded {
+                let id = contender.local.parker.id();
+                self.with_queue(|queue, _| queue.goes_on(id));
+                return Ok(());
             }
-            let ticket = contender.local.parker.ticket();
-            let request = contender.request(Stage::BehindRequest(first.id), first.claim);
-            queue.sleep(request, wakeups);
-            Ok(Some(ticket))
-        })?;
-        ticket.map_or(Ok(()), |ticket| self.park(contender, ticket))
+        }
     }
 
     /// Enters a request behind the holder that `mark` has marked; not, if that finds it in the way no more. To be
@@ -258,24 +321,39 @@ impl WaitingRoom {
         ticket: Option<Ticket>,
     ) -> Result<(), Refused> {
         match ticket {
-            Some(ticket) => self.park(contender, ticket),
+            Some(ticket) => self.park(contender, ticket, None).map(|_| ()),
             None => self.hurry(contender),
         }
     }
 
-    fn park(&self, contender: &mut Contender, ticket: Ticket) -> Result<(), Refused> {
+    /// Sleeps until signalled, until the turn ends that it gives way for, or as long as the request may wait.
+    fn park(
+        &self,
+        contender: &mut Contender,
+        ticket: Ticket,
+        turn_ends: Option<Instant>,
+    ) -> Result<Woken, Refused> {
         contender.standing = Standing::Queued;
         let parker = &contender.local.parker;
-        if let Some(due) = contender.ages_asleep_at() {
+        let deadline = contender.wait.deadline();
+        let limit = [turn_ends, deadline].into_iter().flatten().min();
+        let ages_at = contender.ages_asleep_at();
+        if let Some(due) = ages_at.filter(|&due| limit.is_none_or(|limit| due < limit)) {
             if parker.park(ticket, Some(due)) {
-                return Ok(());
+                return Ok(Woken::Signalled);
             }
             // Where it sleeps: whoever it is asleep behind by now, others are to go on waking it.
-            contender.has_claim = true;
-            self.with_queue(|queue, _| queue.age(parker.id()));
+            let now = Instant::now();
+            contender.claimed = Some(now);
+            self.with_queue(|queue, _| queue.age(parker.id(), now));
         }
-        let signalled = parker.park(ticket, contender.wait.deadline());
-        signalled.then_some(()).ok_or(Refused::NoTime)
+        if parker.park(ticket, limit) {
+            Ok(Woken::Signalled)
+        } else if limit == deadline {
+            Err(Refused::NoTime)
+        } else {
+            Ok(Woken::TurnEnded)
+        }
     }
 
     /// Goes on after others were faster, or after a wait too short to sleep: with a claim, if that is due.
@@ -287,7 +365,7 @@ impl WaitingRoom {
             Wait::Until(_) | Wait::Forever => {}
         }
         contender.ages();
-        if contender.has_claim {
+        if contender.claimed.is_some() {
             contender.standing = Standing::Queued;
             let request = contender.request(Stage::Awake, contender.claim);
             self.with_queue(|queue, _| queue.claim(request));
@@ -328,5 +406,40 @@ impl WaitingRoom {
         drop(queue);
         wakeups.deliver();
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, FIRST_TURN, turn_ends};
+
+    /// In force and suspended by turns of equal length, each pair twice as long as the one before.
+    #[test]
+    fn turns_double() {
+        let ms = |count: u64| FIRST_TURN * u32::try_from(count).unwrap() / 10;
+        for (ages, ends) in [
+            (0..10, Some(10)),
+            (10..20, None),
+            (20..40, Some(40)),
+            (40..60, None),
+            (60..100, Some(100)),
+            (100..140, None),
+            (140..220, Some(220)),
+        ] {
+            for age in ages {
+                assert_eq!(turn_ends(ms(age)), ends.map(ms), "after {age} ms");
+            }
+        }
+    }
+
+    /// Nobody gives way for longer than the claim is old, but for the first turn.
+    #[test]
+    fn turns_are_bounded_by_the_age_of_the_claim() {
+        for exponent in 0..40 {
+            let age = Duration::from_micros(1 << exponent);
+            if let Some(ends) = turn_ends(age) {
+                assert!(ends - age <= age.max(FIRST_TURN), "{age:?}");
+            }
+        }
     }
 }

@@ -58,6 +58,7 @@ impl Parker {
     }
 
     /// Signals the thread and wakes it.
+    #[cfg(feature = "rw")]
     pub(crate) fn rouse(&self) {
         self.signal();
         self.wake();

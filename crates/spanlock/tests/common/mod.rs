@@ -8,7 +8,6 @@ use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, Span};
-use spanlock_baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
 use std::cell::Cell;
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -127,32 +126,6 @@ pub fn srl_array_of_eights() -> SrlArray {
 /// Four segments of eight positions.
 pub fn srl_tree_of_eights() -> SrlTree {
     SrlTree::builder().segment(8).fan_out(2).depth(2).build()
-}
-
-pub fn kernel_rw() -> KernelRw {
-    KernelRw::new()
-}
-
-pub fn lustre_ex() -> LustreEx {
-    LustreEx::new()
-}
-
-pub fn song() -> Song {
-    Song::new(HEIGHT)
-}
-
-pub fn song_one_level() -> Song {
-    Song::new(1)
-}
-
-/// Segments of one position, as many as above.
-pub fn pnova() -> Pnova {
-    Pnova::new(SEGMENTS as u64, 1)
-}
-
-/// Blocks of one position, as many as there are segments above.
-pub fn bitmap() -> Bitmap {
-    Bitmap::new(SEGMENTS as u64, 1)
 }
 
 /// Makes each scenario a test in every configuration of the library's reader-writer locks. A scenario is run by `$run`.

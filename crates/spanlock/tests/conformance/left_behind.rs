@@ -1,13 +1,17 @@
 //! What panics, leaked guards and threads that exit leave behind.
 
-use crate::common::{Exclusive, assert_nothing_held, elsewhere, panic_message};
+use crate::common::{
+    Exclusive, assert_nothing_held, await_sleepers, elsewhere, panic_message, watched,
+};
 use crate::suite::{Make, Scenario};
 use spanlock::range::RangeMutex;
 use std::any::Any;
 use std::cell::RefCell;
 use std::mem;
 use std::ptr;
+use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 fn a_panic_releases<L: Exclusive>(lock: &RangeMutex<L>) {
     let message = panic_message(|| {
@@ -82,6 +86,44 @@ fn touch_thread_locals() {
     LATE.with(|late| drop(late.borrow_mut().take()));
 }
 
+/// In a thread-local that is destroyed after the library's own, a thread asks for more while another, which has waited too
+/// long, waits for what it holds.
+fn holds_while_a_thread_exits<L: Exclusive>(make: &Make<L>) {
+    let lock: &'static RangeMutex<L> = Box::leak(Box::new(RangeMutex::from_raw(make())));
+    watched(lock.raw(), || {
+        elsewhere(|| {
+            touch_thread_locals();
+            drop(lock.lock(0..1));
+            let late = move || {
+                let first = lock.lock(0..10);
+                let is_held = Barrier::new(2);
+                thread::scope(|scope| {
+                    let early = scope.spawn(|| {
+                        let early = lock.lock(20..30);
+                        is_held.wait();
+                        await_sleepers(lock.raw(), 1);
+                        // Longer than anybody's patience.
+                        thread::sleep(Duration::from_millis(5));
+                        drop(early);
+                    });
+                    is_held.wait();
+                    scope.spawn(|| drop(lock.lock(0..30)));
+                    early.join().expect("no panic");
+                    for _ in 0..3 {
+                        drop((lock.lock(10..20), lock.lock(20..30)));
+                    }
+                    drop(lock.lock_many([10..12, 14..16]));
+                    drop(first);
+                });
+            };
+            LATE.with(|cell| *cell.borrow_mut() = Some(Late(Box::new(late))));
+        });
+    });
+    assert_nothing_held(lock.raw());
+    // SAFETY: it came from a box, and the thread that had guards is no more.
+    drop(unsafe { Box::from_raw(ptr::from_ref(lock).cast_mut()) });
+}
+
 fn exit_with_guards_and_locking<L: Exclusive>(make: &Make<L>, before_first_use: fn()) {
     let lock: &'static RangeMutex<L> = Box::leak(Box::new(RangeMutex::from_raw(make())));
     elsewhere(|| {
@@ -119,6 +161,7 @@ pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
 pub fn leaking_scenarios<L: Exclusive>() -> Vec<Scenario<Make<L>>> {
     scenarios![
         guards_dropped_and_locks_used_while_a_thread_exits,
+        holds_while_a_thread_exits needs Bounded,
         a_leaked_guard_of_an_exited_thread,
         a_lock_dropped_with_leaked_guards,
         a_lock_dropped_by_another_thread,

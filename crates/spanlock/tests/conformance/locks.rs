@@ -1,5 +1,6 @@
-//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`.
+//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`, or in `baselines`.
 
+use crate::baselines;
 use crate::common::{self, SEGMENTS};
 use crate::suite::Need::{self, *};
 use crate::suite::Suite;
@@ -11,23 +12,24 @@ const TAIL: u64 = SEGMENTS as u64 - 1;
 /// Newcomers give way after a while, not at once.
 const FAIR: &[Need] = &[Overtaking, GivingWay, Queueing];
 const FAIR_AT_ONCE: &[Need] = &[Overtaking, Queueing];
-const UNFAIR: &[Need] = &[GivingWay, Queueing];
+const UNFAIR: &[Need] = &[Fair, GivingWay, Queueing];
 
 const EXCLUSIVE: &[Need] = &[Readers, Overtaking, GivingWay, Queueing];
 const EXCLUSIVE_FAIR_AT_ONCE: &[Need] = &[Readers, Overtaking, Queueing];
-const EXCLUSIVE_UNFAIR: &[Need] = &[Readers, GivingWay, Queueing];
+const EXCLUSIVE_UNFAIR: &[Need] = &[Readers, Fair, GivingWay, Queueing];
 
 /// A segment does not tell holders by thread, nor two who hold alike side by side; what a request sleeps behind is a
 /// segment.
 const SEGMENTED: &[Need] = &[EachHolder, Overtaking, GivingWay, Queueing];
 const SEGMENTED_FAIR_AT_ONCE: &[Need] = &[EachHolder, Overtaking, Queueing];
-const SEGMENTED_UNFAIR: &[Need] = &[EachHolder, GivingWay, Queueing];
+const SEGMENTED_UNFAIR: &[Need] = &[EachHolder, Fair, GivingWay, Queueing];
 
 /// First come, first served: the point of comparison.
 const TREE: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
     Overtaking,
     SelfCheck,
     ThreadNumbers,
@@ -37,6 +39,7 @@ const TREE_EXCLUSIVE: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
     Overtaking,
     SelfCheck,
     ThreadNumbers,
@@ -47,6 +50,7 @@ const RETRYING: &[Need] = &[
     Readers,
     Listing,
     EachHolder,
+    Fair,
     GivingWay,
     Queueing,
     SelfCheck,
@@ -58,6 +62,8 @@ const FULL_HANDS: &[Need] = &[
     Listing,
     EachHolder,
     Bypass,
+    Bounded,
+    Fair,
     Overtaking,
     GivingWay,
     Queueing,
@@ -125,10 +131,10 @@ pub fn register(suite: &mut Suite) {
         SEGMENTED_FAIR_AT_ONCE,
     );
     suite.shared("srl-tree", common::srl_tree, TAIL, SEGMENTED);
-    suite.shared("kernel-rw", common::kernel_rw, LAST, TREE);
-    suite.exclusive("lustre-ex", common::lustre_ex, LAST, TREE_EXCLUSIVE);
-    suite.exclusive("song", common::song, LAST, RETRYING);
-    suite.exclusive("song-one-level", common::song_one_level, LAST, RETRYING);
-    suite.shared("pnova-rw", common::pnova, TAIL, FULL_HANDS);
-    suite.exclusive("bitmap", common::bitmap, TAIL, RETRYING);
+    suite.shared("kernel-rw", baselines::kernel_rw, LAST, TREE);
+    suite.exclusive("lustre-ex", baselines::lustre_ex, LAST, TREE_EXCLUSIVE);
+    suite.exclusive("song", baselines::song, LAST, RETRYING);
+    suite.exclusive("song-one-level", baselines::song_one_level, LAST, RETRYING);
+    suite.shared("pnova-rw", baselines::pnova, TAIL, FULL_HANDS);
+    suite.exclusive("bitmap", baselines::bitmap, TAIL, RETRYING);
 }

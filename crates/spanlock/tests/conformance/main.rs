@@ -11,9 +11,11 @@ mod common;
 #[macro_use]
 mod suite;
 
+mod baselines;
 mod cancelled;
 mod document;
 mod exclusive;
+mod giving_way;
 mod left_behind;
 mod locks;
 mod many;

@@ -2,7 +2,8 @@
 
 use crate::common::{self, Exclusive, Shared};
 use crate::{
-    cancelled, exclusive, left_behind, many, sequential, shared, together, traps, waiting,
+    cancelled, exclusive, giving_way, left_behind, many, sequential, shared, together, traps,
+    waiting,
 };
 use libtest_mimic::{Completion, Trial};
 use spanlock::range::list::ListRw;
@@ -22,8 +23,12 @@ pub enum Need {
     Listing,
     /// Each holder is listed, with its range and thread.
     EachHolder,
-    /// Who holds something is granted whatever is free, whoever waits for it.
+    /// Who holds something is granted what is free although another waits for both.
     Bypass,
+    /// Giving way to who waits is limited in time.
+    Bounded,
+    /// Nobody waits for ever while others come and go.
+    Fair,
     /// Newcomers are granted whatever is free, whoever waits for it.
     Overtaking,
     /// Newcomers give way to whoever waits, at once.
@@ -39,12 +44,14 @@ pub enum Need {
 use Need::*;
 
 impl Need {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Readers,
         Exact,
         Listing,
         EachHolder,
         Bypass,
+        Bounded,
+        Fair,
         Overtaking,
         GivingWay,
         Queueing,
@@ -70,6 +77,8 @@ impl fmt::Display for Need {
             Listing => "listing",
             EachHolder => "each holder listed",
             Bypass => "bypass for holders",
+            Bounded => "bounded giving way",
+            Fair => "fairness",
             Overtaking => "overtaking",
             GivingWay => "giving way at once",
             Queueing => "first come, first served",
@@ -183,6 +192,7 @@ impl Suite {
         };
         for (module, scenarios) in [
             ("exclusive", exclusive::scenarios()),
+            ("giving_way", giving_way::scenarios()),
             ("left_behind", left_behind::scenarios()),
             ("many", many::scenarios()),
             ("together", together::scenarios()),
@@ -245,9 +255,10 @@ fn in_a_fresh_thread(name: String, run: impl FnOnce() + Send) {
     });
 }
 
-fn shared_half<L: Shared>() -> [(&'static str, Vec<Scenario<RangeLock<L>>>); 5] {
+fn shared_half<L: Shared>() -> [(&'static str, Vec<Scenario<RangeLock<L>>>); 6] {
     [
         ("cancelled", cancelled::scenarios()),
+        ("giving_way", giving_way::shared_scenarios()),
         ("many", many::shared_scenarios()),
         ("shared", shared::scenarios()),
         ("together", together::shared_scenarios()),

@@ -3,7 +3,7 @@
 use super::super::chart;
 use super::super::figure::Figure;
 use super::super::findings::{Findings, NOWHERE, Ruling, Shown};
-use super::super::grid::{Grid, grids};
+use super::super::grid::{Grid, charts, grids};
 use super::super::input::Input;
 use super::tables::wide;
 use crate::compare::Verdict;
@@ -16,8 +16,27 @@ pub(super) fn paper(input: &Input, findings: &Findings, name: &str) -> Markup {
         .iter()
         .filter(|shown| shown.figure.paper() == name)
         .collect();
+    let (drawn, empty): (Vec<&Shown>, Vec<&Shown>) = figures
+        .into_iter()
+        .partition(|shown| !shown.panels.is_empty());
+    let claims: usize = empty.iter().map(|shown| shown.rulings.len()).sum();
     html! {
-        @for shown in figures { (figure(input, shown)) }
+        @for shown in drawn { (figure(input, shown)) }
+        @if !empty.is_empty() {
+            details class="empty" {
+                summary { (counted(empty.len(), "figure")) " without runs, " (counted(claims, "claim")) " that cannot be told" }
+                @for shown in empty { (figure(input, shown)) }
+            }
+        }
+    }
+}
+
+/// So many of something.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 
@@ -39,9 +58,7 @@ fn figure(input: &Input, shown: &Shown) -> Markup {
             }
             @if !shown.rulings.is_empty() {
                 h4 { "Claims, and what runs say of them" }
-                ul class="claims" {
-                    @for ruling in &shown.rulings { (claim(ruling)) }
-                }
+                (claims(&shown.rulings))
             }
         }
     }
@@ -53,12 +70,10 @@ fn panel(figure: &Figure, title: &str, grids: &[Grid], id: &str) -> Markup {
         div {
             h4 { (title) }
             div class="charts" {
-                @for (at, grid) in grids.iter().enumerate() {
-                    @if let Some(drawn) = grid.chart(figure, title) {
-                        figure {
-                            (chart::svg(&drawn, &format!("{id}-{at}")))
-                            figcaption { (grid.place) }
-                        }
+                @for (at, (grid, drawn)) in charts(figure, title, grids).iter().enumerate() {
+                    figure {
+                        (chart::svg(drawn, &format!("{id}-{at}")))
+                        figcaption { (grid.place) }
                     }
                 }
             }
@@ -66,6 +81,24 @@ fn panel(figure: &Figure, title: &str, grids: &[Grid], id: &str) -> Markup {
                 summary { "Numbers: " (title) }
                 @for grid in grids { (table(grid)) }
             }
+        }
+    }
+}
+
+/// Claims that runs decide, and folded those that they do not.
+fn claims(rulings: &[Ruling]) -> Markup {
+    let is_open = |ruling: &&Ruling| {
+        let mut verdicts = ruling.verdicts.iter();
+        verdicts.all(|(_, judgement)| judgement.verdict == Verdict::CannotTell)
+    };
+    let (open, decided): (Vec<_>, Vec<_>) = rulings.iter().partition(is_open);
+    let list = |rulings: &[&Ruling]| {
+        html! { ul class="claims" { @for ruling in rulings { (claim(ruling)) } } }
+    };
+    html! {
+        @if !decided.is_empty() { (list(&decided)) }
+        @if !open.is_empty() {
+            details { summary { (counted(open.len(), "claim")) " that cannot be told" } (list(&open)) }
         }
     }
 }

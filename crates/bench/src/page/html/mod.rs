@@ -10,7 +10,7 @@ use super::input::Input;
 use super::{chart, validation};
 use figures::paper;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use tables::{parameters, scores, sources, winners};
+use tables::{parameters, sources, verdicts, winners};
 
 /// The whole of it.
 #[must_use]
@@ -89,8 +89,17 @@ fn contents() -> Markup {
 
 fn summary(input: &Input, findings: &Findings) -> Markup {
     html! {
-        p { (validation::verdict(&findings.checks)) }
-        (scores(findings))
+        @if findings.scores.is_empty() { p { "No two locks met, so none has won." } }
+        @for (place, scores) in &findings.scores {
+            h3 { (place) }
+            @for score in scores {
+                p { (score.winners()) " " @if let Some(ours) = score.ours() { (ours) } }
+                (tables::tallies(place, score))
+            }
+        }
+        h3 { "What the papers say" }
+        (verdicts(findings))
+        @if !findings.checks.is_empty() { p { (validation::verdict(&findings.checks)) } }
         @for note in super::findings::notes(input, findings) { p { (note) } }
     }
 }

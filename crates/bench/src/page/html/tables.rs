@@ -5,6 +5,7 @@ use super::super::findings::{Findings, leaders};
 use super::super::grid::Percentiles;
 use super::super::input::{Ground, Input};
 use super::super::parameters;
+use super::super::score::{Score, Tally};
 use crate::compare::distinct;
 use crate::times::AcquireTimes;
 use maud::{Markup, html};
@@ -38,7 +39,7 @@ fn texts(caption: &str, header: &[&str], rows: &[Vec<String>]) -> Markup {
 }
 
 /// How many claims hold, paper by paper and place by place.
-pub(super) fn scores(findings: &Findings) -> Markup {
+pub(super) fn verdicts(findings: &Findings) -> Markup {
     let places = findings.places();
     let header: Vec<_> = std::iter::once("paper")
         .chain(places.iter().copied())
@@ -53,6 +54,37 @@ pub(super) fn scores(findings: &Findings) -> Markup {
     };
     let rows: Vec<Vec<String>> = PAPERS.iter().map(row).collect();
     texts("What the papers say, judged", &header, &rows)
+}
+
+/// How each lock did in one place, folded.
+pub(super) fn tallies(place: &str, score: &Score) -> Markup {
+    let header = [
+        "lock",
+        "led",
+        "level with the leader",
+        "behind",
+        "of the leader's throughput: median",
+        "least",
+    ];
+    let row = |tally: &Tally| {
+        let (median, least) = tally.of_leader;
+        vec![
+            tally.lock.clone(),
+            tally.led.to_string(),
+            tally.level.to_string(),
+            (tally.ran - tally.led - tally.level).to_string(),
+            format!("{median:.2}"),
+            format!("{least:.2}"),
+        ]
+    };
+    let rows: Vec<_> = score.locks.iter().map(row).collect();
+    let caption = format!(
+        "{place}: {} in {} panels by threads",
+        score.of, score.contests
+    );
+    html! {
+        details { summary { "All " (score.of) ", lock by lock" } (texts(&caption, &header, &rows)) }
+    }
 }
 
 /// Who leads, panel by panel and by threads.

@@ -54,7 +54,8 @@ impl sim::Point for Point {
             measured,
         } = self;
         let (lock, seconds) = (lock.name, measured.as_secs_f64());
-        format!("rw {load}, {threads} threads, {lock}, {seconds} s")
+        let threads = compare::plural(*threads);
+        format!("rw {load}, {threads}, {lock}, {seconds} s")
     }
 
     fn measure(&self, setup: &Setup) -> Result<Record, String> {

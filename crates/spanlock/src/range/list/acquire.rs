@@ -88,7 +88,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             Contender::new(local, claim, wait, patience, Ageing::Awake)
         };
         let outcome = loop {
-            if let Err(refused) = self.room.gate(&mut contender) {
+            if let Err(refused) = self.room.gate(&mut contender, || self.held_by(local)) {
                 break Err(refused);
             }
             let pin = local.pin();
@@ -132,6 +132,17 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 None
             }
         }
+    }
+
+    /// What the thread holds in this lock. (What it holds by guards of a thread-local that is being destroyed may be
+    /// missing.)
+    fn held_by(&self, local: &'static Local) -> Vec<Claim> {
+        if !local.may_hold_nodes() {
+            return Vec::new();
+        }
+        let mut held = self.holders(local);
+        held.retain(|holder| holder.thread == local.thread());
+        held
     }
 
     /// Inserts a node where it belongs, and makes sure that nobody in the list conflicts with it.

@@ -69,11 +69,11 @@ pub use policy::{FastPath, Preference};
 pub(crate) use node::Node;
 pub(crate) use tower::TallNode;
 
-use super::inspect::Snapshot;
+use super::inspect::{Claim, Snapshot};
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use super::waiting::{Patience, WaitingRoom};
-use crate::local;
+use crate::local::{self, Local};
 use node::AtomicLink;
 use policy::Policy;
 use prim::atomic::AtomicBool;
@@ -147,6 +147,20 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 index,
             }
         }
+    }
+
+    /// Who holds, in order of range start.
+    fn holders(&self, local: &'static Local) -> Vec<Claim> {
+        let pin = local.pin();
+        let mut walk = Walk::from_head(&pin, &self.head);
+        let mut holders = Vec::new();
+        while let Some((node, link)) = walk.next() {
+            if !node.is_tentative() {
+                holders.push(node.claim(link));
+            }
+            walk.pass(node, link);
+        }
+        holders
     }
 }
 
@@ -286,18 +300,7 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
-        let holders = local::with(|local| {
-            let pin = local.pin();
-            let mut walk = Walk::from_head(&pin, &self.head);
-            let mut holders = Vec::new();
-            while let Some((node, link)) = walk.next() {
-                if !node.is_tentative() {
-                    holders.push(node.claim(link));
-                }
-                walk.pass(node, link);
-            }
-            holders
-        });
+        let holders = local::with(|local| self.holders(local));
         Some(Snapshot::new(holders, self.room.queue().waiters()))
     }
 }

@@ -76,12 +76,7 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     fn granted(&self, segments: Segments) -> Token {
-        local::with(|local| {
-            local.acquired();
-            if cfg!(debug_assertions) {
-                local.note_segments(self.id, segments);
-            }
-        });
+        local::with(|local| local.note_segments(self.id, segments));
         Token(segments)
     }
 
@@ -145,12 +140,7 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     pub(super) fn release(&self, token: &Token) {
-        local::with(|local| {
-            if cfg!(debug_assertions) {
-                local.forget_segments(self.id, token.0);
-            }
-            local.released();
-        });
+        local::with(|local| local.forget_segments(self.id, token.0));
         self.leave(token.0);
     }
 
@@ -194,12 +184,10 @@ impl<S: Store> RawSegments<S> {
             mode: Mode::Shared,
             ..token.0
         };
-        if cfg!(debug_assertions) {
-            local::with(|local| {
-                local.forget_segments(self.id, token.0);
-                local.note_segments(self.id, shared);
-            });
-        }
+        local::with(|local| {
+            local.forget_segments(self.id, token.0);
+            local.note_segments(self.id, shared);
+        });
         Token(shared)
     }
 

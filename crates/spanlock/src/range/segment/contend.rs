@@ -5,6 +5,7 @@
 use super::RawSegments;
 use super::acquire::{Blocked, Segments};
 use super::store::Store;
+use crate::local::Local;
 use crate::range::inspect::Claim;
 use crate::range::raw::{Mode, Wait};
 use crate::range::waiting::{Contender, Refused};
@@ -23,12 +24,21 @@ impl<S: Store> RawSegments<S> {
             if let Some(blocked) = blocked {
                 self.await_segment(contender, segments, blocked)?;
             }
-            self.room.gate(contender)?;
+            let local = contender.local();
+            self.room.gate(contender, || self.held_by(local))?;
             match self.attempt(segments) {
                 Ok(()) => return Ok(()),
                 Err(again) => blocked = Some(again),
             }
         }
+    }
+
+    /// What the thread holds in this lock. (What it holds by guards of a thread-local that is being destroyed may be
+    /// missing.)
+    fn held_by(&self, local: &Local) -> Vec<Claim> {
+        local.segments_of(self.id, |held| {
+            Claim::new(self.span(held), held.mode, local.thread())
+        })
     }
 
     /// Waits until the segment may be entered, as far as the request may wait.

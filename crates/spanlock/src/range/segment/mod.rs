@@ -41,7 +41,7 @@
 //!   goes to sleep marks the word, and does not sleep if the word would admit it by then; who leaves a word, or
 //!   shares it, looks whether it was marked, and dispatches those behind it.
 //! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
-//! - **gate**, **holder-bypass**, **age**: `../waiting.rs` has them; **granules**: `../many.rs` has it.
+//! - **gate**, **turn**, **holder-bypass**, **age**: `../waiting.rs` has them; **granules**: `../many.rs` has it.
 //! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
 //!   by finding that another thread was faster: the node's content.
 //! - **lost-race**: who finds that goes on with the other thread's node.
@@ -94,8 +94,8 @@ use std::fmt;
 /// nobody is in the way. Four bytes a segment, sixteen segments a cache line: neighbours share lines.
 ///
 /// # Fairness
-/// [`Fairness::DEFAULT`]: a request that has waited a millisecond is overtaken no more, except by threads that hold
-/// something already. A try may fail because of another request that is about to be refused itself.
+/// As [`RangeLock`](super::RangeLock)'s default. A try may fail because of another request that is about to be refused
+/// itself.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
@@ -127,7 +127,7 @@ pub struct RawSegments<S: Store> {
     store: S,
     /// A segment is `2^shift` positions.
     shift: u32,
-    /// Tells this lock from others in a thread's notes. Debug builds only.
+    /// Tells this lock from others in a thread's notes of what it holds.
     id: u64,
     room: WaitingRoom,
 }
@@ -145,11 +145,8 @@ impl<S: Store> RawSegments<S> {
         Self {
             store,
             shift,
-            id: if cfg!(debug_assertions) {
-                LOCKS.fetch_add(1, Ordering::Relaxed)
-            } else {
-                0
-            },
+            // Relaxed: that no two are alike is all.
+            id: LOCKS.fetch_add(1, Ordering::Relaxed),
             room: WaitingRoom::new(Patience::of(fairness)),
         }
     }
@@ -379,9 +376,7 @@ unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
 
 impl<S: Store> Drop for RawSegments<S> {
     fn drop(&mut self) {
-        if cfg!(debug_assertions) {
-            local::with(|local| local.forget_lock(self.id));
-        }
+        local::with(|local| local.forget_lock(self.id));
     }
 }
 

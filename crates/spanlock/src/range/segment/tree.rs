@@ -226,7 +226,7 @@ mod tests {
         let tree = Tree::new(4, 3);
         assert_eq!((tree.last(), tree.bytes()), (4095, 0));
         let word = tree.words_from(17).as_ptr();
-        let once = 2 * 16 * 8 + 16 * 4;
+        let once = 2 * 16 * size_of::<usize>() + 16 * 4;
         assert_eq!(tree.bytes(), once);
         assert_eq!(tree.words_from(17).as_ptr(), word);
         assert_eq!(tree.words_from(17).len(), 15);

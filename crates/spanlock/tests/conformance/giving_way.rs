@@ -1,0 +1,242 @@
+//! How long, and to whom, a request gives way that could be granted.
+//!
+//! A lock that claims fairness lets every request in, also among others that hold ranges elsewhere or go hand over hand;
+//! and a lock in which giving way is bounded lets everybody through in the end whose range is free, whoever waits for
+//! whom.
+
+use crate::common::{Exclusive, Shared, await_sleepers, elsewhere};
+use crate::suite::Scenario;
+use spanlock::range::{RangeLock, RangeMutex};
+use std::ops::Range;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Longer than the patience of every lock under test.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// How long a range is held at a time.
+const HOLD: Duration = Duration::from_millis(3);
+/// How often one that might starve has to get in.
+const TIMES: usize = 5;
+
+/// A holder waits for threads that hold nothing and ask for free parts of what another waits for, which waits for the
+/// holder.
+fn a_holder_joins_workers<L: Exclusive>(lock: &RangeMutex<L>) {
+    thread::scope(|scope| {
+        let early = lock.lock(0..5);
+        let mine = lock.lock(10..20);
+        scope.spawn(|| drop(lock.lock(..)));
+        await_sleepers(lock.raw(), 1);
+        thread::sleep(PATIENCE);
+        // Woken, it finds the rest taken, and has waited too long.
+        drop(early);
+        // One after another: if each gave way for as long as the one before, and as long again, it would take ages.
+        for at in 0..30 {
+            elsewhere(|| drop(lock.lock(50 + at..60 + at)));
+        }
+        drop(mine);
+    });
+}
+
+/// The same, where the worker sleeps behind a holder, and is woken when the other has waited too long.
+fn a_holder_joins_a_worker_that_sleeps<L: Exclusive>(lock: &RangeMutex<L>) {
+    let all_asleep = Barrier::new(2);
+    let all_asleep = &all_asleep;
+    thread::scope(|scope| {
+        let early = lock.lock(0..5);
+        let far = lock.lock(50..60);
+        scope.spawn(move || {
+            let mine = lock.lock(10..20);
+            scope.spawn(|| drop(lock.lock(..)));
+            await_sleepers(lock.raw(), 1);
+            let worker = scope.spawn(|| drop(lock.lock(50..60)));
+            await_sleepers(lock.raw(), 2);
+            all_asleep.wait();
+            worker.join().unwrap();
+            drop(mine);
+        });
+        all_asleep.wait();
+        thread::sleep(PATIENCE);
+        drop(early);
+        // Long enough for the one who was woken to fall asleep again.
+        thread::sleep(PATIENCE);
+        drop(far);
+    });
+}
+
+/// Threads that come and go, such that there is nearly always one inside, until `wanted` was granted several times.
+/// `step` is one visit, by the thread of that number.
+fn gets_in(threads: usize, step: impl Fn(usize) + Sync, wanted: impl Fn()) {
+    let satisfied = AtomicBool::new(false);
+    let visits = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (satisfied, visits, step) = (&satisfied, &visits, &step);
+            scope.spawn(move || {
+                while !satisfied.load(Relaxed) {
+                    step(thread);
+                    visits.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        for _ in 0..TIMES {
+            let before = visits.load(Relaxed);
+            crate::common::until(|| visits.load(Relaxed) > before);
+            wanted();
+        }
+        satisfied.store(true, Relaxed);
+    });
+}
+
+/// Writers of parts, each of which holds a range of another lock all the time, and one of everything.
+fn holders_of_another_lock_give_way<L: Exclusive>(lock: &RangeMutex<L>) {
+    let other = RangeMutex::new();
+    gets_in(
+        3,
+        |thread| {
+            let at = 10 * thread as u64;
+            let _elsewhere = other.lock(at..at + 1);
+            for _ in 0..3 {
+                let _held = lock.lock(at..at + 10);
+                thread::sleep(HOLD);
+            }
+        },
+        || drop(lock.lock(0..100)),
+    );
+}
+
+/// The same with a range of the same lock that the starving one does not ask for.
+fn holders_of_another_range_give_way<L: Exclusive>(lock: &RangeMutex<L>) {
+    gets_in(
+        3,
+        |thread| {
+            let at = 10 * thread as u64;
+            let _elsewhere = lock.lock(500 + at..501 + at);
+            for _ in 0..3 {
+                let _held = lock.lock(at..at + 10);
+                thread::sleep(HOLD);
+            }
+        },
+        || drop(lock.lock(0..100)),
+    );
+}
+
+/// Places in a ring. Nobody who goes round lets go of one before it has the next.
+const RING: u64 = 12;
+
+fn place(at: u64) -> Range<u64> {
+    let at = 10 * (at % RING);
+    at..at + 10
+}
+
+/// Goes round from the place of that number, hand over hand, as long as `goes_on` says.
+fn go_round<G>(start: u64, hold: impl Fn(Range<u64>) -> G, goes_on: impl Fn() -> bool) {
+    let mut at = start;
+    let mut held = hold(place(at));
+    while goes_on() {
+        at += 1;
+        let next = hold(place(at));
+        drop(held);
+        held = next;
+        thread::sleep(HOLD / 10);
+    }
+}
+
+/// Threads that go round in a ring, and one that asks for most of it: nearly always somebody is there.
+fn gets_in_among_those_who_go_round<G>(
+    threads: u64,
+    hold: impl Fn(Range<u64>) -> G + Sync,
+    wanted: impl Fn(),
+) {
+    let satisfied = AtomicBool::new(false);
+    let goes_on = || !satisfied.load(Relaxed);
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (hold, goes_on) = (&hold, &goes_on);
+            scope.spawn(move || go_round(thread * RING / threads, hold, goes_on));
+        }
+        for _ in 0..TIMES {
+            thread::sleep(HOLD);
+            wanted();
+        }
+        satisfied.store(true, Relaxed);
+    });
+}
+
+/// The rest of the ring has room for all of them.
+fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
+    gets_in_among_those_who_go_round(5, |place| lock.lock(place), || drop(lock.lock(0..70)));
+}
+
+/// Three readers of the same, each of which holds a range of another lock all the time, and a writer.
+fn readers_who_hold_something_elsewhere_give_way<L: Shared>(lock: &RangeLock<L>) {
+    let other = RangeLock::new();
+    gets_in(
+        3,
+        |thread| {
+            let at = thread as u64;
+            let _elsewhere = other.write(at..at + 1);
+            for _ in 0..4 {
+                let _held = lock.read(0..100);
+                thread::sleep(HOLD);
+            }
+        },
+        || drop(lock.write(0..100)),
+    );
+}
+
+/// The same with a range of the same lock that the writer does not ask for.
+fn readers_who_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
+    gets_in(
+        3,
+        |_| {
+            let _elsewhere = lock.read(500..501);
+            for _ in 0..4 {
+                let _held = lock.read(0..100);
+                thread::sleep(HOLD);
+            }
+        },
+        || drop(lock.write(0..100)),
+    );
+}
+
+fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
+    gets_in_among_those_who_go_round(12, |place| lock.read(place), || drop(lock.write(0..80)));
+}
+
+/// A guard that was leaked does not exempt its thread from giving way in other locks.
+fn who_leaked_a_guard_gives_way<L: Shared>(lock: &RangeLock<L>) {
+    let held = lock.read(0..10);
+    thread::scope(|scope| {
+        scope.spawn(|| drop(lock.write(0..30)));
+        elsewhere(|| {
+            let leaky = RangeLock::new();
+            std::mem::forget(leaky.read(0..1));
+            std::mem::forget(leaky.read(2..3));
+            crate::common::until(|| lock.try_read(5..8).is_none());
+        });
+        drop(held);
+    });
+}
+
+/// The scenarios of this file, exclusive ranges.
+pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
+    scenarios![
+        a_holder_joins_workers needs Bounded,
+        a_holder_joins_a_worker_that_sleeps needs Bounded,
+        holders_of_another_lock_give_way needs Fair,
+        holders_of_another_range_give_way needs Fair,
+        hand_over_hand needs Fair Bounded,
+    ]
+}
+
+/// The scenarios of this file that have readers.
+pub fn shared_scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
+    scenarios![
+        readers_who_hold_something_elsewhere_give_way needs Fair,
+        readers_who_hold_another_range_give_way needs Fair,
+        readers_hand_over_hand needs Fair Bounded,
+        who_leaked_a_guard_gives_way needs GivingWay,
+    ]
+}
