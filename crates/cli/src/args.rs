@@ -32,8 +32,9 @@ pub(crate) enum Command {
     Report(crate::report::Report),
     /// Run a program with its pthread_rwlock functions replaced.
     ///
-    /// The exit status is the program's, and 128 more than the number of a signal that ended it. 126: the program
-    /// cannot be run so; 127: there is none of that name.
+    /// The program takes the place of this process. With `--stats` it is a child: this process sends it the signals
+    /// that it gets, and exits with its status, or with 128 and the number of the signal that ended it. 126: the
+    /// program cannot be run so; 127: there is none of that name.
     Run(Run),
     /// Run locks on simulated machines.
     Sim(Box<crate::sim::Sim>),

@@ -8,6 +8,10 @@ mod args;
 mod bench;
 mod progress;
 mod report;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(not(target_os = "linux"))]
+#[path = "run/elsewhere.rs"]
 mod run;
 mod sim;
 mod terminal;

@@ -3,21 +3,22 @@
 use crate::Failure;
 use crate::args::{Run, Underlying};
 use clap::ValueEnum;
-use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::thread;
-use tempfile::NamedTempFile;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, ExitCode, ExitStatus};
 
+mod parent;
 mod program;
 mod stats;
+mod symbols;
 
 pub(crate) use program::Refused;
 
@@ -29,27 +30,47 @@ pub(crate) fn run(args: Run) -> Result<ExitCode, Failure> {
     program::check(&path)?;
     let mut command = Command::new(&path);
     command
+        .arg0(program)
         .args(arguments)
         .env("LD_PRELOAD", preload(library()?)?)
         .env("SPANLOCK_LOCK", name(args.lock));
-    let statistics = if args.stats {
-        let file = NamedTempFile::new()?;
-        command.env("SPANLOCK_STATS", file.path());
-        Some(file)
-    } else {
-        None
-    };
     let cannot = |error| Refused::unfit(&path, error);
-    // Before it starts, so that none is missed.
-    let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
-    let mut child = command.spawn().map_err(cannot)?;
-    pass_on(signals, &child);
-    let status = child.wait()?;
-    if let Some(file) = statistics {
-        let text = std::fs::read_to_string(file.path())?;
-        stats::print(&stats::read(&text), args.format)?;
+    if !args.stats {
+        // Nothing is left to do when the program ends, so it takes this process's place.
+        return Err(cannot(command.exec()).into());
     }
+    let mut statistics = Statistics::new()?;
+    command.env("SPANLOCK_STATS", statistics.path());
+    let (process, status) = parent::wait_for(command).map_err(cannot)?;
+    stats::print(&statistics.read()?, args.format, process, status)?;
     Ok(code(status))
+}
+
+/// Where the library writes: memory that has no name in any folder, and is gone when this process is.
+struct Statistics(File);
+
+impl Statistics {
+    fn new() -> io::Result<Self> {
+        let create = |flags| memfd_create(c"spanlock-statistics", MemfdFlags::CLOEXEC | flags);
+        let memory = match create(MemfdFlags::NOEXEC_SEAL) {
+            // The kernel is older than 6.3.
+            Err(Errno::INVAL) => create(MemfdFlags::empty()),
+            memory => memory,
+        };
+        Ok(Self(memory?.into()))
+    }
+
+    /// A name by which other processes can open it, while this one lives.
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", process::id(), self.0.as_raw_fd()).into()
+    }
+
+    fn read(&mut self) -> io::Result<String> {
+        let mut text = String::new();
+        self.0.rewind()?;
+        self.0.read_to_string(&mut text)?;
+        Ok(text)
+    }
 }
 
 /// As the arguments have it, which is as the library has it.
@@ -58,18 +79,22 @@ fn name(lock: Underlying) -> String {
     value.expect("none is skipped").get_name().to_owned()
 }
 
-/// Beside this program, or where cargo has put it.
+/// Where cargo puts it, be it built for itself or for a test; beside this program; or where `scripts/install` puts it.
 fn library() -> Result<PathBuf, Refused> {
     let here = env::current_exe().unwrap_or_default();
-    let places = [LIBRARY.into(), format!("deps/{LIBRARY}")];
+    let folder = here.parent().unwrap_or(Path::new(""));
+    let above = folder.parent().unwrap_or(folder);
+    let places = [folder.join("deps"), folder.to_owned(), above.join("lib")];
     let found = places
         .iter()
-        .map(|place| here.with_file_name(place))
+        .map(|place| place.join(LIBRARY))
         .find(|path| path.exists());
     found.ok_or_else(|| {
         Refused::no_library(format!(
-            "{LIBRARY} is not beside {}: `cargo build --release` puts it there",
-            here.display()
+            "{LIBRARY} is neither in {} nor in {}: `scripts/install PREFIX`, in Spanlock's sources, installs this \
+             program and the library together, which `cargo install` does not",
+            folder.display(),
+            above.join("lib").display()
         ))
     })
 }
@@ -92,22 +117,6 @@ fn preload(library: PathBuf) -> Result<OsString, Refused> {
     Ok(preload)
 }
 
-/// Signals for this process are for the program. The terminal's go to both anyway.
-fn pass_on(mut signals: Signals, child: &Child) {
-    let child = Pid::from_child(child);
-    thread::spawn(move || {
-        for signal in &mut signals {
-            let passed_on = match signal {
-                SIGHUP => Signal::HUP,
-                SIGTERM => Signal::TERM,
-                _ => continue,
-            };
-            // It fails if the program is gone.
-            let _ = kill_process(child, passed_on);
-        }
-    });
-}
-
 /// The program's own, or what shells say of a signal.
 fn code(status: ExitStatus) -> ExitCode {
     let signal = || status.signal().map_or(1, |signal| 128 + signal);
@@ -122,7 +131,7 @@ impl From<Refused> for Failure {
 }
 
 impl Refused {
-    fn unfit(path: &std::path::Path, error: io::Error) -> Self {
+    fn unfit(path: &Path, error: io::Error) -> Self {
         Self::cannot(path, &error.to_string())
     }
 }

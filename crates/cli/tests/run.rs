@@ -3,9 +3,11 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use serde_json::Value;
+use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn spanlock_run(arguments: &[&str]) -> Output {
@@ -116,18 +118,22 @@ fn a_script_is_what_its_interpreter_is() {
 
 #[test]
 fn the_exit_status_is_the_programs() {
-    for (script, code) in [
-        ("exit 0", 0),
-        ("exit 7", 7),
-        ("kill -9 $$", 137),
-        ("kill -15 $$", 143),
+    for (script, code, signal) in [
+        ("exit 0", Some(0), None),
+        ("exit 7", Some(7), None),
+        ("kill -9 $$", None, Some(9)),
+        ("kill -15 $$", None, Some(15)),
     ] {
         let output = spanlock_run(&["--", "sh", "-c", script]);
-        assert_eq!(output.status.code(), Some(code), "{script}: {output:?}");
+        let status = output.status;
+        assert_eq!((status.code(), status.signal()), (code, signal), "{script}");
         assert!(
             output.stdout.is_empty() && output.stderr.is_empty(),
             "{output:?}"
         );
+        let output = spanlock_run(&["--stats", "--", "sh", "-c", script]);
+        let code = code.or(signal.map(|signal| 128 + signal));
+        assert_eq!(output.status.code(), code, "{script}: {output:?}");
     }
 }
 
@@ -147,20 +153,153 @@ fn the_environment_is_set_and_what_was_preloaded_stays() {
     assert_eq!(lines[1], "bravo-eager");
 }
 
+/// As `scripts/install` lays it out, and as `cargo install` does.
+#[test]
+fn an_installed_program_finds_its_library_or_says_how_to_install_it() {
+    let prefix = tempfile::tempdir().unwrap();
+    let place = |folder: &str, file: &Path| {
+        let folder = prefix.path().join(folder);
+        fs::create_dir(&folder).unwrap();
+        let copy = folder.join(file.file_name().unwrap());
+        fs::copy(file, &copy).unwrap();
+        copy
+    };
+    let built = Path::new(env!("CARGO_BIN_EXE_spanlock"));
+    let installed = place("bin", built);
+    let run = || {
+        let mut command = Command::new(&installed);
+        command.args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);
+        command.env_remove("LD_PRELOAD").current_dir("/");
+        command.output().unwrap()
+    };
+    let refused = run();
+    assert_eq!(refused.status.code(), Some(126));
+    assert!(
+        text(&refused.stderr).contains("scripts/install"),
+        "{refused:?}"
+    );
+    let library = built.with_file_name("deps/libspanlock_pthread.so");
+    let library = place("lib", &library);
+    let found = run();
+    assert!(found.stderr.is_empty(), "{found:?}");
+    assert_eq!(text(&found.stdout).trim_end(), library.to_str().unwrap());
+}
+
 #[test]
 fn statistics_are_printed_when_asked_for() {
-    // Nothing on any machine is sure to use a lock, so there may be none to show.
     let output = spanlock_run(&["--stats", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stdout), "out\n");
-    assert!(text(&output.stderr).contains("hottest of"), "{output:?}");
+    assert!(!output.stderr.is_empty(), "{output:?}");
 
     let output = spanlock_run(&["--stats", "--format", "json", "--", "sh", "-c", "echo out"]);
     assert_eq!(text(&output.stdout), "out\n");
-    for line in text(&output.stderr).lines() {
-        let lock: Value = serde_json::from_str(line).unwrap();
-        assert!(lock["fast_reads"].is_u64(), "{line}");
+    let lines = text(&output.stderr).lines();
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // Nothing on any machine is sure to use a lock, so there may be none to show.
+    let is_lock = |line: &Value| line["fast_reads"].is_u64();
+    let is_process = |line: &Value| line["counted"].is_boolean();
+    assert!(lines.iter().all(|line| is_lock(line) || is_process(line)));
+    assert!(lines.iter().any(is_process), "{lines:?}");
+}
+
+/// A program that uses a lock; `None`, with a word why, where there is no compiler.
+fn program_with_locks(name: &str, options: &[&str]) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/locks.c");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = Command::new(&compiler);
+    command.args(["-O1", "-pthread", "-o"]).arg(&program);
+    match command.arg(&source).args(options).status() {
+        Ok(status) => {
+            assert!(status.success(), "locks.c does not compile");
+            Some(program)
+        }
+        Err(error) => {
+            println!("skipped: no C compiler: {}: {error}", compiler.display());
+            None
+        }
     }
+}
+
+/// What is said of a program, in the end.
+fn statistics(program: &Path, argument: &str) -> String {
+    let output = spanlock_run(&["--stats", "--", program.to_str().unwrap(), argument]);
+    assert!(output.stdout.is_empty(), "{output:?}");
+    text(&output.stderr).to_owned()
+}
+
+#[test]
+fn who_acquired_a_lock_is_named_as_well_as_its_file_can_tell() {
+    for (name, options, said) in [
+        (
+            "debug-information",
+            &["-g"][..],
+            &["store::get()", "locks.c:1"][..],
+        ),
+        (
+            "not-at-zero",
+            &["-g", "-no-pie"],
+            &["store::get()", "locks.c:1"],
+        ),
+        ("symbols", &[], &["store::get(), in ", "symbols"]),
+        (
+            "exported",
+            &["-s", "-rdynamic"],
+            &["store::get(), in ", "exported"],
+        ),
+        ("stripped", &["-s"], &["stripped+0x", "addr2line -Cfe "]),
+    ] {
+        let Some(program) = program_with_locks(&format!("locks-{name}"), options) else {
+            return;
+        };
+        let statistics = statistics(&program, "");
+        for word in said {
+            assert!(
+                statistics.contains(word),
+                "{name}: {word} is not in {statistics}"
+            );
+        }
+    }
+}
+
+#[test]
+fn why_there_are_no_statistics_is_told() {
+    let Some(program) = program_with_locks("locks-ends", &[]) else {
+        return;
+    };
+    for (end, said) in [
+        ("unused", "No pthread_rwlock was used"),
+        ("_exit", "Nothing is known of process"),
+        ("killed", "signal 9 killed process"),
+    ] {
+        let statistics = statistics(&program, end);
+        assert!(statistics.contains(said), "{end}: {statistics}");
+        assert!(!statistics.contains("hottest"), "{end}: {statistics}");
+    }
+}
+
+#[test]
+fn the_table_fits_a_terminal_of_80_columns() {
+    let Some(program) = program_with_locks("locks-table", &[]) else {
+        return;
+    };
+    let statistics = statistics(&program, "");
+    let is_name = |line: &&str| line.starts_with("    ");
+    let widest = statistics
+        .lines()
+        .filter(|line| !is_name(line))
+        .map(str::len)
+        .max();
+    assert!(widest.is_some_and(|columns| columns <= 80), "{statistics}");
+}
+
+#[test]
+fn the_program_is_called_as_it_was_named() {
+    let output = spanlock_run(&["--", "sh", "-c", "echo $0"]);
+    assert_eq!(text(&output.stdout), "sh\n");
 }
 
 #[test]

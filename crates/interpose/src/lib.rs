@@ -9,6 +9,7 @@
 //! | `local` | what a thread keeps |
 //! | `lock` | a lock, ours or glibc's |
 //! | `next` | glibc's functions |
+//! | `open` | `dlopen`, which must not bind libraries past this one |
 //! | `setting` | what the environment asks for, the constructor, fork |
 //! | `stats` | counts, when asked for |
 
@@ -20,6 +21,12 @@ mod local;
 mod lock;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod next;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod open;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod setting;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,4 +1,5 @@
-//! What a thread keeps: its seat in the table of visible readers, its id, and when to consider a bias.
+//! What a thread keeps: its seat in the table of visible readers, and when to consider a bias. Where it keeps that tells
+//! it from other threads.
 //!
 //! In the *initial-exec* model, which the loader lays out with the thread, where the toolchain allows that: a library's
 //! thread-locals are else behind a call, which costs as much as the rest of the fast path.
@@ -17,7 +18,6 @@ const CONSIDERED: u32 = 32;
 struct Local {
     seat: Cell<Option<Seat>>,
     reads: Cell<u32>,
-    thread: Cell<u32>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -67,7 +67,6 @@ mod place {
                 Local {
                     seat: Cell::new(None),
                     reads: Cell::new(0),
-                    thread: Cell::new(0),
                 }
             };
         }
@@ -93,7 +92,8 @@ fn take_seat() -> Seat {
             free_number(number);
             Seat::shared(number)
         }
-        None => Seat::shared(thread() as usize),
+        // Spread, as addresses of threads are alike in their low digits: the golden ratio's.
+        None => Seat::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16),
     };
     place::with(|local| local.seat.set(Some(seat)));
     seat
@@ -153,9 +153,8 @@ unsafe extern "C" fn give_up(value: *mut c_void) {
     free_number(number);
 }
 
-/// In a forked child: there is one thread, with another id.
+/// In a forked child: there is one thread.
 pub(crate) fn after_fork() {
-    place::with(|local| local.thread.set(0));
     let seat = seat();
     for (at, word) in TAKEN.iter().enumerate() {
         let own = seat.number().filter(|number| number / 64 == at);
@@ -166,15 +165,11 @@ pub(crate) fn after_fork() {
     }
 }
 
-/// The running thread's id, as the kernel has it.
+/// What no other living thread answers. Not the kernel's number, for which the kernel would have to be asked: glibc's
+/// locks need not ask, so a sandbox may forbid it.
 #[inline(always)]
-pub(crate) fn thread() -> u32 {
-    place::with(|local| {
-        if local.thread.get() == 0 {
-            local.thread.set(prim::thread::id());
-        }
-        local.thread.get()
-    })
+pub(crate) fn thread() -> u64 {
+    place::with(|local| ptr::from_ref(local).addr() as u64)
 }
 
 /// Whether this slow read is one that considers a bias, which needs a look at the clock. At random, lest locks used

@@ -14,7 +14,7 @@ use spanlock::range::raw::Wait;
 use spanlock::rw::{
     BiasState, FutexRwLock, Preference, ReadersFirst, Standard, Tokenless, WritersFirst,
 };
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// glibc's layout on 64-bit machines: `sysdeps/nptl/bits/struct_rwlock.h`.
@@ -25,11 +25,11 @@ pub(crate) struct Lock {
     _futexes: [AtomicU32; 2],
     /// In `__pad3` and `__pad4`, which glibc zeroes and never looks at: it is looked at before it is known whose the lock is.
     bias: BiasState,
-    /// The thread that writes, to tell it that it would wait for itself.
-    writer: AtomicU32,
+    _writer: AtomicU32,
     shared: AtomicI32,
     _elision: [AtomicU8; 8],
-    _pad2: [AtomicU32; 2],
+    /// The thread that writes, to tell it that it would wait for itself. In `__pad2`, for glibc has 4 bytes for that.
+    writer: AtomicU64,
     kind: AtomicU32,
     _end: AtomicU32,
 }
@@ -37,8 +37,8 @@ pub(crate) struct Lock {
 const _: () = assert!(size_of::<Lock>() == size_of::<libc::pthread_rwlock_t>());
 const _: () = assert!(align_of::<Lock>() <= align_of::<libc::pthread_rwlock_t>());
 const _: () = assert!(std::mem::offset_of!(Lock, bias) == 16);
-const _: () = assert!(std::mem::offset_of!(Lock, writer) == 24);
 const _: () = assert!(std::mem::offset_of!(Lock, shared) == 28);
+const _: () = assert!(std::mem::offset_of!(Lock, writer) == 40);
 const _: () = assert!(std::mem::offset_of!(Lock, kind) == 48);
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`

@@ -8,21 +8,22 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// One of them, looked up when first called, be that before any constructor has run.
-struct Next {
-    name: &'static CStr,
+#[repr(C)] // `open` reads the first.
+pub(crate) struct Next {
     found: AtomicPtr<c_void>,
+    name: &'static CStr,
 }
 
 impl Next {
-    const fn new(name: &'static CStr) -> Self {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self {
-            name,
             found: AtomicPtr::new(ptr::null_mut()),
+            name,
         }
     }
 
     #[inline]
-    fn address(&self) -> *mut c_void {
+    pub(crate) fn address(&self) -> *mut c_void {
         // Relaxed: code is there before its address is.
         let found = self.found.load(Ordering::Relaxed);
         if found.is_null() { self.find() } else { found }

@@ -1,5 +1,6 @@
 //! What the environment asks for; what happens when the library is loaded, and in the child after a fork.
 
+use crate::lock::Errno;
 use crate::{local, stats};
 use spanlock::rw::visible;
 use spanlock::rw::{Bias, Policy, Tuning};
@@ -30,12 +31,22 @@ pub(crate) fn counts() -> bool {
 
 #[cold] // Once.
 fn find() -> u8 {
-    let mut setting = Setting::named(variable(c"SPANLOCK_LOCK"));
-    if let Some(to) = variable(c"SPANLOCK_STATS").filter(|to| !to.is_empty()) {
+    let lock = Variable::find(c"SPANLOCK_LOCK");
+    let membarrier = Variable::find(c"SPANLOCK_MEMBARRIER");
+    let mut setting = lock.meaning(&Setting::NAMES).unwrap_or(Setting::ADAPTIVE);
+    if let Some(to) = Variable::find(c"SPANLOCK_STATS").value {
         stats::keep(to);
         setting |= Setting::COUNTS;
     }
-    SETTING.store(setting, Ordering::Relaxed);
+    if membarrier.meaning(&FENCES).is_some() {
+        // No lock has a bias before the setting is known, so nobody has prepared.
+        prim::barrier::forgo();
+    }
+    // Only one of the threads that find out at the same time complains.
+    if SETTING.swap(setting, Ordering::Relaxed) == UNKNOWN {
+        lock.complain_unless_known(&Setting::NAMES, c"bravo, bravo-eager, futex or glibc");
+        membarrier.complain_unless_known(&FENCES, c"off");
+    }
     setting
 }
 
@@ -47,6 +58,14 @@ impl Setting {
     const UNBIASED: u8 = 8;
     /// Beside one of these.
     const COUNTS: u8 = 4;
+
+    /// What the locks that can be asked for are called.
+    const NAMES: [(&CStr, u8); 4] = [
+        (c"bravo", Self::ADAPTIVE),
+        (c"bravo-eager", Self::EAGER),
+        (c"futex", Self::UNBIASED),
+        (c"glibc", Self::OFF),
+    ];
 
     #[inline]
     pub(crate) fn counts(self) -> bool {
@@ -67,17 +86,6 @@ impl Setting {
     pub(crate) fn is_off(self) -> bool {
         self.0 & Self::OFF != 0
     }
-
-    /// The lock that is asked for by that name; the default one for no name or one that is not known, as there is
-    /// nobody to complain to.
-    fn named(name: Option<&CStr>) -> u8 {
-        match name.map(CStr::to_bytes) {
-            Some(b"glibc") => Self::OFF,
-            Some(b"bravo-eager") => Self::EAGER,
-            Some(b"futex") => Self::UNBIASED,
-            _ => Self::ADAPTIVE,
-        }
-    }
 }
 
 impl Policy for Setting {
@@ -97,12 +105,64 @@ impl Policy for Setting {
     }
 }
 
-fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name is a C string. This is when the first lock is used or the library is loaded: hardly ever does anybody
-    // change the environment then.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    // SAFETY: not null, so it is a C string in the environment, read before anybody can change that.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+/// What `SPANLOCK_MEMBARRIER` can be.
+const FENCES: [(&CStr, ()); 1] = [(c"off", ())];
+
+/// A variable of the environment.
+struct Variable {
+    name: &'static CStr,
+    /// `None` if it is not set, or empty.
+    value: Option<&'static CStr>,
+}
+
+impl Variable {
+    fn find(name: &'static CStr) -> Self {
+        // SAFETY: the name is a C string. This is when the first lock is used or the library is loaded: hardly ever does
+        // anybody change the environment then.
+        let value = unsafe { libc::getenv(name.as_ptr()) };
+        // SAFETY: not null, so it is a C string in the environment, read before anybody can change that.
+        let value = (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) });
+        Self {
+            name,
+            value: value.filter(|value| !value.is_empty()),
+        }
+    }
+
+    /// What its value stands for.
+    fn meaning<T: Copy>(&self, values: &[(&CStr, T)]) -> Option<T> {
+        let named = values.iter().find(|(name, _)| Some(*name) == self.value);
+        named.map(|&(_, meaning)| meaning)
+    }
+
+    /// Writes a line to the standard error if it has a value that stands for nothing.
+    fn complain_unless_known<T: Copy>(&self, values: &[(&CStr, T)], expected: &CStr) {
+        let Some(value) = self.value.filter(|_| self.meaning(values).is_none()) else {
+            return;
+        };
+        let words = [
+            c"libspanlock_pthread.so: ",
+            self.name,
+            c" is ",
+            value,
+            c", not ",
+            expected,
+            c"; it is ignored\n",
+        ];
+        // In one piece, and without memory of the allocator's, which may be what uses the lock.
+        let pieces = words.map(|word| libc::iovec {
+            iov_base: word.as_ptr().cast_mut().cast(),
+            iov_len: word.count_bytes(),
+        });
+        let _errno = Errno::kept();
+        // SAFETY: the pieces are live, and only read. If it fails there is nobody to tell.
+        unsafe {
+            libc::writev(
+                libc::STDERR_FILENO,
+                pieces.as_ptr(),
+                pieces.len() as libc::c_int,
+            )
+        };
+    }
 }
 
 #[used]
@@ -113,6 +173,7 @@ extern "C" fn construct() {
     get();
     local::seat(); // Sizes the table, which asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
+    stats::announce();
 }
 
 /// The child has one thread: what others published will never be retracted.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -123,8 +124,29 @@ pub(crate) fn reset() {
     }
 }
 
+/// Writes down that this process counts, if it does: else nobody would know of one that cannot write at its end.
+pub(crate) fn announce() {
+    if TO.get().is_some() {
+        let process = std::process::id();
+        let program = program();
+        let program = program.to_string_lossy();
+        append(&format!(
+            "{{\"process\":{process},\"program\":\"{}\"}}\n",
+            unescaped(&program)
+        ));
+    }
+}
+
+/// The running program's file.
+fn program() -> PathBuf {
+    std::fs::read_link("/proc/self/exe").unwrap_or_default()
+}
+
 extern "C" fn report() {
-    let lines = lines();
+    append(&lines());
+}
+
+fn append(lines: &str) {
     let write = || -> io::Result<()> {
         match TO.get().map(|to| to.to_bytes()) {
             None => Ok(()),
@@ -152,15 +174,16 @@ fn lines() -> String {
             continue;
         }
         let lock = counts.lock.load(Ordering::Relaxed);
-        let first = symbol(counts.caller.load(Ordering::Relaxed));
+        let first = place(counts.caller.load(Ordering::Relaxed));
         // Writing to a string cannot fail.
         let _ = writeln!(
             lines,
-            "{{\"process\":{process},\"lock\":\"{lock:#x}\",\"first\":\"{first}\",\
+            "{{\"process\":{process},\"lock\":\"{lock:#x}\",{first},\
              \"fast_reads\":{fast_reads},\"slow_reads\":{slow_reads},\"writes\":{writes},\
              \"waited_ns\":{waited}}}"
         );
     }
+    let _ = writeln!(lines, "{{\"process\":{process},\"exited\":true}}");
     lines
 }
 
@@ -210,23 +233,38 @@ fn object_of(address: usize) -> usize {
     info(address).map_or(0, |info| info.dli_fbase as usize)
 }
 
-/// `function+offset (file)`, or `file+offset` where no function is known, in characters that need no escape in JSON.
-fn symbol(address: usize) -> String {
-    let text = |text: *const libc::c_char| {
-        // SAFETY: `dladdr` gives C strings that live as long as the object they tell of.
-        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-        text.replace(|c: char| c.is_control() || c == '"' || c == '\\', "?")
+/// In characters that need no escape in JSON.
+fn unescaped(text: &str) -> String {
+    text.replace(|c: char| c.is_control() || c == '"' || c == '\\', "?")
+}
+
+/// Members of a JSON object: `first`, `function+offset (file)`, or `file+offset` where no function is known, or nothing;
+/// `object`, the file with the code, and `offset`, the place in it, counted from where the file was loaded.
+fn place(address: usize) -> String {
+    // SAFETY: `dladdr` gives C strings that live as long as the object they tell of.
+    let text =
+        |text: *const libc::c_char| unescaped(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    let Some(info) = info(address).filter(|info| !info.dli_fname.is_null()) else {
+        return "\"first\":\"\",\"object\":\"\",\"offset\":0".to_owned();
     };
-    match info(address).filter(|info| !info.dli_fname.is_null()) {
-        None => String::new(),
-        Some(info) if info.dli_sname.is_null() => {
-            let offset = address - info.dli_fbase as usize;
-            format!("{}+{offset:#x}", text(info.dli_fname))
-        }
-        Some(info) => {
-            let offset = address - info.dli_saddr as usize;
-            let (function, file) = (text(info.dli_sname), text(info.dli_fname));
-            format!("{function}+{offset:#x} ({file})")
-        }
-    }
+    // The linker knows the program by what it was called.
+    let object = if info.dli_fbase as usize == object_of(program_headers()) {
+        unescaped(&program().to_string_lossy())
+    } else {
+        text(info.dli_fname)
+    };
+    let offset = address - info.dli_fbase as usize;
+    let first = if info.dli_sname.is_null() {
+        format!("{object}+{offset:#x}")
+    } else {
+        let from = address - info.dli_saddr as usize;
+        format!("{}+{from:#x} ({object})", text(info.dli_sname))
+    };
+    format!("\"first\":\"{first}\",\"object\":\"{object}\",\"offset\":{offset}")
+}
+
+/// An address in the program itself.
+fn program_headers() -> usize {
+    // SAFETY: it has no preconditions.
+    (unsafe { libc::getauxval(libc::AT_PHDR) }) as usize
 }

@@ -5,6 +5,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::env;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -23,21 +24,24 @@ fn library() -> PathBuf {
 
 /// Compiles a program for one test; `None`, with a word why, where there is no compiler.
 fn compile(name: &str, test: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{test}"));
+    compile_to(&program, name, &[]).then_some(program)
+}
+
+/// The same, with further options; `false` where there is no compiler.
+fn compile_to(output: &Path, name: &str, options: &[&str]) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut command = Command::new(&compiler);
     command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]);
-    match command.arg(&program).arg(&source).status() {
-        Ok(status) => {
-            assert!(status.success(), "{name}.c does not compile");
-            Some(program)
-        }
+    match command.arg(output).arg(&source).args(options).status() {
+        Ok(status) => assert!(status.success(), "{name}.c does not compile"),
         Err(error) => {
             println!("skipped: no C compiler: {}: {error}", compiler.display());
-            None
+            return false;
         }
     }
+    true
 }
 
 /// Runs a command; panics if it does not end.
@@ -57,13 +61,16 @@ fn run(command: &mut Command) -> ExitStatus {
 }
 
 fn passes(name: &str) {
-    let Some(program) = compile(name, "passes") else {
-        return;
-    };
-    let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
+    if let Some(program) = compile(name, "passes") {
+        passes_compiled(name, &program);
+    }
+}
+
+fn passes_compiled(name: &str, program: &Path) {
+    let alone = run(Command::new(program).env_remove("LD_PRELOAD"));
     assert!(alone.success(), "{name} alone: {alone}");
     for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
-        let mut command = Command::new(&program);
+        let mut command = Command::new(program);
         command
             .env("LD_PRELOAD", library())
             .env("SPANLOCK_LOCK", lock);
@@ -73,7 +80,7 @@ fn passes(name: &str) {
 }
 
 macro_rules! programs {
-    ($($name:ident),*) => {
+    ($($name:ident),*; and by themselves: $($special:ident),*) => {
         $(
             #[test]
             fn $name() {
@@ -83,7 +90,8 @@ macro_rules! programs {
 
         #[test]
         fn none_is_forgotten() {
-            let named = [$(concat!(stringify!($name), ".c")),*];
+            let named = [$(concat!(stringify!($name), ".c"),)* $(concat!(stringify!($special), ".c")),*];
+            $(let _: fn() = $special;)*
             let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
             for entry in programs.read_dir().unwrap() {
                 let file = entry.unwrap().file_name().into_string().unwrap();
@@ -102,8 +110,51 @@ programs![
     lifetime,
     preference,
     recursion,
-    sandbox
+    sandbox;
+    and by themselves: deepbind, killed
 ];
+
+/// The library that it loads lies in a folder that the program's file names.
+#[test]
+fn deepbind() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deepbind-plugins");
+    std::fs::create_dir_all(&folder).unwrap();
+    let plugin = folder.join("libspanlock-deepbind.so");
+    if compile_to(&plugin, "deepbind", &["-shared", "-fPIC", "-DPLUGIN"]) {
+        let program = folder.with_file_name("deepbind-passes");
+        let path = format!("-Wl,--enable-new-dtags,-rpath,{}", folder.display());
+        compile_to(&program, "deepbind", &[&path, "-ldl"]);
+        passes_compiled("deepbind", &program);
+    }
+}
+
+/// By the setting the library makes no system call that glibc's locks do not make.
+#[test]
+fn killed() {
+    let Some(program) = compile("killed", "passes") else {
+        return;
+    };
+    let alone = run(Command::new(&program).env_remove("LD_PRELOAD"));
+    if alone.code() == Some(77) {
+        println!("skipped: no sandbox is to be had");
+        return;
+    }
+    assert!(alone.success(), "alone: {alone}");
+    let with = |lock: &str, membarrier: &str| {
+        let mut command = Command::new(&program);
+        command
+            .env("LD_PRELOAD", library())
+            .env("SPANLOCK_LOCK", lock)
+            .env("SPANLOCK_MEMBARRIER", membarrier);
+        run(&mut command)
+    };
+    let killed = with("bravo-eager", "");
+    assert_eq!(killed.signal(), Some(libc::SIGSYS), "{killed}");
+    for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
+        let status = with(lock, "off");
+        assert!(status.success(), "{lock}: {status}");
+    }
+}
 
 /// What is written at exit, of one program under one lock.
 fn statistics(lock: &str) -> Option<String> {
@@ -125,8 +176,14 @@ fn readers_take_the_fast_path_and_are_counted() {
         let Some(lines) = statistics(lock) else {
             return;
         };
-        assert_eq!(lines.lines().count(), 1, "{lines}");
+        let lines: Vec<_> = lines.lines().collect();
+        let [begun, lines, ended] = lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(begun.contains("\"program\":\"/"), "{begun}");
+        assert!(ended.ends_with("\"exited\":true}"), "{ended}");
         assert!(!lines.contains("\"fast_reads\":0,"), "{lock}: {lines}");
+        assert!(lines.contains("\"offset\":"), "{lock}: {lines}");
         assert!(lines.contains("\"writes\":2000,"), "{lock}: {lines}");
         assert!(lines.contains("recursion"), "{lock}: {lines}");
     }
@@ -141,15 +198,48 @@ fn without_a_bias_no_reader_does() {
     }
 }
 
+/// What a program writes to the standard error by itself that uses locks, with a variable set.
+fn complaints(program: &Path, variable: &str, value: &str) -> String {
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library()).env(variable, value);
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{output:?}"
+    );
+    String::from_utf8(output.stderr).unwrap()
+}
+
 #[test]
 fn nothing_is_said_unasked() {
     let Some(program) = compile("preference", "says-nothing") else {
         return;
     };
-    let mut command = Command::new(program);
-    let output = command.env("LD_PRELOAD", library()).output().unwrap();
-    assert!(
-        output.stdout.is_empty() && output.stderr.is_empty(),
-        "{output:?}"
-    );
+    for lock in ["", "bravo", "bravo-eager", "futex", "glibc"] {
+        assert_eq!(complaints(&program, "SPANLOCK_LOCK", lock), "");
+    }
+    for membarrier in ["", "off"] {
+        assert_eq!(complaints(&program, "SPANLOCK_MEMBARRIER", membarrier), "");
+    }
+}
+
+#[test]
+fn a_value_that_is_not_known_is_told_once() {
+    let Some(program) = compile("preference", "complains") else {
+        return;
+    };
+    for (variable, value, expected) in [
+        (
+            "SPANLOCK_LOCK",
+            "glibcc",
+            "bravo, bravo-eager, futex or glibc",
+        ),
+        ("SPANLOCK_MEMBARRIER", "no", "off"),
+    ] {
+        let said = complaints(&program, variable, value);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for word in [variable, value, expected] {
+            assert!(said.contains(word), "{said}");
+        }
+    }
 }

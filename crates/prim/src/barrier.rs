@@ -17,6 +17,12 @@ pub fn prepare() {
     system::prepare();
 }
 
+/// Makes both halves fences for good, and asks the system for nothing: for a process that a sandbox would kill for
+/// asking. To be called before anybody calls [`prepare`]; without effect later.
+pub fn forgo() {
+    system::forgo();
+}
+
 /// The cheap half.
 #[inline]
 pub fn light() {
@@ -44,6 +50,10 @@ mod membarrier {
 
     pub(super) fn prepare() {
         LIGHT.prepare();
+    }
+
+    pub(super) fn forgo() {
+        LIGHT.forgo();
     }
 
     #[inline]
@@ -89,6 +99,8 @@ mod symmetric {
     use crate::atomic::{Ordering, fence};
 
     pub(super) fn prepare() {}
+
+    pub(super) fn forgo() {}
 
     #[inline]
     pub(super) fn light() {

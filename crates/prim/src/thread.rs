@@ -124,14 +124,22 @@ pub fn cpus() -> usize {
 }
 
 /// How many processors the machine has, whichever of them the thread may run on; where the platform does not tell,
-/// [`cpus`].
+/// [`cpus`]. The system is asked once: the answer does not change, and later a sandbox may forbid to read the file that has it.
 #[must_use]
 pub fn processors() -> usize {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
+        /// Zero: not yet known. Relaxed: whoever asks finds the same.
+        static KNOWN: AtomicUsize = AtomicUsize::new(0);
+        let known = KNOWN.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
         // SAFETY: sysconf has no preconditions.
         let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-        usize::try_from(configured).map_or(1, |count| count.max(1))
+        let found = usize::try_from(configured).map_or(1, |count| count.max(1));
+        KNOWN.store(found, Ordering::Relaxed);
+        found
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     {

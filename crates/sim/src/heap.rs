@@ -6,6 +6,7 @@ use crate::world::ByAddress;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::ptr;
 
 /// A global allocator for programs that want the same run every time: install it with `#[global_allocator]`, or build
@@ -55,8 +56,8 @@ impl Drop for InARun {
         // SAFETY: from `begin`, and no longer in use: `with_heap` uses it while it runs, which runs nothing of this.
         let heap = unsafe { Box::from_raw(self.0) };
         for block in heap.free.into_values().flatten() {
-            // SAFETY: `aligned` gave it, and its user gave it back.
-            unsafe { libc::free(block.cast()) };
+            // SAFETY: `host::aligned` gave it, and its user gave it back.
+            unsafe { host::free(block) };
         }
     }
 }
@@ -77,7 +78,7 @@ impl Heap {
             align: layout.align().max(LINE),
         };
         let again = self.free.get_mut(&block).and_then(Vec::pop);
-        let at = again.unwrap_or_else(|| aligned(block.lines * LINE, block.align));
+        let at = again.unwrap_or_else(|| host::aligned(block.lines * LINE, block.align));
         if !at.is_null() {
             self.blocks.insert(at.addr(), (block, true));
         }
@@ -91,9 +92,8 @@ impl Heap {
         };
         if !std::mem::replace(is_used, false) {
             // As C's allocator does: nothing that goes on now can be relied upon.
-            let text = b"a run frees a block twice\n";
-            // SAFETY: the text is as long as that. No memory is asked for.
-            unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+            // No memory is asked for.
+            let _ = io::stderr().write_all(b"a run frees a block twice\n");
             std::process::abort();
         }
         crate::world::forget_lines(at.addr(), block.lines * LINE);
@@ -104,7 +104,7 @@ impl Heap {
 
 const LINE: usize = 64;
 
-// SAFETY: C's allocator does it all. Its `free` takes whatever `malloc`, `calloc`, `realloc` and `posix_memalign` gave,
+// SAFETY: C's allocator does it all. Its `free` takes whatever its other functions gave,
 // so that it does not matter which of them it was. A block that a run uses again is one that its user gave back, and
 // fits as the first did: what a run allocates is given back by its host thread, or when the run is over.
 unsafe impl GlobalAlloc for OnLines {
@@ -114,7 +114,7 @@ unsafe impl GlobalAlloc for OnLines {
                 // SAFETY: any size will do.
                 unsafe { libc::malloc(layout.size()) }.cast()
             } else {
-                aligned(layout.size(), layout.align())
+                host::aligned(layout.size(), layout.align())
             }
         })
     }
@@ -136,7 +136,7 @@ unsafe impl GlobalAlloc for OnLines {
     unsafe fn dealloc(&self, at: *mut u8, _layout: Layout) {
         if with_heap(|heap| heap.give_back(at)) != Some(true) {
             // SAFETY: the caller's promise: one of these functions gave it, and it was not freed.
-            unsafe { libc::free(at.cast()) };
+            unsafe { host::free(at) };
         }
     }
 
@@ -159,20 +159,55 @@ unsafe impl GlobalAlloc for OnLines {
     }
 }
 
-/// Whether `malloc` aligns such an allocation as is wanted.
+/// Whether `malloc`, `calloc` and `realloc` align such an allocation as is wanted.
 fn is_plain(layout: Layout) -> bool {
-    // It need not align what is smaller than its alignment.
-    layout.align() <= align_of::<libc::max_align_t>().min(layout.size())
+    // They need not align what is smaller than its alignment.
+    layout.align() <= host::PLAIN.min(layout.size())
 }
 
-fn aligned(size: usize, align: usize) -> *mut u8 {
-    let mut at = ptr::null_mut();
-    let align = align.max(size_of::<usize>());
-    // SAFETY: a power of two, and a multiple of a pointer's size.
-    let error = unsafe { libc::posix_memalign(&raw mut at, align, size) };
-    if error == 0 {
-        at.cast()
-    } else {
-        ptr::null_mut()
+/// C's functions for memory that is aligned, and `free`.
+#[cfg(not(windows))]
+mod host {
+    use std::ptr;
+
+    /// The largest alignment that `malloc` and the like give.
+    pub(super) const PLAIN: usize = align_of::<libc::max_align_t>();
+
+    pub(super) fn aligned(size: usize, align: usize) -> *mut u8 {
+        let mut at = ptr::null_mut();
+        let align = align.max(size_of::<usize>());
+        // SAFETY: a power of two, and a multiple of a pointer's size.
+        let error = unsafe { libc::posix_memalign(&raw mut at, align, size) };
+        if error == 0 {
+            at.cast()
+        } else {
+            ptr::null_mut()
+        }
+    }
+
+    /// # Safety
+    /// C's allocator gave it, by whichever function, and it was not freed.
+    pub(super) unsafe fn free(at: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { libc::free(at.cast()) };
+    }
+}
+
+/// Windows frees what is aligned by a function of its own, so that all memory is of this kind.
+#[cfg(windows)]
+mod host {
+    /// `malloc` and the like are not used.
+    pub(super) const PLAIN: usize = 0;
+
+    pub(super) fn aligned(size: usize, align: usize) -> *mut u8 {
+        // SAFETY: a power of two.
+        unsafe { libc::aligned_malloc(size, align) }.cast()
+    }
+
+    /// # Safety
+    /// `aligned` gave it, and it was not freed.
+    pub(super) unsafe fn free(at: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { libc::aligned_free(at.cast()) };
     }
 }

@@ -1,10 +1,8 @@
 //! What a lock under measurement offers, the public peers, and the floors.
 
 use crate::target::{Null, NullGuard};
-use crossbeam_utils::CachePadded;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use lock_api::RawRwLock;
-use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
@@ -165,55 +163,59 @@ impl<C: Calls> RwTarget for Called<C> {
     }
 }
 
-/// The C library's lock. At the beginning of a cache line, as the others: else whether it lies across two depends on what
-/// was allocated before it.
 #[cfg(unix)]
-#[derive(Debug)]
-pub struct Pthread(Box<CachePadded<UnsafeCell<libc::pthread_rwlock_t>>>);
+pub use pthread::Pthread;
 
 #[cfg(unix)]
-impl Default for Pthread {
-    fn default() -> Self {
-        let lock = UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER);
-        Self(Box::new(CachePadded::new(lock)))
-    }
-}
+mod pthread {
+    use super::Calls;
+    use crossbeam_utils::CachePadded;
+    use std::cell::UnsafeCell;
 
-// SAFETY: the lock is for all threads of a process, and stays where it is.
-#[cfg(unix)]
-unsafe impl Send for Pthread {}
-// SAFETY: as above.
-#[cfg(unix)]
-unsafe impl Sync for Pthread {}
+    /// The C library's lock. At the beginning of a cache line, as the others: else whether it lies across two depends on what
+    /// was allocated before it.
+    #[derive(Debug)]
+    pub struct Pthread(Box<CachePadded<UnsafeCell<libc::pthread_rwlock_t>>>);
 
-#[cfg(unix)]
-impl Drop for Pthread {
-    fn drop(&mut self) {
-        // SAFETY: made by `default`, and nobody holds it: guards borrow it.
-        unsafe { libc::pthread_rwlock_destroy(self.0.get()) };
-    }
-}
-
-#[cfg(unix)]
-impl Calls for Pthread {
-    #[inline]
-    fn read_lock(&self) {
-        // SAFETY: made by `default`, and does not move.
-        let error = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
-        assert_eq!(error, 0, "no thread writes already, and readers are few");
+    impl Default for Pthread {
+        fn default() -> Self {
+            let lock = UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER);
+            Self(Box::new(CachePadded::new(lock)))
+        }
     }
 
-    #[inline]
-    fn read_unlock(&self) {
-        // SAFETY: as above.
-        unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
+    // SAFETY: the lock is for all threads of a process, and stays where it is.
+    unsafe impl Send for Pthread {}
+    // SAFETY: as above.
+    unsafe impl Sync for Pthread {}
+
+    impl Drop for Pthread {
+        fn drop(&mut self) {
+            // SAFETY: made by `default`, and nobody holds it: guards borrow it.
+            unsafe { libc::pthread_rwlock_destroy(self.0.get()) };
+        }
     }
 
-    #[inline]
-    fn write_lock(&self) {
-        // SAFETY: as above.
-        let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
-        assert_eq!(error, 0, "no thread holds it already");
+    impl Calls for Pthread {
+        #[inline]
+        fn read_lock(&self) {
+            // SAFETY: made by `default`, and does not move.
+            let error = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
+            assert_eq!(error, 0, "no thread writes already, and readers are few");
+        }
+
+        #[inline]
+        fn read_unlock(&self) {
+            // SAFETY: as above.
+            unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
+        }
+
+        #[inline]
+        fn write_lock(&self) {
+            // SAFETY: as above.
+            let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
+            assert_eq!(error, 0, "no thread holds it already");
+        }
     }
 }
 

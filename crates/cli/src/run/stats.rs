@@ -1,29 +1,74 @@
 //! What the preload library has counted.
 
+use super::symbols::{Symbols, demangled};
 use crate::Failure;
 use crate::args::Format;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
-use std::io::{self, Write};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Rows of the table; JSON has all locks.
+/// Locks in the table; JSON has all.
 const HOTTEST: usize = 20;
+
+/// Processes that a sentence names.
+const NAMED: usize = 5;
+
+/// A line that the library writes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    /// When a process exits, for each lock.
+    Lock(Lock),
+    /// When the library is loaded.
+    Loaded { process: u32, program: String },
+    /// When a process exits.
+    Exited { process: u32, exited: bool },
+}
 
 /// One lock of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Lock {
+struct Lock {
     process: u32,
     /// Its address, or 0x0: all that came after there was no more room.
     lock: String,
-    /// Where it was acquired first; empty if that is not known.
+    /// Where it was acquired first, as the dynamic linker knows it; empty if it does not.
     first: String,
+    /// The file that this is in, and how far from its beginning, as loaded.
+    object: String,
+    offset: u64,
+    /// The function that this is, and the line, as the file tells.
+    #[serde(skip_deserializing)]
+    function: Option<String>,
+    #[serde(skip_deserializing)]
+    line: Option<String>,
+    /// How tools call that place.
+    #[serde(skip)]
+    address: Option<u64>,
     fast_reads: u64,
     slow_reads: u64,
     writes: u64,
     waited_ns: u64,
+}
+
+/// A process that has loaded the library, or was forked by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Process {
+    process: u32,
+    /// Its program; empty if it was forked and ran none of its own.
+    program: String,
+    /// Whether it has written what it counted.
+    counted: bool,
+}
+
+/// All that was written.
+#[derive(Debug, Default)]
+struct Counted {
+    /// The hottest first.
+    locks: Vec<Lock>,
+    processes: Vec<Process>,
 }
 
 impl Lock {
@@ -34,94 +79,262 @@ impl Lock {
     fn acquisitions(&self) -> u64 {
         self.reads() + self.writes
     }
+
+    /// Finds the function and the line.
+    fn name(&mut self, symbols: &mut Symbols) {
+        self.address = symbols.address(&self.object, self.offset);
+        if let Some(place) = symbols.caller(&self.object, self.offset) {
+            (self.function, self.line) = (Some(place.function), place.line);
+        } else if let Some((name, _)) = self.first.split_once(" (") {
+            let (name, _) = name.rsplit_once('+').unwrap_or((name, ""));
+            self.function = Some(demangled(name));
+        }
+    }
+
+    /// Where it was acquired first.
+    fn place(&self) -> String {
+        match (&self.function, &self.line) {
+            (Some(function), Some(line)) => format!("{function}, {line}"),
+            (Some(function), None) => format!("{function}, in {}", self.object),
+            (None, _) if self.first.is_empty() => "not known".to_owned(),
+            (None, _) => self.first.clone(),
+        }
+    }
 }
 
-/// The hottest first. A line that a dying process cut short is left out.
-pub(super) fn read(text: &str) -> Vec<Lock> {
-    let parsed = text.lines().map(serde_json::from_str);
-    let mut locks: Vec<Lock> = parsed.filter_map(Result::ok).collect();
-    locks.sort_by_key(|lock| std::cmp::Reverse(lock.acquisitions()));
-    locks
+impl Counted {
+    /// A line that a dying process cut short is left out.
+    fn read(text: &str) -> Self {
+        let mut counted = Self::default();
+        for line in text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+        {
+            match line {
+                Line::Lock(lock) => counted.locks.push(lock),
+                Line::Loaded { process, program } => {
+                    // One program may be followed by another in the same process.
+                    counted.processes.retain(|it| it.process != process);
+                    counted.processes.push(Process {
+                        process,
+                        program,
+                        counted: false,
+                    });
+                }
+                Line::Exited { process, exited } => counted.end(process, exited),
+            }
+        }
+        let hottest = |lock: &Lock| std::cmp::Reverse(lock.acquisitions());
+        counted.locks.sort_by_key(hottest);
+        counted
+    }
+
+    fn end(&mut self, process: u32, exited: bool) {
+        match self.processes.iter_mut().find(|it| it.process == process) {
+            Some(known) => known.counted = exited,
+            None => self.processes.push(Process {
+                process,
+                program: String::new(),
+                counted: exited,
+            }),
+        }
+    }
+
+    fn lines(&self) -> String {
+        let lock = |lock| serde_json::to_string(lock).expect("numbers and strings") + "\n";
+        let process = |it| serde_json::to_string(it).expect("numbers and strings") + "\n";
+        let locks = self.locks.iter().map(lock);
+        locks.chain(self.processes.iter().map(process)).collect()
+    }
+
+    /// For people, at most 80 columns wide but for names. `process` was started, and ended with that status.
+    fn text(&self, process: u32, status: ExitStatus) -> String {
+        let mut text = String::new();
+        if !self.locks.is_empty() {
+            self.write_table(&mut text);
+        }
+        let (told, mut untold): (Vec<_>, Vec<_>) = self.processes.iter().partition(|it| it.counted);
+        let started = untold.iter().position(|it| it.process == process);
+        if let (Some(signal), Some(started)) = (status.signal(), started) {
+            let _ = writeln!(
+                text,
+                "Counts are written by exit(), but signal {signal} killed {}.",
+                names(&[untold.remove(started)])
+            );
+        }
+        if self.processes.is_empty() {
+            text += "Nothing was counted: no process has loaded the library. Programs do not that are\n\
+                     linked statically, that are setuid or have capabilities, or whose LD_PRELOAD was\n\
+                     taken away.\n";
+        } else if self.locks.is_empty() && !told.is_empty() {
+            let _ = writeln!(
+                text,
+                "No pthread_rwlock was used by {}.\n(Rust's std::sync::RwLock, Go's and Java's locks are none.)",
+                names(&told)
+            );
+        }
+        if !untold.is_empty() {
+            let _ = writeln!(
+                text,
+                "Nothing is known of {}.\nCounts are written by exit(). It was killed, called _exit, became a program that\n\
+                 does not load the library, may not open the file of counts, or still runs.",
+                names(&untold)
+            );
+        }
+        text
+    }
+
+    fn write_table(&self, text: &mut String) {
+        let shown = &self.locks[..self.locks.len().min(HOTTEST)];
+        let (all, processes) = (self.locks.len(), self.processes.len());
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} hottest of {all} pthread_rwlocks in {processes} process(es)\n\
+             {:>12} {:>6} {:>12} {:>9} {:>8}  lock\n    first acquired in",
+            shown.len(),
+            "reads",
+            "fast",
+            "writes",
+            "waited",
+            "process",
+        );
+        for lock in shown {
+            let fast = match lock.reads() {
+                0 => "-".to_owned(),
+                reads => format!("{:.1}%", 100.0 * lock.fast_reads as f64 / reads as f64),
+            };
+            let waited = format!("{:.1?}", Duration::from_nanos(lock.waited_ns));
+            let _ = writeln!(
+                text,
+                "{:>12} {fast:>6} {:>12} {waited:>9} {:>8}  {}\n    {}",
+                lock.reads(),
+                lock.writes,
+                lock.process,
+                lock.lock,
+                lock.place(),
+            );
+        }
+        let nameless = |lock: &Lock| match lock.function {
+            Some(_) => None,
+            None => Some((lock.object.clone(), lock.address?)),
+        };
+        if let Some((object, address)) = shown.iter().find_map(nameless) {
+            let _ = writeln!(
+                text,
+                "Where no function is named the file has neither symbols nor debug information.\nLink it with \
+                 -rdynamic, build it with -g, or give a copy that has them to\naddr2line -Cfe {object} {address:#x}"
+            );
+        }
+    }
 }
 
-/// To the standard error: the standard output is the program's.
-pub(super) fn print(locks: &[Lock], format: Format) -> Result<(), Failure> {
+/// Processes, and what they ran.
+fn names(processes: &[&Process]) -> String {
+    let name = |it: &&Process| {
+        let program = if it.program.is_empty() {
+            "forked"
+        } else {
+            &it.program
+        };
+        format!("{} ({program})", it.process)
+    };
+    let named: Vec<_> = processes.iter().take(NAMED).map(name).collect();
+    let more = match processes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let noun = if processes.len() == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    format!("{noun} {}{more}", named.join(", "))
+}
+
+/// Prints what the library has written, to the standard error: the standard output is the program's.
+pub(super) fn print(
+    text: &str,
+    format: Format,
+    process: u32,
+    status: ExitStatus,
+) -> Result<(), Failure> {
+    let mut counted = Counted::read(text);
+    let named = match format {
+        Format::Table => HOTTEST.min(counted.locks.len()),
+        Format::Json => counted.locks.len(),
+    };
+    let mut symbols = Symbols::default();
+    for lock in &mut counted.locks[..named] {
+        lock.name(&mut symbols);
+    }
     let text = match format {
-        Format::Table => table(locks),
-        Format::Json => lines(locks),
+        Format::Table => counted.text(process, status),
+        Format::Json => counted.lines(),
     };
     Ok(io::stderr().write_all(text.as_bytes())?)
 }
 
-fn lines(locks: &[Lock]) -> String {
-    let line = |lock| serde_json::to_string(lock).expect("numbers and strings") + "\n";
-    locks.iter().map(line).collect()
-}
-
-fn table(locks: &[Lock]) -> String {
-    let processes: HashSet<u32> = locks.iter().map(|lock| lock.process).collect();
-    let shown = locks.len().min(HOTTEST);
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
-        "process",
-        "lock",
-        "reads",
-        "fast",
-        "writes",
-        "waited",
-        "first acquired in",
-    ]);
-    for column in table.column_iter_mut().skip(2).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for lock in &locks[..shown] {
-        let fast = match lock.reads() {
-            0 => "-".to_owned(),
-            reads => format!("{:.1}%", 100.0 * lock.fast_reads as f64 / reads as f64),
-        };
-        table.add_row([
-            lock.process.to_string(),
-            lock.lock.clone(),
-            lock.reads().to_string(),
-            fast,
-            lock.writes.to_string(),
-            format!("{:.1?}", Duration::from_nanos(lock.waited_ns)),
-            lock.first.clone(),
-        ]);
-    }
-    format!(
-        "{shown} hottest of {} pthread_rwlocks in {} process(es)\n{}\n",
-        locks.len(),
-        processes.len(),
-        table.trim_fmt()
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{read, table};
+    use super::Counted;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
 
-    const LINES: &str = "\
-        {\"process\":7,\"lock\":\"0x10\",\"first\":\"f+0x1 (a)\",\"fast_reads\":0,\"slow_reads\":0,\"writes\":2,\"waited_ns\":9}\n\
-        {\"process\":7,\"lock\":\"0x20\",\"first\":\"\",\"fast_reads\":3,\"slow_reads\":1,\"writes\":0,\"waited_ns\":0}\n\
+    const LOCKS: &str = "\
+        {\"process\":7,\"program\":\"/bin/a\"}\n\
+        {\"process\":7,\"lock\":\"0x10\",\"first\":\"_ZN1a1fEv+0x1 (/bin/a)\",\"object\":\"/none\",\"offset\":9,\
+        \"fast_reads\":0,\"slow_reads\":0,\"writes\":2,\"waited_ns\":9}\n\
+        {\"process\":7,\"lock\":\"0x20\",\"first\":\"/bin/a+0x9\",\"object\":\"/none\",\"offset\":9,\
+        \"fast_reads\":3,\"slow_reads\":1,\"writes\":0,\"waited_ns\":18446744073709551615}\n\
+        {\"process\":7,\"exited\":true}\n\
         {\"process\":8,\"lo";
+
+    fn text(lines: &str, status: i32) -> String {
+        let mut counted = Counted::read(lines);
+        for lock in &mut counted.locks {
+            lock.name(&mut Default::default());
+        }
+        counted.text(7, ExitStatus::from_raw(status))
+    }
 
     #[test]
     fn the_hottest_comes_first_and_what_was_cut_short_is_left_out() {
-        let locks = read(LINES);
-        let names: Vec<_> = locks.iter().map(|lock| lock.lock.as_str()).collect();
+        let counted = Counted::read(LOCKS);
+        let names: Vec<_> = counted.locks.iter().map(|lock| &lock.lock[..]).collect();
         assert_eq!(names, ["0x20", "0x10"]);
-        let table = table(&locks);
-        assert!(
-            table.contains("75.0%") && table.contains("f+0x1 (a)"),
-            "{table}"
-        );
+        let text = text(LOCKS, 0);
+        for word in ["75.0%", "a::f()", "/bin/a+0x9"] {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
+        assert!(!text.contains("Nothing"), "{text}");
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{text}");
     }
 
     #[test]
-    fn no_locks_are_a_table_too() {
-        assert!(table(&read("")).starts_with("0 hottest of 0"));
+    fn reasons_for_no_locks_are_told_apart() {
+        let not_loaded = text("", 0);
+        assert!(not_loaded.contains("no process has loaded"), "{not_loaded}");
+        let loaded = "{\"process\":7,\"program\":\"/bin/a\"}\n";
+        let killed = text(loaded, 9);
+        assert!(
+            killed.contains("signal 9 killed process 7 (/bin/a)"),
+            "{killed}"
+        );
+        let left = text(loaded, 0);
+        assert!(left.contains("_exit") && !left.contains("signal"), "{left}");
+        let exited = loaded.to_owned() + "{\"process\":7,\"exited\":true}\n";
+        let unused = text(&exited, 0);
+        assert!(
+            unused.contains("No pthread_rwlock was used by process 7 (/bin/a)"),
+            "{unused}"
+        );
+        // Another program in the same process, which was not left as it should be.
+        let followed = text(&(exited + loaded), 0);
+        assert!(
+            followed.contains("Nothing is known of process 7"),
+            "{followed}"
+        );
     }
 }

@@ -34,7 +34,7 @@ const ASKED: u8 = 1;
 const NOTHING: u8 = 2;
 /// A fence, since a moment: the kernel refuses now. A sandbox may have been set up.
 const WITHDRAWN: u8 = 3;
-/// A fence, for good: it is long ago that anybody found `NOTHING`.
+/// A fence, for good: it is long ago that anybody found `NOTHING`, or nobody ever did.
 const OVER: u8 = 4;
 
 impl<K: Kernel> Light<K> {
@@ -65,6 +65,13 @@ impl<K: Kernel> Light<K> {
                 self.state.store(NOTHING, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Has both halves fence for good, and the kernel never be asked. Without effect if it was asked before.
+    pub fn forgo(&self) {
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        // To `OVER` at once: nobody ever found `NOTHING`.
+        let _ = self.state.compare_exchange(UNASKED, OVER, success, failure);
     }
 
     /// The cheap half.

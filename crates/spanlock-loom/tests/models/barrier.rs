@@ -29,6 +29,48 @@ impl Kernel for Granting {
     }
 }
 
+/// One that kills who asks it for anything.
+struct Forbidding;
+
+impl Kernel for Forbidding {
+    fn register(&self) -> bool {
+        unreachable!("it is not asked")
+    }
+
+    fn expedite(&self) -> bool {
+        unreachable!("it is not asked")
+    }
+
+    fn settle(&self) {
+        unreachable!("it is not asked")
+    }
+}
+
+#[test]
+fn without_the_kernel_one_of_two_sees_the_other() {
+    model(None, || {
+        let fence = Light::new(Forbidding);
+        fence.forgo();
+        let shared = Arc::new((fence, [AtomicU32::new(0), AtomicU32::new(0)]));
+        let other = spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let (fence, words) = &*shared;
+                fence.prepare();
+                words[0].store(1, Ordering::Relaxed);
+                fence.light();
+                words[1].load(Ordering::Relaxed)
+            }
+        });
+        let (fence, words) = &*shared;
+        words[1].store(1, Ordering::Relaxed);
+        fence.heavy();
+        let seen = words[0].load(Ordering::Relaxed);
+        let seen_by_other = other.join().unwrap();
+        assert!(seen == 1 || seen_by_other == 1, "neither sees the other");
+    });
+}
+
 #[test]
 fn the_kernel_is_asked_while_two_look_for_each_other() {
     model(None, || {
