@@ -102,7 +102,8 @@ programs![
     lifetime,
     preference,
     recursion,
-    sandbox
+    sandbox,
+    signals
 ];
 
 /// What is written at exit, of one program under one lock.
