@@ -280,17 +280,19 @@ impl Lock {
         }
     }
 
-    /// The lock begins or ends its life: nobody else uses it. Its memory may hold anything.
-    pub(crate) fn reset(&self) {
+    /// The lock begins its life: nobody else uses it. Its memory may hold anything, and so may the table: who sets a bias
+    /// looks.
+    pub(crate) fn begin(&self) {
         // SAFETY: as said.
-        unsafe { self.bias.reset() };
+        unsafe { self.bias.begin() };
     }
 
-    /// The lock ends its life. Without a bias, as is one that processes share, the table knows nothing of it, and is
-    /// not looked through.
+    /// The lock ends its life: nobody else uses it. Without a bias, as is one that processes share, the table knows
+    /// nothing of it, and is not looked through.
     pub(crate) fn end(&self) {
         if self.bias.is_open() {
-            self.reset();
+            // SAFETY: as said.
+            unsafe { self.bias.reset() };
         }
     }
 }

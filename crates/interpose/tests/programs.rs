@@ -102,6 +102,7 @@ programs![
     lifetime,
     preference,
     recursion,
+    reuse,
     sandbox,
     signals
 ];

@@ -57,6 +57,10 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("bias-set", "rw::bias::a_bias_brings_what_writers_did"),
     (
+        "bias-unpublished",
+        "rw::bias::a_lock_where_a_leaked_reader_is_published",
+    ),
+    (
         "bias-withdraw",
         "rw::bias::a_writer_gives_up_while_it_revokes",
     ),

@@ -59,9 +59,11 @@ mod upgrade;
 ///   reader.
 /// - Guards may go to other threads where the underlying lock's may.
 /// - Not for locks that are mostly written, or held by one thread at a time.
-/// - A lock must not be moved while a *leaked* read guard of it is about: the place it was at would look read.
-///   That is no danger to memory, but a writer of the next lock there would wait for it. A lock that is dropped
-///   forgets them.
+/// - **Leaked guards**: a lock may be moved and dropped while a leaked read guard of it is about. Where it was used, its
+///   reader may stay in the table, as `drop(lock)` and `into_inner` move the lock first. A lock made there later works as
+///   any, and is not biased as long as that is so. But a lock that has a bias already when it comes there, because
+///   it was moved, or is biased from birth ([`Bias::Eager`]), does not look: its first writer would wait for
+///   the reader of the lock before. That is no danger to memory.
 ///
 /// Source: P2 (Dice and Kogan, *BRAVO*, ATC 2019), with the store-load fence on the right side of the store,
 /// revocation before the underlying lock is taken, and parking. `docs/rwlocks.md` tells the protocol.
@@ -152,7 +154,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let guard = slow(&self.raw)?;
         tell(&self.policy, Event::SlowRead);
         match bias {
-            Bias::Eager => self.bias.set(),
+            Bias::Eager => self.bias.set_at_once(),
             Bias::Adaptive if pace::is_considered() => self.bias.consider(),
             Bias::Adaptive | Bias::Off => self.bias.begin_detour(),
         }

@@ -122,7 +122,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
         match ask(&self.policy).bias {
             Bias::Off => {}
             Bias::Adaptive => self.bias.consider(),
-            Bias::Eager => self.bias.set(),
+            Bias::Eager => self.bias.set_at_once(),
         }
     }
 

@@ -58,6 +58,7 @@ macro_rules! for_each {
 }
 
 mod parts;
+mod places;
 mod policies;
 mod timed;
 mod upgrading;
