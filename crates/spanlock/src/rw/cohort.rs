@@ -93,6 +93,8 @@ struct Writer {
 /// - **Downgrade**: any node's writer may be the next.
 /// - **Limits**: aborts when 2^30 guards are held or were leaked.
 /// - Not for machines of one node, nor where size matters.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
 /// - Guards may be sent to and dropped by other threads: a reader's remembers its node.
 ///
 /// Source: Calciu, Dice, Lev, Luchangco, Marathe and Shavit, *NUMA-Aware Reader-Writer Locks*, PPoPP 2013, C-RW-WP;

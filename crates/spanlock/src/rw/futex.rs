@@ -19,6 +19,7 @@
 //!    becomes a reader, all are woken as in 3: others may wait to be upgradable.
 //! 6. A reader that comes in vain, having added itself to the count and seen that it may not, leaves as in 2
 //!    (**futex-in-vain**): a writer may have found it there and gone to sleep. If a writer is inside all is that one's.
+//! 7. A reader in a forked child that finds the mark of a writer which is not there does as in 4 (`forked.rs`).
 //!
 //! # Memory ordering
 //!
@@ -39,6 +40,7 @@ use prim::spin::{self, Spin};
 use std::fmt;
 use std::marker::PhantomData;
 
+mod forked;
 mod last;
 mod preference;
 #[cfg(test)]
@@ -155,7 +157,7 @@ impl Reader {
 #[repr(C)] // So that the preference, which is no data, can be another for a while.
 pub struct FutexRwLock<P: Preference = WritersFirst> {
     state: AtomicU32,
-    /// Counts the wake-ups of writers.
+    /// Counts the wake-ups of writers; the upper bits are `forked.rs`'s.
     signals: AtomicU32,
     _preference: PhantomData<P>,
 }
@@ -317,6 +319,10 @@ impl<P: Preference> FutexRwLock<P> {
             let Err(seen) = enter(self.state()) else {
                 return Some(GuardSend::new());
             };
+            if self.is_marked_by_the_dead(seen) {
+                self.wake_all();
+                continue;
+            }
             if wait == Wait::Never {
                 return None;
             }
@@ -343,9 +349,7 @@ impl<P: Preference> FutexRwLock<P> {
         let mut slept = Slept::No;
         loop {
             if seen.has_waiters() || !spin.round() {
-                // Acquire: pairs with the Release in `signal`. A count that is current when the mark is set is
-                // changed by whoever takes the mark off or wakes for it.
-                let signals = self.signals.load(Ordering::Acquire);
+                let signals = self.signals_to_sleep_by();
                 // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
                 let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
                 slept = Slept::Yes;

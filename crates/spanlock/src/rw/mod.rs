@@ -15,6 +15,20 @@
 //!
 //! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the
 //! protocols.
+//!
+//! # Forked children
+//!
+//! A forked child has one thread. What that held when it forked the child holds, and may release; what other threads
+//! held stays held in the child for good, as for any lock. Of what else they were about when the process forked,
+//! this is left:
+//!
+//! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: writers who waited
+//!   are forgotten (on Linux), so the child uses the lock as if they had not been there. If one waited for readers in the table, the lock is never
+//!   biased again in the child. A reader that was just finding a writer in its way may stay counted: then writers
+//!   in the child wait for good.
+//! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`]: who waited, or was about to, keeps its place and never takes it. A
+//!   child may hang that acquires the lock, or releases it, unless no other thread of the parent used it at the time.
+//!   So do locks made of these.
 
 mod bias;
 mod bravo;

@@ -156,6 +156,8 @@ fn swap(place: &AtomicPtr<Node>, new: *mut Node, order: Ordering) -> *mut Node {
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not where the space matters and few writers wait: [`PhaseFairTicket`](super::PhaseFairTicket). Nor when many
 ///   processors read often: put [`Bravo`](super::Bravo) around it.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
 /// - Guards may be sent to and dropped by other threads.
 ///
 /// Source: Brandenburg and Anderson (as there), PF-Q; sleeping and the queue of writers are ours.

@@ -35,6 +35,8 @@ const TURN: u32 = 2;
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not when many writers wait: all wake to look whose turn it is; [`PhaseFairQueue`](super::PhaseFairQueue) wakes
 ///   one. Nor when many processors read often: put [`Bravo`](super::Bravo) around it.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
 /// - Guards may be sent to and dropped by other threads.
 ///
 /// Source: Brandenburg and Anderson, *Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems*,
