@@ -31,9 +31,9 @@
 //! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a
 //!   downgrade.
 
-use super::raw::raw_rwlock;
+use super::raw::{Stays, raw_rwlock};
+use super::watch;
 use crate::range::raw::Wait;
-use lock_api::GuardSend;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex::{self, Woken};
 use prim::spin::{self, Spin};
@@ -151,7 +151,7 @@ impl Reader {
 ///   counted for a moment: just then a try to write or to upgrade, or one by time, may fail although nobody holds the
 ///   lock, and the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
-/// - Guards may be sent to and dropped by other threads.
+/// - Guards stay on their threads, unless the feature `send_guard` is on.
 ///
 /// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
 #[repr(C)] // So that the preference, which is no data, can be another for a while.
@@ -214,27 +214,27 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
+    fn read(&self, wait: Wait) -> Option<Stays> {
         match wait {
             Wait::Forever => match self.come_shared() {
-                Ok(()) => Some(GuardSend::new()),
+                Ok(()) => Some(Stays::new()),
                 Err(_) => self.read_having_come_in_vain(),
             },
             Wait::Never | Wait::Until(_) => {
-                self.read_or_leave(wait, || self.leave_shared(GuardSend::new()))
+                self.read_or_leave(wait, || self.leave_shared(Stays::new()))
             }
         }
     }
 
     #[inline(never)] // The fast path would save registers for it.
-    fn read_having_come_in_vain(&self) -> Option<GuardSend> {
-        let leave = || self.leave_shared(GuardSend::new());
+    fn read_having_come_in_vain(&self) -> Option<Stays> {
+        let leave = || self.leave_shared(Stays::new());
         Self::leave_in_vain(&leave);
         self.read_or_leave(Wait::Forever, leave)
     }
 
     /// As a reader that leaves by `leave` where it has come in vain.
-    pub(super) fn read_or_leave(&self, wait: Wait, leave: impl Fn()) -> Option<GuardSend> {
+    pub(super) fn read_or_leave(&self, wait: Wait, leave: impl Fn()) -> Option<Stays> {
         self.read_by(wait, |seen| {
             if seen.admits(Reader::Plain, P::GIVE_WAY) {
                 self.enter_shared(&leave)
@@ -245,10 +245,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    pub(super) fn write(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn write(&self, wait: Wait) -> Option<Stays> {
         // Not looked at beforehand: a guess that is right costs one transfer of the cache line instead of two.
         match self.enter_exclusive(State::FREE, State::FREE, Slept::No) {
-            Ok(()) => Some(GuardSend::new()),
+            Ok(()) => Some(Stays::new()),
             Err(_) if wait == Wait::Never => None,
             Err(seen) => self.write_contended(State::FREE, seen, wait),
         }
@@ -312,12 +312,12 @@ impl<P: Preference> FutexRwLock<P> {
 
     /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
     #[inline(never)] // Somebody is in the way, or it is a try, which looks first.
-    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
+    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<Stays> {
         // Not one that backs off: holders are expected to do other work between their acquisitions.
         let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
             let Err(seen) = enter(self.state()) else {
-                return Some(GuardSend::new());
+                return Some(Stays::new());
             };
             if self.is_marked_by_the_dead(seen) {
                 self.wake_all();
@@ -330,6 +330,9 @@ impl<P: Preference> FutexRwLock<P> {
             if !seen.has_waiters() && spin.round() {
                 continue;
             }
+            if seen.has_waiting_writer() && wait == Wait::Forever {
+                watch::gives_way(self);
+            }
             let marked = seen.0 | READER_WAITS;
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             let mark = self
@@ -338,13 +341,13 @@ impl<P: Preference> FutexRwLock<P> {
             // A reader that gives up leaves its mark: some writer wakes nobody.
             if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
             {
-                return enter(self.state()).ok().map(|()| GuardSend::new());
+                return enter(self.state()).ok().map(|()| Stays::new());
             }
         }
     }
 
     #[cold] // Somebody is inside.
-    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<GuardSend> {
+    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<Stays> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         let mut slept = Slept::No;
         loop {
@@ -357,7 +360,7 @@ impl<P: Preference> FutexRwLock<P> {
                 if sleeps && futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut
                 {
                     if self.enter_exclusive(held, self.state(), slept).is_ok() {
-                        return Some(GuardSend::new());
+                        return Some(Stays::new());
                     }
                     // [futex-pass-on]
                     if prim::intact!("futex-pass-on") {
@@ -367,14 +370,14 @@ impl<P: Preference> FutexRwLock<P> {
                 }
             }
             match self.enter_exclusive(held, self.state(), slept) {
-                Ok(()) => return Some(GuardSend::new()),
+                Ok(()) => return Some(Stays::new()),
                 Err(now) => seen = now,
             }
         }
     }
 
     #[inline]
-    fn leave_shared(&self, _: GuardSend) {
+    fn leave_shared(&self, _: Stays) {
         // [futex-leave] Release: pairs with [futex-enter].
         let before = State(
             self.state
@@ -395,7 +398,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn leave_exclusive(&self, _: GuardSend) {
+    fn leave_exclusive(&self, _: Stays) {
         // [futex-leave] Release: pairs with [futex-enter].
         // A subtraction: to clear a bit and learn what was there is a loop of compare-exchanges on x86, which readers who
         // come make fail.
@@ -485,11 +488,12 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
 
 // The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters
 // acquires what those who left released. Forgotten guards leave counts in a word that nobody else owns.
-raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, Stays, Stays);
 
 // SAFETY: `share` is one step, and releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {
-    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+    unsafe fn downgrade(&self, guard: Stays) -> Stays {
+        watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.share(Reader::Plain);
         guard
     }
