@@ -31,7 +31,7 @@ const MUTANTS: &[Mutant] = &[
         "barrier",
         "reclaim::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing",
     ),
-    ("bias-arrived", "rw::bias::readers_and_a_writer"),
+    ("bias-arrived", "rw::tokenless::writers_and_a_reader"),
     ("bias-arrived-none", "rw::bias::writers_and_a_reader"),
     (
         "bias-checked",
