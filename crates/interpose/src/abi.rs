@@ -99,7 +99,7 @@ export! {
     }
 
     pthread_rwlock_init (lock, attributes: *const c_void) {
-        lock.reset();
+        lock.begin();
         next::init(lock, attributes)
     }
 

@@ -152,8 +152,9 @@ impl Lock {
     #[cold]
     fn read_considering(&self, setting: Setting, waited: Option<Instant>) {
         let parts = self.parts::<ReadersFirst, _>(setting);
-        parts.consider_bias();
-        // SAFETY: as in `read_fast`.
+        // SAFETY: it has just entered by the underlying lock.
+        unsafe { parts.consider_bias() };
+        // SAFETY: as above, and as in `read_fast`.
         unsafe { parts.go_over(local::seat) };
         if setting.counts() {
             stats::of(self).slow_read(waited.map_or(0, stats::since));
@@ -245,7 +246,7 @@ impl Lock {
         if !parts.is_biased() {
             return self.unlock_unbiased();
         }
-        // SAFETY: the seat is the running thread's.
+        // SAFETY: the seat is the running thread's, and C's caller is inside, or errs.
         if unsafe { parts.leave_fast(local::seat) } {
             return 0;
         }
@@ -257,7 +258,8 @@ impl Lock {
         if self.is_foreign(setting::get()) {
             return next::unlock(self);
         }
-        if self.fast_parts().leave_slowly() {
+        // SAFETY: C's caller is inside, or errs.
+        if unsafe { self.fast_parts().leave_slowly() } {
             return 0;
         }
         self.unlock_noticed()
@@ -272,7 +274,7 @@ impl Lock {
             unsafe { parts.leave_exclusive() };
             return 0;
         }
-        // SAFETY: the seat is the running thread's.
+        // SAFETY: the seat is the running thread's, and it is no writer that leaves.
         if unsafe { parts.leave_shared(local::seat) } {
             0
         } else {
@@ -280,17 +282,19 @@ impl Lock {
         }
     }
 
-    /// The lock begins or ends its life: nobody else uses it. Its memory may hold anything.
-    pub(crate) fn reset(&self) {
+    /// The lock begins its life: nobody else uses it. Its memory may hold anything, and so may the table: who sets a bias
+    /// looks.
+    pub(crate) fn begin(&self) {
         // SAFETY: as said.
-        unsafe { self.bias.reset() };
+        unsafe { self.bias.begin() };
     }
 
-    /// The lock ends its life. Without a bias, as is one that processes share, the table knows nothing of it, and is
-    /// not looked through.
+    /// The lock ends its life: nobody else uses it. Without a bias, as is one that processes share, the table knows
+    /// nothing of it, and is not looked through.
     pub(crate) fn end(&self) {
         if self.bias.is_open() {
-            self.reset();
+            // SAFETY: as said.
+            unsafe { self.bias.reset() };
         }
     }
 }

@@ -174,6 +174,8 @@ extern "C" fn construct() {
     local::seat(); // Sizes the table, which asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
     stats::announce();
+    // Asks to be told of forks, which allocates: not while a thread waits for a lock.
+    let _none_so_far = prim::thread::forks();
 }
 
 /// The child has one thread: what others published will never be retracted.

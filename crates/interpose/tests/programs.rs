@@ -110,7 +110,9 @@ programs![
     lifetime,
     preference,
     recursion,
-    sandbox;
+    reuse,
+    sandbox,
+    signals;
     and by themselves: deepbind, killed
 ];
 

@@ -17,6 +17,26 @@ pub fn fence_after_rmw() {
     fence(Ordering::SeqCst);
 }
 
+/// Replaces `current` by `new` in a word that no other thread writes meanwhile: to other threads a load and then a store,
+/// as it is on the processor that locks least. There are no signal handlers.
+///
+/// # Errors
+/// The value found, if it was not `current`.
+#[track_caller]
+pub fn compare_exchange_by_owner(
+    word: &AtomicUsize,
+    current: usize,
+    new: usize,
+    success: Ordering,
+) -> Result<usize, usize> {
+    let found = word.load(Ordering::Relaxed);
+    if found != current {
+        return Err(found);
+    }
+    word.store(new, success);
+    Ok(found)
+}
+
 /// An atomic pointer. Loom's own lacks the bit operations, its integers have them.
 #[derive(Debug)]
 pub struct AtomicPtr<T> {

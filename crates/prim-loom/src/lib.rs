@@ -39,6 +39,7 @@ struct Execution {
     sleepers: Vec<(usize, loom::thread::Thread)>,
     spins: usize,
     ticks: u64,
+    forks: u32,
     addresses: Vec<usize>,
 }
 

@@ -138,3 +138,15 @@ pub fn id() -> u32 {
 
 /// There is no fork in a model.
 pub fn after_fork_in_child(_hook: extern "C" fn()) {}
+
+/// How often [`pretend_fork`] was called.
+#[must_use]
+pub fn forks() -> u32 {
+    with_execution(|execution| execution.forks)
+}
+
+/// From now on the process is another, and all its threads are in the child.
+pub fn pretend_fork() {
+    yield_now();
+    with_execution(|execution| execution.forks += 1);
+}

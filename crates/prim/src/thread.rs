@@ -9,7 +9,7 @@ mod table;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 
-use crate::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::clock::{Duration, Instant};
 use crate::futex;
 use std::cell::RefCell;
@@ -237,6 +237,31 @@ pub fn after_fork_in_child(hook: extern "C" fn()) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = hook;
+}
+
+/// How often this process's ancestors and it were made by a fork since one of them first asked this, at least: a child has
+/// another number than its parent, if that has asked. Where there is no fork, zero. For what a thread is about to wait
+/// by, and nobody but that thread will take back.
+#[must_use]
+pub fn forks() -> u32 {
+    // Acquire: pairs with the Release below. Who finds it counted is in a process whose next child will know.
+    if !COUNTED.load(Ordering::Acquire) {
+        count_forks();
+    }
+    FORKS.load(Ordering::Relaxed)
+}
+
+static FORKS: AtomicU32 = AtomicU32::new(0);
+static COUNTED: AtomicBool = AtomicBool::new(false);
+
+#[cold]
+fn count_forks() {
+    extern "C" fn forked() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    // Not once: a fork by another thread meanwhile would leave that half done for good. Twice does no harm.
+    after_fork_in_child(forked);
+    COUNTED.store(true, Ordering::Release);
 }
 
 #[cfg(test)]

@@ -23,6 +23,26 @@ pub fn fence_after_rmw() {
     world::fence_after_rmw();
 }
 
+/// Replaces `current` by `new` in a word that no other thread writes meanwhile: to other threads a load and then a store,
+/// as it is on the processor that locks least. There are no signal handlers.
+///
+/// # Errors
+/// The value found, if it was not `current`.
+#[track_caller]
+pub fn compare_exchange_by_owner(
+    word: &AtomicUsize,
+    current: usize,
+    new: usize,
+    success: Ordering,
+) -> Result<usize, usize> {
+    let found = word.load(Ordering::Relaxed);
+    if found != current {
+        return Err(found);
+    }
+    word.store(new, success);
+    Ok(found)
+}
+
 macro_rules! cell {
     ($name:ident $(<$param:ident>)?, $value:ty, $to:expr, $from:expr) => {
         impl $(<$param>)? Cell for host::$name $(<$param>)? {

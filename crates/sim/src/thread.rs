@@ -172,3 +172,9 @@ pub fn id() -> u32 {
 
 /// There is no fork in a run.
 pub fn after_fork_in_child(_hook: extern "C" fn()) {}
+
+/// None.
+#[must_use]
+pub fn forks() -> u32 {
+    0
+}

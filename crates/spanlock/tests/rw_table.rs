@@ -7,6 +7,8 @@ use common::elsewhere;
 use spanlock::range::raw::Wait;
 use spanlock::rw::visible::{self, COLUMNS, LockAddress, Seat, Slot};
 use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -207,4 +209,58 @@ fn a_child_reads_and_writes() {
     });
     drop(reading);
     assert_eq!(*lock.read(), 0);
+}
+
+/// How a reader-writer lock fares in a child that was forked while this thread read it and another waited to write it.
+#[cfg(target_os = "linux")]
+fn a_child_where_a_writer_waited<L>(lock: lock_api::RwLock<L, u32>)
+where
+    L: lock_api::RawRwLockTimed<Duration = Duration, Instant = Instant> + Send + Sync,
+{
+    let reading = Cell::new(Some(lock.read()));
+    let forked = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            *lock.write() += 1;
+            assert!(forked.load(Relaxed), "beside a reader");
+        });
+        // It waits: readers hold back for it.
+        common::until(|| elsewhere(|| lock.try_read().is_none()));
+        let status = common::status_of_child(|| {
+            let beside = lock.try_read().is_some();
+            drop(reading.take());
+            let alone = lock.try_read_for(PATIENCE).is_some()
+                && lock.try_write_for(PATIENCE).is_some()
+                && lock.try_read().is_some();
+            // A writer of this process is held back for as in any.
+            let reading = lock.read();
+            let held_back = thread::scope(|scope| {
+                let writer = scope.spawn(|| *lock.write() += 1);
+                common::until(|| elsewhere(|| lock.try_read().is_none()));
+                drop(reading);
+                writer.join().is_ok()
+            });
+            beside && alone && held_back && *lock.read() == 1
+        });
+        forked.store(true, Relaxed);
+        // Readers held back for the writer all the while.
+        let held_back = elsewhere(|| lock.try_read().is_none());
+        drop(reading.take());
+        writer.join().expect("a write");
+        assert_eq!(status, 0);
+        assert!(held_back);
+    });
+    assert_eq!(*lock.read(), 1);
+}
+
+/// Shorter than what a child is given.
+#[cfg(target_os = "linux")]
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_reads_a_lock_that_a_writer_of_its_parent_waited_for() {
+    let _alone = alone();
+    a_child_where_a_writer_waited(spanlock::rw::RwLock::new(0));
+    a_child_where_a_writer_waited(lock_api::RwLock::<FutexRwLock, _>::new(0));
 }

@@ -31,7 +31,7 @@ const MUTANTS: &[Mutant] = &[
         "barrier",
         "reclaim::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing",
     ),
-    ("bias-arrived", "rw::bias::readers_and_a_writer"),
+    ("bias-arrived", "rw::tokenless::writers_and_a_reader"),
     ("bias-arrived-none", "rw::bias::writers_and_a_reader"),
     (
         "bias-checked",
@@ -56,6 +56,10 @@ const MUTANTS: &[Mutant] = &[
         "rw::bias::a_seated_reader_a_writer_and_another_reader",
     ),
     ("bias-set", "rw::bias::a_bias_brings_what_writers_did"),
+    (
+        "bias-unpublished",
+        "rw::bias::a_lock_where_a_leaked_reader_is_published",
+    ),
     (
         "bias-withdraw",
         "rw::bias::a_writer_gives_up_while_it_revokes",

@@ -13,7 +13,10 @@
 //!
 //! # Invariants
 //!
-//! 1. The bias is set by readers who hold the underlying lock, while no writer has arrived.
+//! 1. The bias is set by readers who hold the underlying lock, while no writer has arrived, and where the lock's address
+//!    is not published. Without a bias nobody is inside by the table, so what is found there then is about to be
+//!    retracted, or was left by a guard that was leaked, of a lock that was at this address before: writers of this lock
+//!    would wait for that one.
 //! 2. It is taken off by one that has arrived and has found nobody visible since.
 //! 3. So: if the lock is not biased, no reader is inside by the fast path; and while a writer holds the underlying
 //!    lock, that stays so.
@@ -37,7 +40,10 @@
 //! - **bias-checked**: a writer that got the underlying lock without having arrived looks at the word, and at nothing
 //!   else. Whoever set a bias held that lock before, so the look is no older than that.
 //! - **bias-withdraw**: a writer that gives up takes its arrival back.
-//! - **bias-forget**: a lock that is dropped clears what leaked guards left in the table.
+//! - **bias-unpublished**: who sets a bias looks for the lock's address in the table first. What a lock that is gone left
+//!   there was published before this lock was made, and so before the look.
+//! - **bias-forget**: a lock that is dropped where it was used clears what leaked guards left in the table: the next lock
+//!   there may be biased from birth. Only a lock that comes to an address with a bias relies on that.
 //! - The fast readers' critical sections are before the writer's by the table's **depart**.
 
 use super::pace::{self, Pace};
@@ -225,13 +231,35 @@ impl BiasState {
         // Relaxed: readers write alike, and it is as well if what a writer writes meanwhile is lost.
         let pace = Pace(self.pace.load(Ordering::Relaxed));
         let now = pace::now();
-        if pace.permits(now) {
-            self.pace.store(pace.biased(now).0, Ordering::Relaxed);
+        if !pace.permits(now) {
+            return;
+        }
+        let settable = self.is_settable();
+        let next = if settable {
+            pace.biased(now)
+        } else {
+            pace.put_off(now)
+        };
+        self.pace.store(next.0, Ordering::Relaxed);
+        if settable {
             self.set();
         }
     }
 
-    pub(super) fn set(&self) {
+    /// Sets the bias, whatever the pace, if one can be set.
+    pub(super) fn set_at_once(&self) {
+        if self.is_clear() && self.is_settable() {
+            self.set();
+        }
+    }
+
+    /// Whether writers would wait for nobody but readers of this lock.
+    fn is_settable(&self) -> bool {
+        // [bias-unpublished]
+        !prim::intact!("bias-unpublished") || !visible::is_published(self.address())
+    }
+
+    fn set(&self) {
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         if prim::intact!("bias-arrived") {
@@ -287,20 +315,33 @@ impl BiasState {
 }
 
 impl BiasState {
-    /// Forgets readers, writers and the bias.
+    /// No bias, and nobody there, whatever the memory held: for a lock that begins its life without being made by
+    /// [`new`](Self::new).
+    ///
+    /// What readers of another lock at this address left in the table, having leaked their guards, stays: this lock is
+    /// then never biased.
     ///
     /// # Safety
-    /// The lock begins or ends its life, and nobody else uses it.
+    /// The lock begins its life, and nobody else uses it.
+    pub unsafe fn begin(&self) {
+        self.word.store(0, Ordering::Relaxed);
+        self.pace.store(0, Ordering::Relaxed);
+    }
+
+    /// Forgets readers, writers and the bias. Costs a scan of the table.
+    ///
+    /// # Safety
+    /// The lock ends its life, and nobody else uses it.
     pub unsafe fn reset(&self) {
         // SAFETY: the caller's.
         unsafe { visible::forget(self.address()) };
-        self.word.store(0, Ordering::Relaxed);
-        self.pace.store(0, Ordering::Relaxed);
+        // SAFETY: the caller's: another life begins.
+        unsafe { self.begin() };
     }
 }
 
 impl Drop for BiasState {
-    /// Forgets readers whose guards were leaked: the next lock at this address is another.
+    /// Forgets readers whose guards were leaked, unless the lock was moved since.
     fn drop(&mut self) {
         pace::end_detour_of(self.address());
         if self.is_biased() && prim::intact!("bias-forget") {

@@ -3,8 +3,9 @@
 use super::bias::{BiasState, Missed};
 use super::pace;
 use super::policy::{Bias, Event, Policy, Standard, ask, tell};
-use super::raw::{granted, within};
+use super::raw::{Stays, granted, within};
 use super::visible::Slot;
+use super::watch::{self, Mode};
 use crate::range::raw::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use prim::clock::{Duration, Instant};
@@ -57,11 +58,13 @@ mod upgrade;
 ///   readers in the table leaves them their bias.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and is counted as a slow
 ///   reader.
-/// - Guards may go to other threads where the underlying lock's may.
+/// - Guards stay on their threads, unless the feature `send_guard` is on and the underlying lock's may leave theirs.
 /// - Not for locks that are mostly written, or held by one thread at a time.
-/// - A lock must not be moved while a *leaked* read guard of it is about: the place it was at would look read.
-///   That is no danger to memory, but a writer of the next lock there would wait for it. A lock that is dropped
-///   forgets them.
+/// - **Leaked guards**: a lock may be moved and dropped while a leaked read guard of it is about. Where it was used, its
+///   reader may stay in the table, as `drop(lock)` and `into_inner` move the lock first. A lock made there later works as
+///   any, and is not biased as long as that is so. But a lock that has a bias already when it comes there, because
+///   it was moved, or is biased from birth ([`Bias::Eager`]), does not look: its first writer would wait for
+///   the reader of the lock before. That is no danger to memory.
 ///
 /// Source: P2 (Dice and Kogan, *BRAVO*, ATC 2019), with the store-load fence on the right side of the store,
 /// revocation before the underlying lock is taken, and parking. `docs/rwlocks.md` tells the protocol.
@@ -82,7 +85,25 @@ enum Way<G> {
 
 /// Proof of one read acquisition of a [`Bravo`].
 #[derive(Debug)]
-pub struct ReadToken<G>(Way<G>);
+pub struct ReadToken<G>(Way<G>, Stays);
+
+/// Proof of one other acquisition of a [`Bravo`]: the underlying lock's.
+#[derive(Debug)]
+pub struct UnderToken<G>(G, Stays);
+
+impl<G> ReadToken<G> {
+    #[inline(always)] // It is nothing but the way.
+    const fn by(way: Way<G>) -> Self {
+        Self(way, Stays::new())
+    }
+}
+
+impl<G> UnderToken<G> {
+    #[inline(always)] // As above.
+    const fn new(guard: G) -> Self {
+        Self(guard, Stays::new())
+    }
+}
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
@@ -123,10 +144,10 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             pace::go_on();
             let guard = guard?;
             tell(&self.policy, Event::SlowRead);
-            return Some(ReadToken(Way::Slow(guard)));
+            return Some(ReadToken::by(Way::Slow(guard)));
         }
         match self.bias.enter_at_once(&self.policy) {
-            Ok(slot) => Some(ReadToken(Way::Fast(slot))),
+            Ok(slot) => Some(ReadToken::by(Way::Fast(slot))),
             Err(missed) => self.read_otherwise(missed, slow),
         }
     }
@@ -141,7 +162,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             Missed::Closed => {}
             Missed::Displaced => {
                 if let Some(slot) = self.bias.enter(&self.policy) {
-                    return Some(ReadToken(Way::Fast(slot)));
+                    return Some(ReadToken::by(Way::Fast(slot)));
                 }
             }
             // SAFETY: published just now, by a reader who will have a token.
@@ -152,11 +173,11 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let guard = slow(&self.raw)?;
         tell(&self.policy, Event::SlowRead);
         match bias {
-            Bias::Eager => self.bias.set(),
+            Bias::Eager => self.bias.set_at_once(),
             Bias::Adaptive if pace::is_considered() => self.bias.consider(),
             Bias::Adaptive | Bias::Off => self.bias.begin_detour(),
         }
-        Some(ReadToken(Way::Slow(guard)))
+        Some(ReadToken::by(Way::Slow(guard)))
     }
 
     /// `lock` is how to wait for the underlying lock.
@@ -226,20 +247,25 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     const INIT: Self = prim::initial!(Self::new());
 
     type SharedGuard = ReadToken<L::SharedGuard>;
-    type ExclusiveGuard = L::ExclusiveGuard;
+    type ExclusiveGuard = UnderToken<L::ExclusiveGuard>;
 
+    #[cfg_attr(debug_assertions, track_caller)]
     #[inline(always)] // As above.
     fn lock_shared(&self) -> Self::SharedGuard {
-        granted(self.read(|raw| Some(raw.lock_shared())))
+        watch::acquire(self, Mode::Read, || {
+            granted(self.read(|raw| Some(raw.lock_shared())))
+        })
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     #[inline]
     fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-        self.read(L::try_lock_shared)
+        watch::attempt(self, Mode::Read, || self.read(L::try_lock_shared))
     }
 
     #[inline]
     unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
+        watch::leave(self, Mode::Read);
         match token.0 {
             // SAFETY: the lock lives, and releases by token alone.
             Way::Fast(slot) => unsafe { slot.retract() },
@@ -248,20 +274,30 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
         }
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     #[inline]
     fn lock_exclusive(&self) -> Self::ExclusiveGuard {
-        granted(self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())))
+        watch::acquire(self, Mode::Write, || {
+            UnderToken::new(granted(
+                self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())),
+            ))
+        })
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     #[inline]
     fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
-        self.write(Wait::Never, L::try_lock_exclusive)
+        watch::attempt(self, Mode::Write, || {
+            let guard = self.write(Wait::Never, L::try_lock_exclusive);
+            guard.map(UnderToken::new)
+        })
     }
 
     #[inline]
-    unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
+    unsafe fn unlock_exclusive(&self, token: Self::ExclusiveGuard) {
+        watch::leave(self, Mode::Write);
         // SAFETY: the caller's.
-        unsafe { self.raw.unlock_exclusive(guard) };
+        unsafe { self.raw.unlock_exclusive(token.0) };
     }
 
     fn is_locked(&self) -> bool {
@@ -281,30 +317,42 @@ where
     type Duration = Duration;
     type Instant = Instant;
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
-        self.read(|raw| raw.try_lock_shared_for(timeout))
+        watch::attempt(self, Mode::Read, || {
+            self.read(|raw| raw.try_lock_shared_for(timeout))
+        })
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn try_lock_shared_until(&self, deadline: Instant) -> Option<Self::SharedGuard> {
-        self.read(|raw| raw.try_lock_shared_until(deadline))
+        watch::attempt(self, Mode::Read, || {
+            self.read(|raw| raw.try_lock_shared_until(deadline))
+        })
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
         let until = |deadline| self.try_lock_exclusive_until(deadline);
         within(timeout, until, || self.lock_exclusive())
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {
-        self.write(Wait::Until(deadline), |raw| {
-            raw.try_lock_exclusive_until(deadline)
+        watch::attempt(self, Mode::Write, || {
+            let guard = self.write(Wait::Until(deadline), |raw| {
+                raw.try_lock_exclusive_until(deadline)
+            });
+            guard.map(UnderToken::new)
         })
     }
 }
 
 // SAFETY: the underlying lock's promise. Its new reader is a slow one, and no bias is set by it.
 unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P> {
-    unsafe fn downgrade(&self, guard: Self::ExclusiveGuard) -> Self::SharedGuard {
+    unsafe fn downgrade(&self, token: Self::ExclusiveGuard) -> Self::SharedGuard {
+        watch::convert(self, Mode::Write, Mode::Read);
         // SAFETY: the caller's.
-        ReadToken(Way::Slow(unsafe { self.raw.downgrade(guard) }))
+        ReadToken::by(Way::Slow(unsafe { self.raw.downgrade(token.0) }))
     }
 }

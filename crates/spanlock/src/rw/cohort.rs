@@ -32,9 +32,10 @@
 
 use super::mutex::FutexMutex;
 use super::park;
-use super::raw::raw_rwlock;
+use super::raw::{Stays, raw_rwlock};
+use super::watch;
 use crate::range::raw::Wait;
-use lock_api::{GuardSend, RawMutex};
+use lock_api::RawMutex;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::futex;
 use prim::thread;
@@ -93,7 +94,9 @@ struct Writer {
 /// - **Downgrade**: any node's writer may be the next.
 /// - **Limits**: aborts when 2^30 guards are held or were leaked.
 /// - Not for machines of one node, nor where size matters.
-/// - Guards may be sent to and dropped by other threads: a reader's remembers its node.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
+/// - Guards stay on their threads, unless the feature `send_guard` is on: a reader's remembers its node.
 ///
 /// Source: Calciu, Dice, Lev, Luchangco, Marathe and Shavit, *NUMA-Aware Reader-Writer Locks*, PPoPP 2013, C-RW-WP;
 /// cohort mutex after Dice, Marathe and Shavit, *Lock Cohorting*, PPoPP 2012. Sleeping, and queueing with the
@@ -106,7 +109,13 @@ pub struct CohortRwLock<const NODES: usize> {
 
 /// The node that a reader counted itself on, or that a writer belongs to.
 #[derive(Debug)]
-pub struct NodeToken(usize);
+pub struct NodeToken(usize, Stays);
+
+impl NodeToken {
+    const fn new(node: usize) -> Self {
+        Self(node, Stays::new())
+    }
+}
 
 /// How a writer got ahead of the others.
 enum Turn {
@@ -153,7 +162,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         let node = &self.nodes[at];
         for _ in 0..prim::stock(PATIENCE, 1) {
             if self.come(node) {
-                return Some(NodeToken(at));
+                return Some(NodeToken::new(at));
             }
             let present = &self.writer.present;
             let gone = |present: u32| present & PRESENT == 0;
@@ -191,23 +200,23 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     #[cold] // While this has the writers' turn none is present, and it need not be: it waits for no readers.
     fn queue(&self, at: usize, wait: Wait) -> Option<NodeToken> {
         self.take_turn(at, wait)?;
-        Some(self.share(NodeToken(at)))
+        Some(self.share(NodeToken::new(at)))
     }
 
     /// Whoever has the writers' turn stays as a reader.
-    fn share(&self, NodeToken(at): NodeToken) -> NodeToken {
+    fn share(&self, NodeToken(at, _): NodeToken) -> NodeToken {
         self.nodes[at].readers.fetch_add(READER, Ordering::Relaxed);
         // [cohort-queue]
         if prim::intact!("cohort-queue") {
             self.give_up(at);
         } else {
-            self.leave_exclusive(NodeToken(at));
+            self.leave_exclusive(NodeToken::new(at));
         }
-        NodeToken(at)
+        NodeToken::new(at)
     }
 
     #[inline]
-    fn leave_shared(&self, NodeToken(at): NodeToken) {
+    fn leave_shared(&self, NodeToken(at, _): NodeToken) {
         Self::depart(&self.nodes[at]);
     }
 
@@ -238,7 +247,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             return None;
         }
         self.enter(at, wait)?;
-        Some(NodeToken(at))
+        Some(NodeToken::new(at))
     }
 
     /// Becomes the writer inside.
@@ -277,7 +286,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         }
         if self.writer.mutex.enter(wait).is_none() {
             // SAFETY: held.
-            unsafe { node.writers.unlock(GuardSend::new()) };
+            unsafe { node.writers.unlock(Stays::new()) };
             return None;
         }
         Some(Turn::Fresh)
@@ -293,7 +302,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             .all(|node| park::until(&node.readers, SLEEPER, acquire, wait, none))
     }
 
-    fn leave_exclusive(&self, NodeToken(at): NodeToken) {
+    fn leave_exclusive(&self, NodeToken(at, _): NodeToken) {
         let node = &self.nodes[at];
         let handed = node.handed.load(Ordering::Relaxed);
         if node.waiting.load(Ordering::Relaxed) == 0 || handed == prim::stock(IN_A_ROW, 1) as u32 {
@@ -301,7 +310,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         }
         node.handed.store(handed + 1, Ordering::Relaxed);
         // SAFETY: held. The mutex for all stays locked: invariant 1.
-        unsafe { node.writers.unlock(GuardSend::new()) };
+        unsafe { node.writers.unlock(Stays::new()) };
     }
 
     /// Whoever has the writers' turn leaves, and hands nothing on.
@@ -319,9 +328,9 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             futex::wake_all(present);
         }
         // SAFETY: held.
-        unsafe { self.writer.mutex.unlock(GuardSend::new()) };
+        unsafe { self.writer.mutex.unlock(Stays::new()) };
         // SAFETY: held.
-        unsafe { node.writers.unlock(GuardSend::new()) };
+        unsafe { node.writers.unlock(Stays::new()) };
     }
 }
 
@@ -338,6 +347,7 @@ raw_rwlock!(timed [const NODES: usize] CohortRwLock<NODES>, NodeToken, NodeToken
 // SAFETY: the new reader is counted before it is said that no writer is present.
 unsafe impl<const NODES: usize> lock_api::RawRwLockDowngrade for CohortRwLock<NODES> {
     unsafe fn downgrade(&self, token: NodeToken) -> NodeToken {
+        watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.share(token)
     }
 }

@@ -19,6 +19,7 @@
 //!    becomes a reader, all are woken as in 3: others may wait to be upgradable.
 //! 6. A reader that comes in vain, having added itself to the count and seen that it may not, leaves as in 2
 //!    (**futex-in-vain**): a writer may have found it there and gone to sleep. If a writer is inside all is that one's.
+//! 7. A reader in a forked child that finds the mark of a writer which is not there does as in 4 (`forked.rs`).
 //!
 //! # Memory ordering
 //!
@@ -30,15 +31,16 @@
 //! - **futex-pass-on**: rule 4. **futex-conservative**: rule 1's second half. **futex-downgrade**: rule 3 for a
 //!   downgrade.
 
-use super::raw::raw_rwlock;
+use super::raw::{Stays, raw_rwlock};
+use super::watch;
 use crate::range::raw::Wait;
-use lock_api::GuardSend;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex::{self, Woken};
 use prim::spin::{self, Spin};
 use std::fmt;
 use std::marker::PhantomData;
 
+mod forked;
 mod last;
 mod preference;
 #[cfg(test)]
@@ -149,13 +151,13 @@ impl Reader {
 ///   counted for a moment: just then a try to write or to upgrade, or one by time, may fail although nobody holds the
 ///   lock, and the lock seem to be held.
 /// - Not when many processors read often: they compete for the word. Put [`Bravo`](super::Bravo) around it.
-/// - Guards may be sent to and dropped by other threads.
+/// - Guards stay on their threads, unless the feature `send_guard` is on.
 ///
 /// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
 #[repr(C)] // So that the preference, which is no data, can be another for a while.
 pub struct FutexRwLock<P: Preference = WritersFirst> {
     state: AtomicU32,
-    /// Counts the wake-ups of writers.
+    /// Counts the wake-ups of writers; the upper bits are `forked.rs`'s.
     signals: AtomicU32,
     _preference: PhantomData<P>,
 }
@@ -212,27 +214,27 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
+    fn read(&self, wait: Wait) -> Option<Stays> {
         match wait {
             Wait::Forever => match self.come_shared() {
-                Ok(()) => Some(GuardSend::new()),
+                Ok(()) => Some(Stays::new()),
                 Err(_) => self.read_having_come_in_vain(),
             },
             Wait::Never | Wait::Until(_) => {
-                self.read_or_leave(wait, || self.leave_shared(GuardSend::new()))
+                self.read_or_leave(wait, || self.leave_shared(Stays::new()))
             }
         }
     }
 
     #[inline(never)] // The fast path would save registers for it.
-    fn read_having_come_in_vain(&self) -> Option<GuardSend> {
-        let leave = || self.leave_shared(GuardSend::new());
+    fn read_having_come_in_vain(&self) -> Option<Stays> {
+        let leave = || self.leave_shared(Stays::new());
         Self::leave_in_vain(&leave);
         self.read_or_leave(Wait::Forever, leave)
     }
 
     /// As a reader that leaves by `leave` where it has come in vain.
-    pub(super) fn read_or_leave(&self, wait: Wait, leave: impl Fn()) -> Option<GuardSend> {
+    pub(super) fn read_or_leave(&self, wait: Wait, leave: impl Fn()) -> Option<Stays> {
         self.read_by(wait, |seen| {
             if seen.admits(Reader::Plain, P::GIVE_WAY) {
                 self.enter_shared(&leave)
@@ -243,10 +245,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    pub(super) fn write(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn write(&self, wait: Wait) -> Option<Stays> {
         // Not looked at beforehand: a guess that is right costs one transfer of the cache line instead of two.
         match self.enter_exclusive(State::FREE, State::FREE, Slept::No) {
-            Ok(()) => Some(GuardSend::new()),
+            Ok(()) => Some(Stays::new()),
             Err(_) if wait == Wait::Never => None,
             Err(seen) => self.write_contended(State::FREE, seen, wait),
         }
@@ -310,19 +312,26 @@ impl<P: Preference> FutexRwLock<P> {
 
     /// `enter` lets a reader in, unless the state that it is told, or one that it finds, is in its way: then that.
     #[inline(never)] // Somebody is in the way, or it is a try, which looks first.
-    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<GuardSend> {
+    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<Stays> {
         // Not one that backs off: holders are expected to do other work between their acquisitions.
         let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
             let Err(seen) = enter(self.state()) else {
-                return Some(GuardSend::new());
+                return Some(Stays::new());
             };
+            if self.is_marked_by_the_dead(seen) {
+                self.wake_all();
+                continue;
+            }
             if wait == Wait::Never {
                 return None;
             }
             // Who sees others asleep does not spin: they come first.
             if !seen.has_waiters() && spin.round() {
                 continue;
+            }
+            if seen.has_waiting_writer() && wait == Wait::Forever {
+                watch::gives_way(self);
             }
             let marked = seen.0 | READER_WAITS;
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -332,20 +341,18 @@ impl<P: Preference> FutexRwLock<P> {
             // A reader that gives up leaves its mark: some writer wakes nobody.
             if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
             {
-                return enter(self.state()).ok().map(|()| GuardSend::new());
+                return enter(self.state()).ok().map(|()| Stays::new());
             }
         }
     }
 
     #[cold] // Somebody is inside.
-    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<GuardSend> {
+    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<Stays> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         let mut slept = Slept::No;
         loop {
             if seen.has_waiters() || !spin.round() {
-                // Acquire: pairs with the Release in `signal`. A count that is current when the mark is set is
-                // changed by whoever takes the mark off or wakes for it.
-                let signals = self.signals.load(Ordering::Acquire);
+                let signals = self.signals_to_sleep_by();
                 // [futex-mark] Release: the look at the count is before it, and so before a change in answer to it.
                 let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
                 slept = Slept::Yes;
@@ -353,7 +360,7 @@ impl<P: Preference> FutexRwLock<P> {
                 if sleeps && futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut
                 {
                     if self.enter_exclusive(held, self.state(), slept).is_ok() {
-                        return Some(GuardSend::new());
+                        return Some(Stays::new());
                     }
                     // [futex-pass-on]
                     if prim::intact!("futex-pass-on") {
@@ -363,14 +370,14 @@ impl<P: Preference> FutexRwLock<P> {
                 }
             }
             match self.enter_exclusive(held, self.state(), slept) {
-                Ok(()) => return Some(GuardSend::new()),
+                Ok(()) => return Some(Stays::new()),
                 Err(now) => seen = now,
             }
         }
     }
 
     #[inline]
-    fn leave_shared(&self, _: GuardSend) {
+    fn leave_shared(&self, _: Stays) {
         // [futex-leave] Release: pairs with [futex-enter].
         let before = State(
             self.state
@@ -391,7 +398,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn leave_exclusive(&self, _: GuardSend) {
+    fn leave_exclusive(&self, _: Stays) {
         // [futex-leave] Release: pairs with [futex-enter].
         // A subtraction: to clear a bit and learn what was there is a loop of compare-exchanges on x86, which readers who
         // come make fail.
@@ -481,11 +488,12 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
 
 // The word admits a writer only where there is nobody and a reader only where there is no writer, and who enters
 // acquires what those who left released. Forgotten guards leave counts in a word that nobody else owns.
-raw_rwlock!(timed [P: Preference] FutexRwLock<P>, GuardSend, GuardSend);
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, Stays, Stays);
 
 // SAFETY: `share` is one step, and releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {
-    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+    unsafe fn downgrade(&self, guard: Stays) -> Stays {
+        watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.share(Reader::Plain);
         guard
     }

@@ -8,9 +8,9 @@
 //! - **mutex-enter** / **mutex-leave**: Acquire and Release: critical sections.
 //! - **mutex-wake**: who leaves and finds sleepers wakes one.
 
-use super::raw::granted;
+use super::raw::{Stays, granted};
 use crate::range::raw::Wait;
-use lock_api::{GuardSend, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
+use lock_api::{RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::futex::{self, Woken};
@@ -23,7 +23,7 @@ const AWAITED: u32 = 2;
 
 /// A mutex of 4 bytes that spins briefly and then sleeps; unfair, and quick for that.
 ///
-/// Guards may be sent to and dropped by other threads. Source: our own, after Drepper's *Futexes are Tricky* (2004).
+/// Guards stay on their threads, unless the feature `send_guard` is on. Source: our own, after Drepper's *Futexes are Tricky* (2004).
 #[derive(Debug)]
 pub struct FutexMutex {
     word: AtomicU32,
@@ -41,9 +41,9 @@ impl FutexMutex {
     }
 
     #[inline]
-    pub(super) fn enter(&self, wait: Wait) -> Option<GuardSend> {
+    pub(super) fn enter(&self, wait: Wait) -> Option<Stays> {
         match self.enter_free() {
-            Ok(()) => Some(GuardSend::new()),
+            Ok(()) => Some(Stays::new()),
             Err(_) if wait == Wait::Never => None,
             Err(found) => self.contend(found, wait),
         }
@@ -60,7 +60,7 @@ impl FutexMutex {
     }
 
     #[cold] // It is held.
-    fn contend(&self, mut found: u32, wait: Wait) -> Option<GuardSend> {
+    fn contend(&self, mut found: u32, wait: Wait) -> Option<Stays> {
         // One spin, however often others get in first.
         let mut spin = Spin::backing_off();
         // Who sees others asleep does not spin: they come first.
@@ -68,7 +68,7 @@ impl FutexMutex {
             found = self.word.load(Ordering::Relaxed);
             if found == FREE {
                 match self.enter_free() {
-                    Ok(()) => return Some(GuardSend::new()),
+                    Ok(()) => return Some(Stays::new()),
                     Err(now) => found = now,
                 }
             }
@@ -86,7 +86,7 @@ impl FutexMutex {
                 return None;
             }
         }
-        Some(GuardSend::new())
+        Some(Stays::new())
     }
 }
 
@@ -100,20 +100,20 @@ impl Default for FutexMutex {
 unsafe impl RawMutex for FutexMutex {
     const INIT: Self = prim::initial!(Self::new());
 
-    type Guard = GuardSend;
+    type Guard = Stays;
 
     #[inline]
-    fn lock(&self) -> GuardSend {
+    fn lock(&self) -> Stays {
         granted(self.enter(Wait::Forever))
     }
 
     #[inline]
-    fn try_lock(&self) -> Option<GuardSend> {
+    fn try_lock(&self) -> Option<Stays> {
         self.enter(Wait::Never)
     }
 
     #[inline]
-    unsafe fn unlock(&self, _: GuardSend) {
+    unsafe fn unlock(&self, _: Stays) {
         // [mutex-leave] Release: pairs with [mutex-enter].
         let before = self
             .word
@@ -134,11 +134,11 @@ unsafe impl RawMutexTimed for FutexMutex {
     type Duration = Duration;
     type Instant = Instant;
 
-    fn try_lock_for(&self, timeout: Duration) -> Option<GuardSend> {
+    fn try_lock_for(&self, timeout: Duration) -> Option<Stays> {
         self.enter(Wait::at_most(timeout))
     }
 
-    fn try_lock_until(&self, deadline: Instant) -> Option<GuardSend> {
+    fn try_lock_until(&self, deadline: Instant) -> Option<Stays> {
         self.enter(Wait::Until(deadline))
     }
 }

@@ -17,6 +17,9 @@ const TIMES: u32 = (1 << TIME_BITS) - 1;
 /// wrapped, is wrong for that long at most.
 const LONGEST: u64 = 1 << 18;
 
+/// For how long a bias is put off that cannot be set: about a millisecond.
+const PUT_OFF: u64 = 1 << 8;
+
 const DOUBLING_BITS: u32 = 3;
 
 /// Inhibitions are doubled so often at most.
@@ -68,6 +71,12 @@ impl Pace {
     /// The bias is set.
     pub(super) fn biased(self, now: u64) -> Self {
         Self::new(units(now), self.doublings(), self.detour())
+    }
+
+    /// None can be set now: not to be looked for again at once.
+    pub(super) fn put_off(self, now: u64) -> Self {
+        let until = units(now).wrapping_add(PUT_OFF as u32);
+        Self::new(until, self.doublings(), self.detour())
     }
 
     /// A writer began to revoke the bias and gave up: readers had to take the slow path in vain.
@@ -241,13 +250,22 @@ pub(super) fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Detour, Inhibition, LONGEST, MOST_DOUBLINGS, Pace, TIMES, Tuning, UNIT};
+    use super::{Detour, Inhibition, LONGEST, MOST_DOUBLINGS, PUT_OFF, Pace, TIMES, Tuning, UNIT};
     use prim::clock::Duration;
 
     const TUNING: Tuning = Tuning::STANDARD;
 
     fn revoke(pace: Pace, start: u64, took: u64) -> Inhibition {
         pace.revoked(start, start + took, TUNING)
+    }
+
+    #[test]
+    fn what_is_put_off_is_permitted_later() {
+        let now = 7 * UNIT;
+        let pace = Pace(0).put_off(now);
+        assert!(!pace.permits(now));
+        assert!(pace.permits(now + (PUT_OFF + 1) * UNIT));
+        assert_eq!(pace.doublings(), 0);
     }
 
     #[test]

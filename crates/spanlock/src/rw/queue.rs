@@ -24,11 +24,11 @@
 //!   the next.
 
 use super::phases::{Parity, Phases};
-use super::raw::raw_rwlock;
+use super::raw::{Stays, raw_rwlock};
+use super::watch;
 use crate::local;
 use crate::range::raw::Wait;
 use crate::wait::Parker;
-use lock_api::GuardSend;
 use prim::atomic::{AtomicPtr, Ordering};
 use prim::cell::UnsafeCell;
 use prim::spin::{self, Spin};
@@ -156,7 +156,9 @@ fn swap(place: &AtomicPtr<Node>, new: *mut Node, order: Ordering) -> *mut Node {
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not where the space matters and few writers wait: [`PhaseFairTicket`](super::PhaseFairTicket). Nor when many
 ///   processors read often: put [`Bravo`](super::Bravo) around it.
-/// - Guards may be sent to and dropped by other threads.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
+/// - Guards stay on their threads, unless the feature `send_guard` is on.
 ///
 /// Source: Brandenburg and Anderson (as there), PF-Q; sleeping and the queue of writers are ours.
 pub struct PhaseFairQueue {
@@ -204,22 +206,22 @@ impl PhaseFairQueue {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
+    fn read(&self, wait: Wait) -> Option<Stays> {
         let came = self.phases.come(wait)?;
         if let Some(met) = came.met() {
             self.readers_of(met).wait(SIGN);
         }
         self.phases.stay(came);
-        Some(GuardSend::new())
+        Some(Stays::new())
     }
 
     #[inline]
-    fn leave_shared(&self, _: GuardSend) {
+    fn leave_shared(&self, _: Stays) {
         self.phases.leave();
     }
 
     #[inline]
-    fn write(&self, wait: Wait) -> Option<GuardSend> {
+    fn write(&self, wait: Wait) -> Option<Stays> {
         if wait != Wait::Forever {
             return self.phases.poll(wait, || self.try_write());
         }
@@ -230,10 +232,10 @@ impl PhaseFairQueue {
         }
         let before = self.phases.announce(self.open());
         self.phases.drain(before);
-        Some(GuardSend::new())
+        Some(Stays::new())
     }
 
-    fn try_write(&self) -> Option<GuardSend> {
+    fn try_write(&self) -> Option<Stays> {
         if self.is_locked() || !self.enter_free() {
             return None;
         }
@@ -242,7 +244,7 @@ impl PhaseFairQueue {
             self.pass_on();
             return None;
         }
-        Some(GuardSend::new())
+        Some(Stays::new())
     }
 
     /// Lets readers wait for this phase. In what order to announce it.
@@ -262,7 +264,7 @@ impl PhaseFairQueue {
             .is_ok()
     }
 
-    fn leave_exclusive(&self, _: GuardSend) {
+    fn leave_exclusive(&self, _: Stays) {
         let parity = self.phases.parity();
         self.phases.take_back();
         self.wake_readers(parity);
@@ -331,13 +333,14 @@ impl fmt::Debug for PhaseFairQueue {
 }
 
 // A writer is alone among writers while the stack of writers has its sign; else as the ticket lock.
-raw_rwlock!(timed [] PhaseFairQueue, GuardSend, GuardSend);
+raw_rwlock!(timed [] PhaseFairQueue, Stays, Stays);
 
 // SAFETY: as for the ticket lock.
 unsafe impl lock_api::RawRwLockDowngrade for PhaseFairQueue {
-    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+    unsafe fn downgrade(&self, guard: Stays) -> Stays {
+        watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.phases.share();
         self.leave_exclusive(guard);
-        GuardSend::new()
+        Stays::new()
     }
 }

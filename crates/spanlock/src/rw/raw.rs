@@ -2,6 +2,30 @@
 
 use crate::range::raw::Wait;
 use prim::clock::{Duration, Instant};
+use std::marker::PhantomData;
+
+/// A part of each guard, and all that some have: it stays on its thread, unless the feature `send_guard` is on.
+#[derive(Debug)]
+pub struct Stays {
+    _marker: Marker,
+}
+
+#[cfg(not(feature = "send_guard"))]
+type Marker = PhantomData<*const ()>;
+
+#[cfg(feature = "send_guard")]
+type Marker = PhantomData<()>;
+
+// SAFETY: there is nothing in it.
+unsafe impl Sync for Stays {}
+
+impl Stays {
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        let _marker = PhantomData;
+        Self { _marker }
+    }
+}
 
 /// What was waited for forever is granted.
 #[inline]
@@ -38,33 +62,49 @@ macro_rules! raw_rwlock {
             type SharedGuard = $shared;
             type ExclusiveGuard = $exclusive;
 
+            #[cfg_attr(debug_assertions, track_caller)]
             #[inline]
             fn lock_shared(&self) -> Self::SharedGuard {
-                $crate::rw::raw::granted(self.read($crate::range::raw::Wait::Forever))
+                use $crate::range::raw::Wait;
+                use $crate::rw::{raw::granted, watch};
+                watch::acquire(self, watch::Mode::Read, || granted(self.read(Wait::Forever)))
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             #[inline]
             fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-                self.read($crate::range::raw::Wait::Never)
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Read, || self.read(Wait::Never))
             }
 
             #[inline]
             unsafe fn unlock_shared(&self, guard: Self::SharedGuard) {
+                use $crate::rw::watch;
+                watch::leave(self, watch::Mode::Read);
                 self.leave_shared(guard);
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             #[inline]
             fn lock_exclusive(&self) -> Self::ExclusiveGuard {
-                $crate::rw::raw::granted(self.write($crate::range::raw::Wait::Forever))
+                use $crate::range::raw::Wait;
+                use $crate::rw::{raw::granted, watch};
+                watch::acquire(self, watch::Mode::Write, || granted(self.write(Wait::Forever)))
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             #[inline]
             fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
-                self.write($crate::range::raw::Wait::Never)
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Write, || self.write(Wait::Never))
             }
 
             #[inline]
             unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
+                use $crate::rw::watch;
+                watch::leave(self, watch::Mode::Write);
                 self.leave_exclusive(guard);
             }
 
@@ -85,20 +125,32 @@ macro_rules! raw_rwlock {
             type Duration = ::prim::clock::Duration;
             type Instant = ::prim::clock::Instant;
 
+            #[cfg_attr(debug_assertions, track_caller)]
             fn try_lock_shared_for(&self, timeout: Self::Duration) -> Option<Self::SharedGuard> {
-                self.read($crate::range::raw::Wait::at_most(timeout))
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Read, || self.read(Wait::at_most(timeout)))
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             fn try_lock_shared_until(&self, deadline: Self::Instant) -> Option<Self::SharedGuard> {
-                self.read($crate::range::raw::Wait::Until(deadline))
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Read, || self.read(Wait::Until(deadline)))
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             fn try_lock_exclusive_for(&self, timeout: Self::Duration) -> Option<Self::ExclusiveGuard> {
-                self.write($crate::range::raw::Wait::at_most(timeout))
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Write, || self.write(Wait::at_most(timeout)))
             }
 
+            #[cfg_attr(debug_assertions, track_caller)]
             fn try_lock_exclusive_until(&self, deadline: Self::Instant) -> Option<Self::ExclusiveGuard> {
-                self.write($crate::range::raw::Wait::Until(deadline))
+                use $crate::range::raw::Wait;
+                use $crate::rw::watch;
+                watch::attempt(self, watch::Mode::Write, || self.write(Wait::Until(deadline)))
             }
         }
     };

@@ -13,9 +13,9 @@
 
 use super::park;
 use super::phases::{Came, Parity, Phases, SLEEPER};
-use super::raw::raw_rwlock;
+use super::raw::{Stays, raw_rwlock};
+use super::watch;
 use crate::range::raw::Wait;
-use lock_api::GuardSend;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex;
 
@@ -35,7 +35,9 @@ const TURN: u32 = 2;
 /// - **Panics** when 2^27 guards are held or were leaked.
 /// - Not when many writers wait: all wake to look whose turn it is; [`PhaseFairQueue`](super::PhaseFairQueue) wakes
 ///   one. Nor when many processors read often: put [`Bravo`](super::Bravo) around it.
-/// - Guards may be sent to and dropped by other threads.
+/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
+///   its place, and the child would wait for it.
+/// - Guards stay on their threads, unless the feature `send_guard` is on.
 ///
 /// Source: Brandenburg and Anderson, *Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems*,
 /// Real-Time Systems 46 (2010), PF-T; sleeping is ours.
@@ -50,7 +52,13 @@ pub struct PhaseFairTicket {
 
 /// The ticket of the writer inside.
 #[derive(Debug)]
-pub struct Ticket(u32);
+pub struct Ticket(u32, Stays);
+
+impl Ticket {
+    const fn new(turn: u32) -> Self {
+        Self(turn, Stays::new())
+    }
+}
 
 impl PhaseFairTicket {
     prim::const_fn! {
@@ -74,13 +82,13 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<GuardSend> {
+    fn read(&self, wait: Wait) -> Option<Stays> {
         let came = self.phases.come(wait)?;
         if let Some(met) = came.met() {
             self.await_writer(met);
         }
         self.phases.stay(came);
-        Some(GuardSend::new())
+        Some(Stays::new())
     }
 
     #[cold] // A writer is there.
@@ -95,7 +103,7 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn leave_shared(&self, _: GuardSend) {
+    fn leave_shared(&self, _: Stays) {
         self.phases.leave();
     }
 
@@ -109,7 +117,7 @@ impl PhaseFairTicket {
         park::until(&self.turn, SLEEPER, Self::acquire(), wait, mine);
         let before = self.phases.announce(Ordering::Relaxed);
         self.phases.drain(before);
-        Some(Ticket(ticket))
+        Some(Ticket::new(ticket))
     }
 
     /// The order of looks at `turn` by writers.
@@ -127,7 +135,7 @@ impl PhaseFairTicket {
         self.tickets
             .compare_exchange(turn, next, Ordering::Relaxed, Ordering::Relaxed)
             .ok()?;
-        let ticket = Ticket(turn);
+        let ticket = Ticket::new(turn);
         if !self.phases.announce_if_free(Ordering::Relaxed) {
             self.pass_on(ticket);
             return None;
@@ -142,7 +150,7 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn pass_on(&self, Ticket(ticket): Ticket) {
+    fn pass_on(&self, Ticket(ticket, _): Ticket) {
         // [ticket-turn] Release: pairs with the Acquire in `write`.
         let release = prim::order!("ticket-turn", Ordering::Release);
         let before = self.turn.swap(ticket.wrapping_add(TURN), release);
@@ -161,13 +169,14 @@ impl Default for PhaseFairTicket {
 
 // A writer is alone among writers by its turn, and enters when all readers who came before its announcement have
 // left; those who came after wait until it is taken back.
-raw_rwlock!(timed [] PhaseFairTicket, GuardSend, Ticket);
+raw_rwlock!(timed [] PhaseFairTicket, Stays, Ticket);
 
 // SAFETY: the next writer counts the new reader: `share` is before `leave_exclusive` lets it.
 unsafe impl lock_api::RawRwLockDowngrade for PhaseFairTicket {
-    unsafe fn downgrade(&self, ticket: Ticket) -> GuardSend {
+    unsafe fn downgrade(&self, ticket: Ticket) -> Stays {
+        watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.phases.share();
         self.leave_exclusive(ticket);
-        GuardSend::new()
+        Stays::new()
     }
 }

@@ -115,21 +115,25 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
 
     /// A reader that entered by the underlying lock, and holds that, considers to set the bias. Not for every reader, as
     /// it costs a look at the clock.
-    pub fn consider_bias(self) {
+    ///
+    /// # Safety
+    /// The caller reads, and has not left since it entered by [`read_at_once`](Self::read_at_once) or
+    /// [`read_slowly`](Self::read_slowly): else a writer may be inside, and readers would enter beside it by the bias.
+    pub unsafe fn consider_bias(self) {
         if !self.bias.is_clear() {
             return;
         }
         match ask(&self.policy).bias {
             Bias::Off => {}
             Bias::Adaptive => self.bias.consider(),
-            Bias::Eager => self.bias.set(),
+            Bias::Eager => self.bias.set_at_once(),
         }
     }
 
     /// A reader that entered by the underlying lock goes over to the table, if the fast path is open.
     ///
     /// # Safety
-    /// As for [`read_fast`](Self::read_fast).
+    /// As for [`read_fast`](Self::read_fast); and the caller reads, as for [`consider_bias`](Self::consider_bias).
     #[cold]
     pub unsafe fn go_over(self, seat: impl Fn() -> Seat) {
         // SAFETY: the caller's.
@@ -224,7 +228,8 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     /// The writer leaves.
     ///
     /// # Safety
-    /// The caller is the writer.
+    /// The caller is the writer: it entered by [`write_at_once`](Self::write_at_once) or
+    /// [`write_contended`](Self::write_contended), and has not left since.
     #[inline]
     pub unsafe fn leave_exclusive(self) {
         self.give_back();
@@ -240,7 +245,7 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     /// has seen the bias on, and it stays on while anybody is inside by it.
     ///
     /// # Safety
-    /// The seat is this thread's.
+    /// The seat is this thread's, and the caller leaves for a reader, once, as for [`leave_shared`](Self::leave_shared).
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn leave_fast(self, seat: impl Fn() -> Seat) -> bool {
@@ -250,7 +255,8 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
     /// A reader leaves; `false` if nobody reads: then nothing was done.
     ///
     /// # Safety
-    /// The seat is this thread's.
+    /// The seat is this thread's. And the caller reads, or leaves for a reader that will not; or else nobody reads. One
+    /// that takes away another's share has a writer enter beside that one.
     #[inline(always)]
     #[must_use]
     pub unsafe fn leave_shared(self, seat: impl Fn() -> Seat) -> bool {
@@ -261,9 +267,12 @@ impl<P: Preference, Q: Policy + Copy> Tokenless<'_, P, Q> {
 
     /// A reader leaves that the underlying lock counts, if nobody is to be woken for that; else it has yet to leave by
     /// [`leave_shared`](Self::leave_shared).
+    ///
+    /// # Safety
+    /// The caller leaves for a reader, once, as for [`leave_shared`](Self::leave_shared).
     #[inline(always)]
     #[must_use]
-    pub fn leave_slowly(self) -> bool {
+    pub unsafe fn leave_slowly(self) -> bool {
         self.under.leave_any_unnoticed()
     }
 

@@ -3,8 +3,12 @@
 use super::Guarded;
 use lock_api::RawRwLock;
 use prim::model;
-use spanlock_loom::rw::{Bias, Bravo, Counted, FutexRwLock, ReadersFirst, Tuning, WritersFirst};
+use spanlock_loom::rw::{
+    Bias, Bravo, Counted, FutexRwLock, Policy, ReadersFirst, Tuning, WritersFirst,
+};
+use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 type Biased<P = Tuning> = Bravo<FutexRwLock<WritersFirst>, P>;
 
@@ -258,5 +262,46 @@ fn a_lock_that_is_dropped_forgets_leaked_readers() {
         let token = RawRwLock::lock_exclusive(&*place);
         // SAFETY: its own token.
         unsafe { RawRwLock::unlock_exclusive(&*place, token) };
+    });
+}
+
+/// As eager, once the lock is made: it has no bias from birth.
+#[derive(Debug)]
+struct Late {
+    made: AtomicBool,
+}
+
+impl Policy for Late {
+    const INIT: Self = panic!("not in a constant");
+
+    fn tuning(&self) -> Tuning {
+        let bias = if self.made.swap(true, Ordering::Relaxed) {
+            Bias::Eager
+        } else {
+            Bias::Adaptive
+        };
+        Tuning { bias, bound: 0 }
+    }
+}
+
+fn late() -> Biased<Late> {
+    let made = AtomicBool::new(false);
+    Bravo::with_policy(FutexRwLock::new(), Late { made })
+}
+
+/// A lock is moved away from where a guard of it was leaked. The next lock there gets no bias, for its writers would wait
+/// for that guard.
+#[test]
+fn a_lock_where_a_leaked_reader_is_published() {
+    model(Some(3), || {
+        let mut guarded = Guarded::new(late());
+        guarded.read().done();
+        let _leaked = guarded.read().into_token();
+        let place = &mut Arc::get_mut(&mut guarded).unwrap().lock;
+        drop(mem::replace(place, late()));
+        let writer = guarded.spawn(|guarded| guarded.write().done());
+        guarded.read().done();
+        writer.join().unwrap();
+        assert!(!guarded.lock.is_locked(), "a hold is left");
     });
 }

@@ -113,3 +113,23 @@ fn reading_twice_while_a_writer_waits() {
         writer.join().unwrap();
     });
 }
+
+/// A reader takes marks for those of writers that are not in this process, while they are: nobody sleeps for good.
+#[test]
+fn a_mark_is_taken_for_a_dead_writers() {
+    model(Some(2), || {
+        let guarded = Guarded::new(writers_first());
+        let mine = guarded.read();
+        let first = guarded.spawn(|guarded| guarded.write().done());
+        let second = guarded.spawn(|guarded| guarded.write().done());
+        let reader = guarded.spawn(|guarded| {
+            prim::thread::pretend_fork();
+            guarded.read().done();
+        });
+        mine.done();
+        first.join().unwrap();
+        second.join().unwrap();
+        reader.join().unwrap();
+        guarded.try_write().expect("nobody is there").done();
+    });
+}

@@ -38,6 +38,7 @@ macro_rules! models {
 mod bias;
 mod cohort;
 mod futex;
+mod over;
 mod phase;
 mod tokenless;
 mod upgrade;

@@ -57,7 +57,8 @@ impl<P: Preference> Lock<P> {
         }
         let entered = wait != Wait::Never && parts.read_at_once() || parts.read_slowly(wait);
         if entered {
-            parts.consider_bias();
+            // SAFETY: it has just entered by the underlying lock.
+            unsafe { parts.consider_bias() };
             // SAFETY: as above.
             unsafe { parts.go_over(here) };
         }
@@ -72,7 +73,8 @@ impl<P: Preference> Lock<P> {
     /// Ends a hold of which it is not known whose it is, as C's function does.
     fn unlock(&self) -> bool {
         let parts = self.parts();
-        if !parts.is_biased() && parts.leave_slowly() {
+        // SAFETY: models release what is held.
+        if !parts.is_biased() && unsafe { parts.leave_slowly() } {
             return true;
         }
         if parts.is_writers() {
@@ -106,7 +108,8 @@ unsafe impl<P: Preference> RawRwLock for Lock<P> {
             // SAFETY: the seat is used at once.
             unsafe { parts.leave_fast(here) }
         } else {
-            parts.leave_slowly()
+            // SAFETY: the caller's.
+            unsafe { parts.leave_slowly() }
         };
         // SAFETY: as above.
         assert!(left || unsafe { parts.leave_shared(here) }, "nobody reads");

@@ -35,7 +35,9 @@ fn who_leaves_a_full_lock_lets_one_in_that_waits() {
     let lock = &nearly_full();
     let last = lock.lock_shared();
     thread::scope(|scope| {
-        let late = scope.spawn(|| lock.lock_shared());
+        let late = scope.spawn(|| {
+            let _stays_held = lock.lock_shared();
+        });
         // It has come in vain, or is about to.
         while !lock.state().has_waiting_reader() {
             thread::yield_now();

@@ -13,9 +13,17 @@
 //! - A thread that has cleared releases that with the end of its clearing, and the stranger acquires it: its own clearing
 //!   comes after. The departure itself is **depart**'s. (Neither can a model tell: stores there take effect in the order in
 //!   which they are made, and the cheap fence before them is a full one.)
+//!
+//! # Signal handlers
+//!
+//! A handler may read a lock and leave it while its thread is anywhere in here; it clears what it finds first, which may
+//! be what its thread was about to clear. So an own place is cleared by a look and a store that are one instruction, and
+//! if it fails the other publication is looked for. What the handler says of clearing it takes back to what it was, as
+//! its thread may be clearing still. No model has signals; `crates/interpose/tests/programs/signals.c` has one between
+//! each two instructions.
 
 use super::{LockAddress, Place, Seat, Slot, TABLE, Tenancy};
-use prim::atomic::{AtomicU32, Ordering};
+use prim::atomic::{self, AtomicU32, Ordering};
 use prim::barrier;
 use prim::spin::{self, Spin};
 use prim::thread;
@@ -94,20 +102,23 @@ impl Place {
     /// To be called by the one thread that publishes here.
     #[inline]
     fn clear_alone(&self, lock: LockAddress) -> bool {
+        // Not zero in a signal handler that interrupts this function.
+        let before = self.clearing.load(Ordering::Relaxed);
         self.clearing.store(1, Ordering::Relaxed);
         // [alone]
         if prim::intact!("alone") {
             barrier::light();
         }
         let alone = STRANGERS.load(Ordering::Relaxed) == NONE;
-        // Relaxed: published by this thread, if it is.
-        let clears = alone && self.lock.load(Ordering::Relaxed) == lock.0.get();
-        if clears {
-            // [depart] Release: pairs with the Acquire of the scan.
-            self.lock.store(0, Ordering::Release);
-        }
+        // Relaxed: published by this thread, if it is. The look spares the place a write where it is another lock's,
+        // which whoever ends that lock's life may clear at the same time.
+        let holds = alone && self.lock.load(Ordering::Relaxed) == lock.0.get();
+        // [depart] Release: pairs with the Acquire of the scan. It fails where a signal handler was faster.
+        let clears = holds
+            && atomic::compare_exchange_by_owner(&self.lock, lock.0.get(), 0, Ordering::Release)
+                .is_ok();
         // Release: pairs with the Acquire below.
-        self.clearing.store(0, Ordering::Release);
+        self.clearing.store(before, Ordering::Release);
         if clears {
             self.departed();
         }

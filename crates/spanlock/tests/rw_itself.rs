@@ -1,0 +1,258 @@
+//! In a debug build a thread that would wait for itself panics, and says for what. One test at a time, lest one's tries
+//! to write look like those of another's lock.
+#![cfg(all(debug_assertions, not(feature = "send_guard")))]
+
+mod common;
+
+use common::{HANG, abort, elsewhere, panic_message, until};
+use lock_api::{
+    RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RwLock,
+    RwLockUpgradableReadGuard, RwLockWriteGuard,
+};
+use spanlock::rw::{
+    Bias, Bravo, CohortRwLock, FutexRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst, Tuning,
+    WritersFirst,
+};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Runs a scenario. Should it hang, aborts. Nothing is held afterwards.
+fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = RwLock::from_raw(raw, 0);
+    let name = thread::current().name().map(str::to_owned);
+    thread::scope(|scope| {
+        let (running, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
+                abort(&format!("{name:?} hangs"));
+            }
+        });
+        scenario(&lock);
+        drop(running);
+    });
+    assert!(lock.try_write().is_some(), "something is held");
+}
+
+fn bravo<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
+    let bound = Tuning::STANDARD.bound;
+    Bravo::with_policy(L::INIT, Tuning { bias, bound })
+}
+
+/// Makes scenarios tests for each lock: `name: lock`.
+macro_rules! for_each {
+    ([$($name:ident: $make:expr),+ $(,)?] $scenarios:tt) => {
+        $(for_each!(@$name, $make, $scenarios);)+
+    };
+    (@$name:ident, $make:expr, { $($scenario:ident),+ $(,)? }) => {
+        mod $name {
+            use super::*;
+            $(
+                #[test]
+                fn $scenario() {
+                    run($make, super::$scenario);
+                }
+            )+
+        }
+    };
+}
+
+for_each! {
+    [
+        futex: FutexRwLock::<WritersFirst>::new(),
+        futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
+        ticket: PhaseFairTicket::new(),
+        queue: PhaseFairQueue::new(),
+        cohort: CohortRwLock::<2>::new(),
+        bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
+        bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
+        bravo_off: bravo::<FutexRwLock>(Bias::Off),
+        bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
+    ]
+    {
+        who_writes_asks_for_nothing,
+        who_reads_does_not_ask_to_write,
+        who_was_a_writer_reads,
+        who_has_left_waits_for_others,
+        tries_are_refused,
+    }
+}
+
+mod again {
+    use super::*;
+    for_each! {
+        [
+            futex: FutexRwLock::<WritersFirst>::new(),
+            bravo_off: bravo::<FutexRwLock>(Bias::Off),
+        ]
+        {
+            who_reads_does_not_read_beside_a_writer_that_waits,
+            a_writer_that_may_give_up_is_waited_for,
+        }
+    }
+    use super::{
+        a_writer_that_may_give_up_is_waited_for, who_reads_does_not_read_beside_a_writer_that_waits,
+    };
+}
+
+mod upgradable {
+    use super::*;
+    for_each! {
+        [
+            futex: FutexRwLock::<WritersFirst>::new(),
+            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
+            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
+            bravo_off: bravo::<FutexRwLock>(Bias::Off),
+        ]
+        { who_may_write_later_does_not_ask_again }
+    }
+    use super::who_may_write_later_does_not_ask_again;
+}
+
+/// A line of this file, as a panic names it.
+fn place(line: u32) -> String {
+    format!("{}:{line}:", file!())
+}
+
+/// What `f` panics with says how it asks in which line, and how the thread holds the lock since which.
+fn says<L: RawRwLock>(
+    lock: &RwLock<L, u32>,
+    (asks, asked): (&str, u32),
+    (holds, held): (&str, u32),
+    f: impl FnOnce(),
+) {
+    let message = panic_message(f);
+    // SAFETY: its address is looked at only.
+    let address = unsafe { lock.raw() };
+    let asks = format!("the lock at {address:p} {asks}, at {}", place(asked));
+    let holds = format!("holds it {holds} since {}", place(held));
+    for what in [asks, holds] {
+        assert!(message.contains(&what), "{message:?} does not say {what:?}");
+    }
+}
+
+const READING: &str = "for reading";
+const WRITING: &str = "for writing";
+const UPGRADABLE: &str = "for upgradable reading";
+
+fn who_writes_asks_for_nothing<L: RawRwLock>(lock: &RwLock<L, u32>) {
+    let held = (WRITING, line!() + 1);
+    let writing = lock.write();
+    let asked = line!() + 1;
+    let write = || drop(lock.write());
+    says(lock, (WRITING, asked), held, write);
+    let asked = line!() + 1;
+    let read = || drop(lock.read());
+    says(lock, (READING, asked), held, read);
+    drop(writing);
+}
+
+fn who_reads_does_not_ask_to_write<L: RawRwLock>(lock: &RwLock<L, u32>) {
+    for _ in 0..10 {
+        let held = (READING, line!() + 1);
+        let reading = lock.read();
+        let asked = line!() + 1;
+        let write = || drop(lock.write());
+        says(lock, (WRITING, asked), held, write);
+        drop(reading);
+    }
+    let held = (READING, line!() + 1);
+    let reading = lock.try_read().expect("free");
+    let asked = line!() + 1;
+    let write = || drop(lock.write());
+    says(lock, (WRITING, asked), held, write);
+    drop(reading);
+}
+
+fn who_was_a_writer_reads<L: RawRwLockDowngrade>(lock: &RwLock<L, u32>) {
+    let held = (READING, line!() + 1);
+    let writing = lock.write();
+    let reading = RwLockWriteGuard::downgrade(writing);
+    let asked = line!() + 1;
+    let write = || drop(lock.write());
+    says(lock, (WRITING, asked), held, write);
+    drop(reading);
+    drop(lock.write());
+}
+
+fn who_has_left_waits_for_others<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+    drop(lock.write());
+    let reading = lock.read();
+    let other = lock.try_read();
+    drop(reading);
+    drop(other);
+    let inside = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let reading = lock.read();
+            inside.store(true, Relaxed);
+            thread::sleep(SHORT);
+            drop(reading);
+        });
+        until(|| inside.load(Relaxed));
+        *lock.write() += 1;
+    });
+    // By another thread, whose hold is none of ours.
+    elsewhere(|| drop(lock.write()));
+    assert_eq!(*lock.read(), 1);
+}
+
+fn tries_are_refused<L: RawRwLockTimed<Duration = Duration>>(lock: &RwLock<L, u32>) {
+    let writing = lock.write();
+    assert!(lock.try_read().is_none());
+    assert!(lock.try_write().is_none());
+    assert!(lock.try_read_for(SHORT).is_none());
+    assert!(lock.try_write_for(SHORT).is_none());
+    drop(writing);
+}
+
+const SHORT: Duration = Duration::from_millis(2);
+
+fn who_reads_does_not_read_beside_a_writer_that_waits<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+    thread::scope(|scope| {
+        let held = (READING, line!() + 1);
+        let reading = lock.read();
+        let writer = scope.spawn(|| *lock.write() += 1);
+        until(|| elsewhere(|| lock.try_read().is_none()));
+        let asked = line!() + 1;
+        let read = || drop(lock.read());
+        says(lock, (READING, asked), held, read);
+        drop(reading);
+        writer.join().expect("a write");
+    });
+}
+
+fn a_writer_that_may_give_up_is_waited_for<L>(lock: &RwLock<L, u32>)
+where
+    L: RawRwLockTimed<Duration = Duration> + Sync,
+{
+    thread::scope(|scope| {
+        let reading = lock.read();
+        let writer = scope.spawn(|| {
+            assert!(lock.try_write_for(Duration::from_millis(50)).is_none());
+        });
+        until(|| writer.is_finished() || elsewhere(|| lock.try_read().is_none()));
+        drop(lock.read());
+        drop(reading);
+        writer.join().expect("no write");
+    });
+}
+
+/// The thread has left, for the guard is gone, when it panics for its upgrade.
+fn who_may_write_later_does_not_ask_again<L: RawRwLockUpgrade>(lock: &RwLock<L, u32>) {
+    let held = (UPGRADABLE, line!() + 1);
+    let upgradable = lock.upgradable_read();
+    let asked = line!() + 1;
+    let again = || drop(lock.upgradable_read());
+    says(lock, (UPGRADABLE, asked), held, again);
+    let held = (READING, line!() + 1);
+    let reading = lock.read();
+    let asked = line!() + 1;
+    let upgrade = || drop(RwLockUpgradableReadGuard::upgrade(upgradable));
+    says(lock, (WRITING, asked), held, upgrade);
+    drop(reading);
+}
