@@ -138,3 +138,18 @@ pub fn id() -> u32 {
 
 /// There is no fork in a model.
 pub fn after_fork_in_child(_hook: extern "C" fn()) {}
+
+/// A hook for forked children: never run.
+#[derive(Debug)]
+pub struct ForkHook;
+
+impl ForkHook {
+    /// Forgets the hook.
+    #[must_use]
+    pub const fn new(_hook: extern "C" fn()) -> Self {
+        Self
+    }
+
+    /// There is no fork in a model.
+    pub fn register(&self) {}
+}

@@ -9,7 +9,7 @@ mod table;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 
-use crate::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::clock::{Duration, Instant};
 use crate::futex;
 use std::cell::RefCell;
@@ -229,6 +229,37 @@ pub fn after_fork_in_child(hook: extern "C" fn()) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = hook;
+}
+
+/// A hook for the children of `fork`, to be registered before it is needed and as often as that is convenient.
+#[derive(Debug)]
+pub struct ForkHook {
+    hook: extern "C" fn(),
+    is_registered: AtomicBool,
+}
+
+impl ForkHook {
+    /// A hook that may run more than once in a child: it has to be idempotent.
+    #[must_use]
+    pub const fn new(hook: extern "C" fn()) -> Self {
+        Self {
+            hook,
+            is_registered: AtomicBool::new(false),
+        }
+    }
+
+    /// Has the hook run in the child after each `fork` from now on, as [`after_fork_in_child`] does.
+    ///
+    /// No thread waits here for another one that registers the same hook: a child forked meanwhile does not have that
+    /// thread, and would wait forever. Instead both register it.
+    #[inline]
+    pub fn register(&self) {
+        // Relaxed: the flag merely saves a second registration.
+        if !self.is_registered.load(Ordering::Relaxed) {
+            after_fork_in_child(self.hook);
+            self.is_registered.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]

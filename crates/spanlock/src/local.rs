@@ -7,7 +7,7 @@ use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
 use crate::reclaim::{Epoch, Pool};
 use crate::wait::Parker;
-use prim::thread::{self, Table, Tenure};
+use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
@@ -117,8 +117,8 @@ fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
             HERE.with(|here| here.set(local));
             SPARE.with(|spare| spare.set(local.take_node().as_ptr()));
         }
-        static FORK: std::sync::Once = std::sync::Once::new();
-        FORK.call_once(|| thread::after_fork_in_child(after_fork));
+        static FORK: ForkHook = ForkHook::new(after_fork);
+        FORK.register();
         f(local)
     })
 }
@@ -136,7 +136,7 @@ fn on_exit(index: usize) {
     local.segments.take();
 }
 
-/// In a forked child the other threads are gone: none of them walks, and this one has a new id.
+/// In a forked child the other threads are gone: none of them walks, and this one has a new id. It may run twice.
 extern "C" fn after_fork() {
     let here = HERE.with(Cell::get);
     for local in TABLE.iter() {
