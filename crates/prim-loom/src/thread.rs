@@ -45,6 +45,11 @@ fn with_seat<R>(f: impl FnOnce(&mut Seat) -> R) -> R {
     })
 }
 
+/// This thread's index.
+pub(crate) fn index() -> usize {
+    with_seat(|seat| seat.index)
+}
+
 fn take_index() -> usize {
     let index = with_execution(|execution| {
         execution.threads += 1;
@@ -121,7 +126,7 @@ pub fn processors() -> usize {
 /// Each thread of a model has a processor.
 #[must_use]
 pub fn cpu() -> usize {
-    with_seat(|seat| seat.index)
+    index()
 }
 
 /// Each thread of a model has a memory node.
@@ -133,7 +138,7 @@ pub fn node() -> usize {
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {
-    u32::try_from(with_seat(|seat| seat.index) + 1).expect("few threads")
+    u32::try_from(index() + 1).expect("few threads")
 }
 
 /// There is no fork in a model.

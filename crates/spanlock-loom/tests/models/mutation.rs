@@ -18,6 +18,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("Causality violation", "race"),
     ("deadlock; threads", "deadlock"),
     ("exceeded maximum number of branches", "livelock"),
+    ("starts over without end", "livelock"),
     (
         "waits for a range that the same thread holds",
         "waits for itself",

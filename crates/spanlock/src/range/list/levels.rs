@@ -17,8 +17,8 @@ use std::ptr::NonNull;
 /// Walks of fewer steps are not worth a tower. (In debug builds all are, so that tests meet towers.)
 const WORTH: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 
-/// Binary digits a level: one node in four is in the next one. (A model checker has all towers as high as can be.)
-const DIGITS: u32 = prim::sized(2, 0) as u32;
+/// Binary digits a level: one node in four is in the next one.
+const DIGITS: u32 = 2;
 
 /// The levels above a list, and what a writer has to know to begin at a node of theirs.
 pub struct Levels {
@@ -70,7 +70,9 @@ impl Levels {
                 let mut seen = rung.load();
                 loop {
                     if seen.is_gone() && prim::intact!("rung-cut-off") {
-                        // What it points to may have left the level long ago.
+                        // What it points to may have left the level long ago. [rung-gone] The next search does not
+                        // pass this node again: it sees the rungs above marked, too.
+                        prim::edge::starts_over();
                         continue 'from_the_top;
                     }
                     let Some(next) = seen.node() else { break };
@@ -119,8 +121,7 @@ impl Index for Levels {}
 
 impl Guide for Levels {
     fn take_node(&self, local: &Local) -> NonNull<Node> {
-        let drawn = local.random().trailing_zeros().checked_div(DIGITS);
-        match drawn.map_or(self.limit, |levels| levels.min(self.limit)) {
+        match prim::wins(local.random(), DIGITS).min(self.limit) {
             0 => local.take_node(),
             levels => local.take_tall_node(levels),
         }

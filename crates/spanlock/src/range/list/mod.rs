@@ -44,6 +44,8 @@
 //! - **rung-publish**: Release by whoever changes what a rung leads to, Acquire by following it: the content of the node
 //!   found, and its insertion below.
 //! - **rung-cut-off**: nothing is followed from a rung whose node is gone: the search starts over.
+//! - **rung-gone**: Release by marking a rung as gone, the highest first; Acquire by the loads of rungs: the marks
+//!   above. So who starts over, because a rung is marked, does not come to that node again, and searches end.
 //! - **rung-prepare**: a node that could not enter a level asks anew what is to follow it.
 //! - **last-link**: Release and Acquire by counting off a removed link to a tall node: who removes the last one, and
 //!   retires the node, comes after the removal of the others.
