@@ -5,7 +5,7 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
-use crate::reclaim::{Epoch, Pool};
+use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::Parker;
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
@@ -16,6 +16,8 @@ use std::ptr::{self, NonNull};
 pub(crate) struct Local {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
+    /// How many nodes the thread allocates before it sweeps a list.
+    sweep_after: Cell<usize>,
     /// The state of a generator of random numbers.
     random: Cell<u64>,
     /// Ranges held, in all locks, less the one that the spare node is lent to.
@@ -36,6 +38,7 @@ impl Default for Local {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
+            sweep_after: Cell::new(first_sweep()),
             random: Cell::new(0),
             holds: Cell::new(0),
             segments: RefCell::new(Vec::new()),
@@ -132,9 +135,24 @@ fn on_exit(index: usize) {
     SPARE.with(|spare| spare.set(EXITED));
     local.nodes.flush(epochs);
     local.tall_nodes.flush(epochs);
+    local.sweep_next_after(first_sweep());
     local.holds.set(0);
     local.segments.take();
 }
+
+/// Allocations that are no reason for a sweep: at least so many between two.
+fn fewest_between_sweeps() -> usize {
+    prim::stock(64, 1)
+}
+
+/// A thread's first nodes are none either.
+fn first_sweep() -> usize {
+    Node::ready() + TallNode::ready() + fewest_between_sweeps()
+}
+
+/// Once a sweep is due, one acquisition in `2^SWEEP_DIGITS` makes it. So it is no certain one: of locks that a thread uses in
+/// turn, each is swept.
+const SWEEP_DIGITS: u32 = 4;
 
 /// In a forked child the other threads are gone: none of them walks, and this one has a new id. It may run twice.
 extern "C" fn after_fork() {
@@ -205,6 +223,26 @@ impl Local {
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
+    }
+
+    /// Whether a list that this thread is about to walk is to be swept: it has allocated so many nodes that those of
+    /// released ranges may be piling up, where nobody passes.
+    #[inline]
+    pub(crate) fn is_sweep_due(&self) -> bool {
+        self.nodes.made() + self.tall_nodes.made() >= self.sweep_after.get()
+            && prim::wins(self.random(), SWEEP_DIGITS) > 0
+    }
+
+    /// Notes a sweep that found so many ranges held. The next is due when as many nodes were allocated: so a sweep costs
+    /// a few steps for each of them.
+    pub(crate) fn swept(&self, held: usize) {
+        self.sweep_next_after(held.max(fewest_between_sweeps()));
+    }
+
+    fn sweep_next_after(&self, made: usize) {
+        self.sweep_after.set(made);
+        self.nodes.count_anew();
+        self.tall_nodes.count_anew();
     }
 
     /// Whether the thread holds a range of any lock. In a thread that is exiting that is not known any more.

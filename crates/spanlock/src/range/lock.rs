@@ -38,7 +38,9 @@ use std::ops::RangeBounds;
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once a thread is warm and no
 /// system call. Otherwise a walk over the ranges held, one compare-exchange, and for a writer a second walk; one
 /// atomic operation to release. Memory: the lock itself, and one cache line per range held, from a pool of 8 KiB
-/// per thread.
+/// per thread. A released range keeps its cache line until somebody walks past or sweeps the list: a thread that has to
+/// allocate does so within its next acquisitions. What is kept so in one lock is, for each thread that uses it, on average
+/// no more than a few hundred lines and one for each range that was held when the thread last swept.
 ///
 /// # Fairness
 /// A request that finds its range taken again after a millisecond of waiting is overtaken no more, except by threads

@@ -92,6 +92,9 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 break Err(refused);
             }
             let pin = local.pin();
+            if local.is_sweep_due() {
+                local.swept(self.sweep(&pin));
+            }
             let blocker = match self.attempt(&pin, node, &claim) {
                 Attempt::Granted(token, steps) => {
                     self.index.enter(&pin, node, steps);
@@ -132,6 +135,22 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 None
             }
         }
+    }
+
+    /// Unlinks nodes that are gone from all of the list and its index: an insertion only does so on its way, and where
+    /// nobody comes by they would pile up. Returns how many others there are.
+    #[cold] // A pool ran out of nodes.
+    fn sweep(&self, pin: &Pin) -> usize {
+        let mut walk = Walk::from_head(pin, &self.head);
+        let mut others = 0;
+        while let Some((node, link)) = walk.next() {
+            walk.trim();
+            walk.pass(node, link);
+            others += 1;
+        }
+        walk.trim();
+        self.index.sweep(pin);
+        others
     }
 
     /// Inserts a node where it belongs, and makes sure that nobody in the list conflicts with it.
