@@ -7,7 +7,7 @@
 //!
 //! - [`model`] runs a model; everything global starts afresh in each of its executions.
 //! - Thread indices are handed out in order and are not re-used.
-//! - A futex wait with a deadline gives the others one chance to run and then times out.
+//! - A futex wait with a deadline sleeps for one chance of the others to run, and then times out unless it was woken.
 //! - Spins on a holder have no rounds unless a [`Model`] asks for them, so that waits reach their parking code at once.
 //! - Lots are won unless a [`Model`] decides them.
 //! - [`edge`]: the environment variable `SPANLOCK_MUTANT` names an edge to weaken.
@@ -37,7 +37,8 @@ pub use loom;
 #[derive(Default)]
 struct Execution {
     threads: usize,
-    sleepers: Vec<(usize, loom::thread::Thread)>,
+    sleepers: Vec<futex::Sleeper>,
+    timed_waits: usize,
     spins: usize,
     ticks: u64,
     addresses: Vec<usize>,

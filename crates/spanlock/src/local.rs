@@ -9,6 +9,7 @@ use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::Parker;
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 
 /// A thread's record.
@@ -22,11 +23,18 @@ pub(crate) struct Local {
     random: Cell<u64>,
     /// Ranges held, in all locks, less the one that the spare node is lent to.
     holds: Cell<usize>,
-    /// The segments among them, and the lock of each. Kept in debug builds, to find a thread that waits for itself.
-    segments: RefCell<Vec<(u64, Segments)>>,
+    /// The segments among them. Kept in debug builds, to find a thread that waits for itself.
+    segments: RefCell<Vec<HeldSegments>>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
+}
+
+/// Segments that a thread holds: in which lock, and since when.
+struct HeldSegments {
+    lock: u64,
+    segments: Segments,
+    at: &'static Location<'static>,
 }
 
 // SAFETY: other threads touch `epoch` and `parker` only, which are atomic; the rest is the owning thread's, and
@@ -264,22 +272,33 @@ impl Local {
         }
     }
 
-    /// Notes segments acquired in the lock with that id.
-    pub(crate) fn note_segments(&self, lock: u64, segments: Segments) {
-        self.segments.borrow_mut().push((lock, segments));
+    /// Notes segments acquired there, in the lock with that id.
+    pub(crate) fn note_segments(
+        &self,
+        lock: u64,
+        segments: Segments,
+        at: &'static Location<'static>,
+    ) {
+        self.segments
+            .borrow_mut()
+            .push(HeldSegments { lock, segments, at });
     }
 
-    /// Forgets them. In a thread that is exiting they may be forgotten already.
-    pub(crate) fn forget_segments(&self, lock: u64, segments: Segments) {
+    /// Forgets them; where they were acquired. In a thread that is exiting they may be forgotten already.
+    pub(crate) fn forget_segments(
+        &self,
+        lock: u64,
+        segments: Segments,
+    ) -> Option<&'static Location<'static>> {
         let mut noted = self.segments.borrow_mut();
-        if let Some(at) = noted.iter().rposition(|held| *held == (lock, segments)) {
-            noted.swap_remove(at);
-        }
+        let is_it = |held: &HeldSegments| held.lock == lock && held.segments == segments;
+        let place = noted.iter().rposition(is_it)?;
+        Some(noted.swap_remove(place).at)
     }
 
     /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.
     pub(crate) fn forget_lock(&self, lock: u64) {
-        self.segments.borrow_mut().retain(|(of, _)| *of != lock);
+        self.segments.borrow_mut().retain(|held| held.lock != lock);
     }
 
     /// Whether this thread itself keeps a request from entering that segment.
@@ -287,7 +306,19 @@ impl Local {
         let noted = self.segments.borrow();
         noted
             .iter()
-            .any(|(of, held)| *of == lock && wanted.meets_at(*held, segment))
+            .any(|held| held.lock == lock && wanted.meets_at(held.segments, segment))
+    }
+
+    /// What this thread itself has in the way of a request, and where it was acquired.
+    pub(crate) fn held_segments(
+        &self,
+        lock: u64,
+        wanted: Segments,
+    ) -> Option<(Segments, &'static Location<'static>)> {
+        let noted = self.segments.borrow();
+        let in_the_way = |held: &&HeldSegments| held.lock == lock && wanted.meets(held.segments);
+        let held = noted.iter().find(in_the_way)?;
+        Some((held.segments, held.at))
     }
 
     /// Begins a walk, which lasts until the result is dropped.

@@ -91,6 +91,7 @@ const MUTANTS: &[Mutant] = &[
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
+    ("fast-behind", "list::many_begin_by_the_fast_path"),
     ("fast-publish", "list::fast_path_against_regular_path"),
     ("fast-release", "list::fast_path_against_regular_path"),
     (

@@ -52,7 +52,8 @@ use std::ops::RangeBounds;
 /// # Blocking, panics, misuse
 /// - Acquisitions spin for about a microsecond and then sleep. Releases never block.
 /// - A range that starts after it ends panics; an empty one is granted at once and conflicts with nothing.
-/// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead.
+/// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead, at the
+///   caller's line, and say which range is held and where it was locked.
 /// - A panic while a guard lives releases its range, and there is no poisoning. A leaked guard leaves its range
 ///   locked and harms nothing else.
 /// - After `fork`, ranges held by other threads stay locked in the child, and a lock that another thread was just
@@ -318,9 +319,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         wait: Wait,
     ) -> Option<Guards<ReadGuard<'_, L>>> {
         let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
-            self.raw.lock_shared(span, wait)
-        })?;
+        let held = many::acquire(many::Shared, &self.raw, &spans, wait)?;
         Some(Guards::new(held.into_iter().map(ReadGuard::new).collect()))
     }
 
@@ -331,9 +330,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         wait: Wait,
     ) -> Option<Guards<WriteGuard<'_, L>>> {
         let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
-            self.raw.lock_exclusive(span, wait)
-        })?;
+        let held = many::acquire(many::Exclusive, &self.raw, &spans, wait)?;
         Some(Guards::new(held.into_iter().map(WriteGuard::new).collect()))
     }
 }
