@@ -1,8 +1,7 @@
 //! What every range lock has to stand: written once, and run on each lock.
 //!
-//! The bounds: two preemptions where two threads meet, three where that is quick, one where three threads do, or none;
-//! spins, where there are any, of one round, and
-//! ten of them explored; a timed wait sleeps for one turn of the others.
+//! The bounds: as many preemptions as the table at the end says, where two threads meet as a rule two, where three do one or
+//! two; spins, where there are any, of one round, and ten of them explored; a timed wait sleeps for one turn of the others.
 
 use crate::world::{World, ex, rw};
 use prim::clock::{Duration, Instant};
@@ -73,8 +72,8 @@ fn is_free<L: Exclusive>(world: &World<L>) {
 }
 
 /// Two calls ask for the same two ranges.
-fn many_against_each_other<L: Exclusive>(lock: fn() -> L) {
-    model(Some(2), move || {
+fn many_against_each_other<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let other = world.spawn(|world| world.write_many(&[0..1, 3..4]));
         world.write_many(&[0..2, 3..5]);
@@ -82,9 +81,9 @@ fn many_against_each_other<L: Exclusive>(lock: fn() -> L) {
     });
 }
 
-/// And a third request for all of both, without preemptions: they meet where they wait.
-fn many_against_each_other_and_a_wide_one<L: Exclusive>(lock: fn() -> L) {
-    model(Some(0), move || {
+/// And a third request for all of both.
+fn many_against_each_other_and_a_wide_one<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let other = world.spawn(|world| world.write_many(&[0..1, 3..4]));
         let wide = world.spawn(|world| world.write(0..5).done());
@@ -96,8 +95,8 @@ fn many_against_each_other_and_a_wide_one<L: Exclusive>(lock: fn() -> L) {
 
 /// A reader of everything, inserted before another reader, meets the first of many ranges or the last. (The last was not
 /// looked for from the beginning.)
-fn many_beside_a_reader_of_all<L: Shared>(lock: fn() -> L) {
-    model(Some(2), move || {
+fn many_beside_a_reader_of_all<L: Shared>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let between = world.read(1..2);
         let reader = world.spawn(|world| world.read(0..6).done());
@@ -107,8 +106,8 @@ fn many_beside_a_reader_of_all<L: Shared>(lock: fn() -> L) {
     });
 }
 
-fn many_shared_beside_a_writer<L: Shared>(lock: fn() -> L) {
-    model(Some(2), move || {
+fn many_shared_beside_a_writer<L: Shared>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let writer = world.spawn(|world| world.write(1..4).done());
         world.read_many(&[0..2, 3..5]);
@@ -117,8 +116,8 @@ fn many_shared_beside_a_writer<L: Shared>(lock: fn() -> L) {
 }
 
 /// A request times out while it is woken, and another sleeps behind it.
-fn a_time_out_beside_an_inheritance<L: Exclusive>(lock: fn() -> L) {
-    model(Some(1), move || {
+fn a_time_out_beside_an_inheritance<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let mine = world.write(0..2);
         let hasty = world.spawn(write_soon);
@@ -131,8 +130,8 @@ fn a_time_out_beside_an_inheritance<L: Exclusive>(lock: fn() -> L) {
 }
 
 /// A writer times out while a reader sleeps behind the same holder, or behind the writer, and the holder shares.
-fn a_time_out_beside_a_downgrade<L: Shared>(lock: fn() -> L) {
-    model(Some(1), move || {
+fn a_time_out_beside_a_downgrade<L: Shared>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let mine = world.write(0..2);
         let hasty = world.spawn(write_soon);
@@ -145,8 +144,8 @@ fn a_time_out_beside_a_downgrade<L: Shared>(lock: fn() -> L) {
     });
 }
 
-fn two_that_give_up<L: Exclusive>(lock: fn() -> L) {
-    model(Some(1), move || {
+fn two_that_give_up<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    model(Some(bound), move || {
         let world = World::new(lock());
         let mine = world.write(0..1);
         let one = world.spawn(write_soon);
@@ -159,8 +158,8 @@ fn two_that_give_up<L: Exclusive>(lock: fn() -> L) {
 }
 
 /// The holder leaves while two others spin, or have just begun to sleep.
-fn two_that_spin<L: Exclusive>(lock: fn() -> L) {
-    Model::new(Some(1)).spinning().check(move || {
+fn two_that_spin<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    Model::new(Some(bound)).spinning().check(move || {
         let world = World::new(lock());
         let mine = world.write(0..2);
         let one = world.spawn(|world| world.write(0..1).done());
@@ -172,8 +171,8 @@ fn two_that_spin<L: Exclusive>(lock: fn() -> L) {
 }
 
 /// As two meet: each is the other's holder.
-fn one_that_spins<L: Exclusive>(lock: fn() -> L) {
-    Model::new(Some(3)).spinning().check(move || {
+fn one_that_spins<L: Exclusive>(lock: fn() -> L, bound: usize) {
+    Model::new(Some(bound)).spinning().check(move || {
         let world = World::new(lock());
         let other = world.spawn(|world| world.write(0..2).done());
         world.write(1..3).done();
@@ -182,8 +181,8 @@ fn one_that_spins<L: Exclusive>(lock: fn() -> L) {
 }
 
 /// A reader and a writer spin behind a holder that shares, and then leaves.
-fn a_downgrade_before_those_who_spin<L: Shared>(lock: fn() -> L) {
-    Model::new(Some(1)).spinning().check(move || {
+fn a_downgrade_before_those_who_spin<L: Shared>(lock: fn() -> L, bound: usize) {
+    Model::new(Some(bound)).spinning().check(move || {
         let world = World::new(lock());
         let mine = world.write(0..2);
         let reader = world.spawn(|world| world.read(0..1).done());
@@ -195,27 +194,44 @@ fn a_downgrade_before_those_who_spin<L: Shared>(lock: fn() -> L) {
     });
 }
 
-/// One test for each of the scenarios and each of the locks.
+/// One test for each of the scenarios and each of the locks, with so many preemptions.
 macro_rules! on_each {
-    ($($scenario:ident on $($lock:ident)+;)+) => {
+    ($($scenario:ident: $($bound:literal on $($lock:ident)+),+;)+) => {
         $(mod $scenario {
-            $(#[test]
+            $($(#[test]
             fn $lock() {
-                super::$scenario(super::$lock);
-            })+
+                super::$scenario(super::$lock, $bound);
+            })+)+
         })+
     };
 }
 
 on_each! {
-    many_against_each_other on list unfair_list exclusive_list skip_list exclusive_skip_list segments tree;
-    many_against_each_other_and_a_wide_one on list exclusive_list segments;
-    many_beside_a_reader_of_all on list unfair_list skip_list segments tree;
-    many_shared_beside_a_writer on list unfair_list skip_list segments tree;
-    a_time_out_beside_an_inheritance on list unfair_list exclusive_list skip_list exclusive_skip_list segments tree;
-    a_time_out_beside_a_downgrade on list unfair_list skip_list segments;
-    two_that_give_up on list unfair_list exclusive_list skip_list exclusive_skip_list segments;
-    two_that_spin on list unfair_list exclusive_list skip_list exclusive_skip_list segments;
-    one_that_spins on list unfair_list exclusive_list skip_list exclusive_skip_list segments;
-    a_downgrade_before_those_who_spin on list unfair_list segments;
+    many_against_each_other:
+        2 on list unfair_list exclusive_list skip_list exclusive_skip_list segments tree;
+    many_against_each_other_and_a_wide_one:
+        0 on list exclusive_list,
+        1 on segments;
+    many_beside_a_reader_of_all:
+        2 on list unfair_list skip_list segments tree;
+    many_shared_beside_a_writer:
+        2 on list unfair_list skip_list,
+        3 on segments tree;
+    a_time_out_beside_an_inheritance:
+        1 on skip_list exclusive_skip_list,
+        2 on list unfair_list exclusive_list segments tree;
+    a_time_out_beside_a_downgrade:
+        1 on skip_list,
+        2 on list unfair_list segments;
+    two_that_give_up:
+        1 on skip_list exclusive_skip_list,
+        2 on list unfair_list exclusive_list segments;
+    two_that_spin:
+        1 on list unfair_list exclusive_list skip_list exclusive_skip_list,
+        2 on segments;
+    one_that_spins:
+        3 on list unfair_list exclusive_list skip_list exclusive_skip_list segments;
+    a_downgrade_before_those_who_spin:
+        1 on list unfair_list,
+        2 on segments;
 }
