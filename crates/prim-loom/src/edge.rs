@@ -38,3 +38,19 @@ macro_rules! intact {
         $crate::edge::is_intact($edge)
     };
 }
+
+/// How often searches may start over in one execution, all threads together. Models are small: one of a few threads
+/// that come and leave a few times has far fewer reasons.
+const RESTARTS: usize = 40;
+
+/// Notes that a search starts over because of what another thread did.
+///
+/// # Panics
+/// When there is no end to that: the search sees old values again and again, which the memory model allows for ever.
+pub fn starts_over() {
+    let restarts = crate::with_execution(|execution| {
+        execution.restarts += 1;
+        execution.restarts
+    });
+    assert!(restarts <= RESTARTS, "a search starts over without end");
+}

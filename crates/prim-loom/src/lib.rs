@@ -7,11 +7,12 @@
 //!
 //! - [`model`] runs a model; everything global starts afresh in each of its executions.
 //! - Thread indices are handed out in order and are not re-used.
-//! - A futex wait with a deadline gives the others one chance to run and then times out.
-//! - Spins are one round long, so that waits reach their parking code at once.
+//! - A futex wait with a deadline sleeps for one chance of the others to run, and then times out unless it was woken.
+//! - Spins on a holder have no rounds unless a [`Model`] asks for them, so that waits reach their parking code at once.
+//! - Lots are won unless a [`Model`] decides them.
 //! - [`edge`]: the environment variable `SPANLOCK_MUTANT` names an edge to weaken.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 pub mod atomic;
 pub mod barrier;
@@ -36,11 +37,14 @@ pub use loom;
 #[derive(Default)]
 struct Execution {
     threads: usize,
-    sleepers: Vec<(usize, loom::thread::Thread)>,
+    sleepers: Vec<futex::Sleeper>,
+    timed_waits: usize,
     spins: usize,
     ticks: u64,
     forks: u32,
     addresses: Vec<usize>,
+    restarts: usize,
+    lots: Vec<usize>,
 }
 
 thread_local! {
@@ -51,21 +55,85 @@ fn with_execution<R>(f: impl FnOnce(&mut Execution) -> R) -> R {
     EXECUTION.with_borrow_mut(f)
 }
 
+/// A model, and how far it is explored.
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub struct Model {
+    preemptions: Option<usize>,
+    setting: Setting,
+}
+
+/// What differs between models besides what their threads do.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    /// Rounds of a spin on a holder.
+    rounds: u32,
+    /// Spins and yields that are explored.
+    explored: usize,
+    /// How often lots are won.
+    wins: &'static [u32],
+}
+
+thread_local! {
+    static SETTING: Cell<Setting> = const { Cell::new(Setting::DEFAULT) };
+}
+
+impl Setting {
+    const DEFAULT: Self = Self {
+        rounds: 0,
+        explored: spin::EXPLORED,
+        wins: &[],
+    };
+}
+
+impl Model {
+    /// Every schedule with at most `preemptions` preemptions, or all of them with `None`.
+    pub const fn new(preemptions: Option<usize>) -> Self {
+        Self {
+            preemptions,
+            setting: Setting::DEFAULT,
+        }
+    }
+
+    /// With spins on a holder of one round, and more spins explored than else.
+    pub const fn spinning(mut self) -> Self {
+        self.setting.rounds = 1;
+        self.setting.explored = spin::EXPLORED + 4;
+        self
+    }
+
+    /// With lots won so often: the n-th of the thread with index `i` is the (i + n)-th of these, from the beginning
+    /// again when they are used up.
+    pub const fn wins(mut self, wins: &'static [u32]) -> Self {
+        self.setting.wins = wins;
+        self
+    }
+
+    /// Runs the model.
+    ///
+    /// # Panics
+    /// When an execution panics, deadlocks, races or leaks.
+    pub fn check(self, f: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        if builder.preemption_bound.is_none() {
+            builder.preemption_bound = self.preemptions;
+        }
+        builder.max_branches = builder.max_branches.max(10_000);
+        builder.check(move || {
+            SETTING.set(self.setting);
+            with_execution(|execution| *execution = Execution::default());
+            f();
+            thread::exit();
+        });
+    }
+}
+
 /// Runs `f` under every schedule with at most `preemptions` preemptions, or all of them with `None`.
 ///
 /// # Panics
 /// When an execution panics, deadlocks, races or leaks.
 pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    if builder.preemption_bound.is_none() {
-        builder.preemption_bound = preemptions;
-    }
-    builder.max_branches = builder.max_branches.max(10_000);
-    builder.check(move || {
-        with_execution(|execution| *execution = Execution::default());
-        f();
-        thread::exit();
-    });
+    Model::new(preemptions).check(f);
 }
 
 /// So many preemptions for a model that takes long; one more in a mutant, which is not searched to the end.
@@ -99,6 +167,24 @@ pub fn address_of<T>(what: &T) -> usize {
 #[must_use]
 pub const fn stock(_real: usize, model: usize) -> usize {
     model
+}
+
+/// How often in a row a lot is won: as the [`Model`] says, or always.
+#[must_use]
+pub fn wins(_random: u64, _digits: u32) -> u32 {
+    let wins = SETTING.get().wins;
+    if wins.is_empty() {
+        return u32::MAX;
+    }
+    let index = thread::index();
+    let drawn = with_execution(|execution| {
+        if execution.lots.len() <= index {
+            execution.lots.resize(index + 1, 0);
+        }
+        execution.lots[index] += 1;
+        execution.lots[index] - 1
+    });
+    wins[(index + drawn) % wins.len()]
 }
 
 /// Declares one function that `prim` makes `const`.

@@ -1,16 +1,17 @@
-//! Spinning, as short as it can be: what spins on hardware parks here.
+//! Spinning, as short as it can be: what spins on hardware parks here, unless a model asks for spins.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::with_execution;
 
-/// Spins on a holder before the thread parks.
-pub const ON_HOLDER: u32 = 0;
+/// Spins on a holder before the thread parks: none, unless the model has others.
+pub const ON_HOLDER: u32 = u32::MAX;
 
 /// Spins while another request, already published, decides whether it stays.
 pub const ON_DECISION: u32 = 1;
 
 /// Spins and yields of one execution that loom explores; past them it follows one fair schedule to the execution's end.
-const EXPLORED: usize = 6;
+/// Models with spins explore a few more.
+pub(crate) const EXPLORED: usize = 6;
 
 /// Spins until `word` does not hold `seen` any more, and returns what it holds.
 #[track_caller]
@@ -47,7 +48,11 @@ impl Spin {
     /// Lets another thread run; `false` once the rounds are used up.
     #[track_caller]
     pub fn round(&mut self) -> bool {
-        if self.round == self.rounds {
+        let rounds = match self.rounds {
+            ON_HOLDER => crate::SETTING.get().rounds,
+            rounds => rounds,
+        };
+        if self.round == rounds {
             return false;
         }
         self.round += 1;
@@ -62,7 +67,7 @@ pub(crate) fn count() {
         execution.spins += 1;
         execution.spins
     });
-    if spins == EXPLORED {
+    if spins == crate::SETTING.get().explored {
         loom::skip_branch();
     }
 }

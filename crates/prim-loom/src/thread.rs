@@ -45,6 +45,11 @@ fn with_seat<R>(f: impl FnOnce(&mut Seat) -> R) -> R {
     })
 }
 
+/// This thread's index.
+pub(crate) fn index() -> usize {
+    with_seat(|seat| seat.index)
+}
+
 fn take_index() -> usize {
     let index = with_execution(|execution| {
         execution.threads += 1;
@@ -121,7 +126,7 @@ pub fn processors() -> usize {
 /// Each thread of a model has a processor.
 #[must_use]
 pub fn cpu() -> usize {
-    with_seat(|seat| seat.index)
+    index()
 }
 
 /// Each thread of a model has a memory node.
@@ -133,7 +138,7 @@ pub fn node() -> usize {
 /// The running thread's id: never zero.
 #[must_use]
 pub fn id() -> u32 {
-    u32::try_from(with_seat(|seat| seat.index) + 1).expect("few threads")
+    u32::try_from(index() + 1).expect("few threads")
 }
 
 /// There is no fork in a model.
@@ -149,4 +154,19 @@ pub fn forks() -> u32 {
 pub fn pretend_fork() {
     yield_now();
     with_execution(|execution| execution.forks += 1);
+}
+
+/// A hook for forked children: never run.
+#[derive(Debug)]
+pub struct ForkHook;
+
+impl ForkHook {
+    /// Forgets the hook.
+    #[must_use]
+    pub const fn new(_hook: extern "C" fn()) -> Self {
+        Self
+    }
+
+    /// There is no fork in a model.
+    pub fn register(&self) {}
 }

@@ -54,6 +54,14 @@ pub const fn stock(real: usize, _model: usize) -> usize {
     real
 }
 
+/// How often in a row a lot is won at a chance of one in `2^digits`, decided by a random number. A model checker asks
+/// the model instead.
+#[inline]
+#[must_use]
+pub const fn wins(random: u64, digits: u32) -> u32 {
+    random.trailing_zeros() / digits
+}
+
 /// Declares one function that is `const` here and plain where atomics cannot be constructed in constants.
 #[macro_export]
 macro_rules! const_fn {

@@ -244,24 +244,45 @@ pub fn after_fork_in_child(hook: extern "C" fn()) {
 /// by, and nobody but that thread will take back.
 #[must_use]
 pub fn forks() -> u32 {
-    // Acquire: pairs with the Release below. Who finds it counted is in a process whose next child will know.
-    if !COUNTED.load(Ordering::Acquire) {
-        count_forks();
-    }
-    FORKS.load(Ordering::Relaxed)
-}
-
-static FORKS: AtomicU32 = AtomicU32::new(0);
-static COUNTED: AtomicBool = AtomicBool::new(false);
-
-#[cold]
-fn count_forks() {
     extern "C" fn forked() {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
-    // Not once: a fork by another thread meanwhile would leave that half done for good. Twice does no harm.
-    after_fork_in_child(forked);
-    COUNTED.store(true, Ordering::Release);
+    static FORKS: AtomicU32 = AtomicU32::new(0);
+    static COUNTED: ForkHook = ForkHook::new(forked);
+    COUNTED.register();
+    FORKS.load(Ordering::Relaxed)
+}
+
+
+/// A hook for the children of `fork`, to be registered before it is needed and as often as that is convenient.
+#[derive(Debug)]
+pub struct ForkHook {
+    hook: extern "C" fn(),
+    is_registered: AtomicBool,
+}
+
+impl ForkHook {
+    /// A hook that may run more than once in a child, and has to stand that.
+    #[must_use]
+    pub const fn new(hook: extern "C" fn()) -> Self {
+        Self {
+            hook,
+            is_registered: AtomicBool::new(false),
+        }
+    }
+
+    /// Has the hook run in the child after each `fork` from now on, as [`after_fork_in_child`] does.
+    ///
+    /// No thread waits here for another one that registers the same hook: a child forked meanwhile does not have that
+    /// thread, and would wait forever. Instead both register it.
+    #[inline]
+    pub fn register(&self) {
+        // Acquire and Release: who finds it registered is in a process whose next child will run it.
+        if !self.is_registered.load(Ordering::Acquire) {
+            after_fork_in_child(self.hook);
+            self.is_registered.store(true, Ordering::Release);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -178,3 +178,18 @@ pub fn after_fork_in_child(_hook: extern "C" fn()) {}
 pub fn forks() -> u32 {
     0
 }
+
+/// A hook for forked children: never run.
+#[derive(Debug)]
+pub struct ForkHook;
+
+impl ForkHook {
+    /// Forgets the hook.
+    #[must_use]
+    pub const fn new(_hook: extern "C" fn()) -> Self {
+        Self
+    }
+
+    /// There is no fork in a run.
+    pub fn register(&self) {}
+}

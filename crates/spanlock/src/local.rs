@@ -5,10 +5,11 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
-use crate::reclaim::{Epoch, Pool};
+use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::Parker;
-use prim::thread::{self, Table, Tenure};
+use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 
 /// A thread's record.
@@ -16,15 +17,24 @@ use std::ptr::{self, NonNull};
 pub(crate) struct Local {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
+    /// How many nodes the thread allocates before it sweeps a list.
+    sweep_after: Cell<usize>,
     /// The state of a generator of random numbers.
     random: Cell<u64>,
     /// Ranges held in lists, less the one that the spare node is lent to. A hint: a leaked guard counts for ever.
     holds: Cell<usize>,
-    /// Segments held, and the lock of each.
-    segments: RefCell<Vec<(u64, Segments)>>,
+    /// Segments held.
+    segments: RefCell<Vec<HeldSegments>>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
+}
+
+/// Segments that a thread holds: in which lock, and since when.
+struct HeldSegments {
+    lock: u64,
+    segments: Segments,
+    at: &'static Location<'static>,
 }
 
 // SAFETY: other threads touch `epoch` and `parker` only, which are atomic; the rest is the owning thread's, and
@@ -36,6 +46,7 @@ impl Default for Local {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
+            sweep_after: Cell::new(first_sweep()),
             random: Cell::new(0),
             holds: Cell::new(0),
             segments: RefCell::new(Vec::new()),
@@ -117,8 +128,8 @@ fn with_new<R>(f: impl FnOnce(&'static Local) -> R) -> R {
             HERE.with(|here| here.set(local));
             SPARE.with(|spare| spare.set(local.take_node().as_ptr()));
         }
-        static FORK: std::sync::Once = std::sync::Once::new();
-        FORK.call_once(|| thread::after_fork_in_child(after_fork));
+        static FORK: ForkHook = ForkHook::new(after_fork);
+        FORK.register();
         f(local)
     })
 }
@@ -132,11 +143,26 @@ fn on_exit(index: usize) {
     SPARE.with(|spare| spare.set(EXITED));
     local.nodes.flush(epochs);
     local.tall_nodes.flush(epochs);
+    local.sweep_next_after(first_sweep());
     local.holds.set(0);
     local.segments.take();
 }
 
-/// In a forked child the other threads are gone: none of them walks, and this one has a new id.
+/// Allocations that are no reason for a sweep: at least so many between two.
+fn fewest_between_sweeps() -> usize {
+    prim::stock(64, 1)
+}
+
+/// A thread's first nodes are none either.
+fn first_sweep() -> usize {
+    Node::ready() + TallNode::ready() + fewest_between_sweeps()
+}
+
+/// Once a sweep is due, one acquisition in `2^SWEEP_DIGITS` makes it. So it is no certain one: of locks that a thread uses in
+/// turn, each is swept.
+const SWEEP_DIGITS: u32 = 4;
+
+/// In a forked child the other threads are gone: none of them walks, and this one has a new id. It may run twice.
 extern "C" fn after_fork() {
     let here = HERE.with(Cell::get);
     for local in TABLE.iter() {
@@ -207,6 +233,26 @@ impl Local {
         mixed ^ (mixed >> 31)
     }
 
+    /// Whether a list that this thread is about to walk is to be swept: it has allocated so many nodes that those of
+    /// released ranges may be piling up, where nobody passes.
+    #[inline]
+    pub(crate) fn is_sweep_due(&self) -> bool {
+        self.nodes.made() + self.tall_nodes.made() >= self.sweep_after.get()
+            && prim::wins(self.random(), SWEEP_DIGITS) > 0
+    }
+
+    /// Notes a sweep that found so many ranges held. The next is due when as many nodes were allocated: so a sweep costs
+    /// a few steps for each of them.
+    pub(crate) fn swept(&self, held: usize) {
+        self.sweep_next_after(held.max(fewest_between_sweeps()));
+    }
+
+    fn sweep_next_after(&self, made: usize) {
+        self.sweep_after.set(made);
+        self.nodes.count_anew();
+        self.tall_nodes.count_anew();
+    }
+
     /// Whether the thread may hold a range in a list. In a thread that is exiting that is not known any more.
     pub(crate) fn may_hold_nodes(&self) -> bool {
         self.holds.get() > 0 || SPARE.with(|spare| spare.get().is_null())
@@ -226,29 +272,40 @@ impl Local {
         }
     }
 
-    /// Notes segments acquired in the lock with that id.
-    pub(crate) fn note_segments(&self, lock: u64, segments: Segments) {
-        self.segments.borrow_mut().push((lock, segments));
+    /// Notes segments acquired there, in the lock with that id.
+    pub(crate) fn note_segments(
+        &self,
+        lock: u64,
+        segments: Segments,
+        at: &'static Location<'static>,
+    ) {
+        self.segments
+            .borrow_mut()
+            .push(HeldSegments { lock, segments, at });
     }
 
-    /// Forgets them. In a thread that is exiting they may be forgotten already.
-    pub(crate) fn forget_segments(&self, lock: u64, segments: Segments) {
+    /// Forgets them; where they were acquired. In a thread that is exiting they may be forgotten already.
+    pub(crate) fn forget_segments(
+        &self,
+        lock: u64,
+        segments: Segments,
+    ) -> Option<&'static Location<'static>> {
         let mut noted = self.segments.borrow_mut();
-        if let Some(at) = noted.iter().rposition(|held| *held == (lock, segments)) {
-            noted.swap_remove(at);
-        }
+        let is_it = |held: &HeldSegments| held.lock == lock && held.segments == segments;
+        let place = noted.iter().rposition(is_it)?;
+        Some(noted.swap_remove(place).at)
     }
 
     /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.
     pub(crate) fn forget_lock(&self, lock: u64) {
-        self.segments.borrow_mut().retain(|(of, _)| *of != lock);
+        self.segments.borrow_mut().retain(|held| held.lock != lock);
     }
 
     /// What this thread holds in the lock with that id, each as `f` tells it.
     pub(crate) fn segments_of<R>(&self, lock: u64, f: impl Fn(Segments) -> R) -> Vec<R> {
         let noted = self.segments.borrow();
-        let held = noted.iter().filter(|(of, _)| *of == lock);
-        held.map(|&(_, segments)| f(segments)).collect()
+        let held = noted.iter().filter(|held| held.lock == lock);
+        held.map(|held| f(held.segments)).collect()
     }
 
     /// Whether this thread itself keeps a request from entering that segment.
@@ -256,7 +313,19 @@ impl Local {
         let noted = self.segments.borrow();
         noted
             .iter()
-            .any(|(of, held)| *of == lock && wanted.meets_at(*held, segment))
+            .any(|held| held.lock == lock && wanted.meets_at(held.segments, segment))
+    }
+
+    /// What this thread itself has in the way of a request, and where it was acquired.
+    pub(crate) fn held_segments(
+        &self,
+        lock: u64,
+        wanted: Segments,
+    ) -> Option<(Segments, &'static Location<'static>)> {
+        let noted = self.segments.borrow();
+        let in_the_way = |held: &&HeldSegments| held.lock == lock && wanted.meets(held.segments);
+        let held = noted.iter().find(in_the_way)?;
+        Some((held.segments, held.at))
     }
 
     /// Begins a walk, which lasts until the result is dropped.

@@ -6,13 +6,14 @@
 mod common;
 
 use spanlock::range::list::ListRw;
-use spanlock::range::raw::RawRangeLock;
-use spanlock::range::skip::SkipRw;
-use spanlock::range::{RangeLock, WriteGuard};
+use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
+use spanlock::range::skip::{SkipEx, SkipRw};
+use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -236,6 +237,79 @@ fn readers_that_hand_over_leave_nothing<L: Lock>(lock: &RangeLock<L>) {
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
 
+/// More than what is left between sweeps. Of a long way without any it would be several megabytes.
+const BETWEEN_SWEEPS: i64 = 4 * FLAT;
+
+/// How long a way of ranges is.
+const STEPS: u64 = 30_000;
+
+/// Ranges taken hand over hand from high to low, `width` of them held at a time: nobody ever passes what was released
+/// behind them.
+fn descent<G>(width: usize, acquire: impl Fn(u64) -> G) -> impl FnMut() {
+    let mut held = VecDeque::with_capacity(width);
+    let mut at = u64::MAX;
+    move || {
+        at -= 1;
+        let next = acquire(at);
+        if held.len() == width {
+            held.pop_front();
+        }
+        held.push_back(next);
+    }
+}
+
+fn descents_leave_nothing<G>(width: usize, acquire: impl Fn(u64) -> G) {
+    let grown = growth(STEPS, descent(width, acquire));
+    assert!(
+        grown < BETWEEN_SWEEPS,
+        "{grown} bytes are kept, with {width} held"
+    );
+}
+
+fn descents_of_all_kinds_leave_nothing<L: Lock>(make: fn() -> L) {
+    for width in [1, 7] {
+        let lock = RangeLock::from_raw(make());
+        descents_leave_nothing(width, |at| lock.write(at..=at));
+        descents_leave_nothing(width, |at| lock.read(at..=at));
+        // What is held for long, before the way and behind it.
+        let _ends = (lock.write(0..10), lock.write(u64::MAX..));
+        descents_leave_nothing(width, |at| lock.write(at - 1..at));
+        // By turns: where it is noticed that too few nodes come back is not always the same lock.
+        let other = RangeLock::from_raw(make());
+        descents_leave_nothing(width, |at| (lock.write(at - 1..at), other.read(at..=at)));
+    }
+}
+
+fn exclusive_descents_leave_nothing<L: RawRangeMutex>(make: fn() -> L) {
+    for width in [1, 7] {
+        let lock = RangeMutex::from_raw(make());
+        descents_leave_nothing(width, |at| lock.lock(at..=at));
+    }
+}
+
+/// One thread goes down, another comes and goes elsewhere in the list, and may hold nodes back in the midst of a walk.
+/// Once it has ended there is no reason to keep them.
+fn a_descent_beside_another_thread_leaves_nothing<L: Lock>(make: fn() -> L) {
+    let lock = RangeLock::from_raw(make());
+    let done = AtomicBool::new(false);
+    let mut step = descent(7, |at| lock.write(at..=at));
+    repeat(STEPS / 10, &mut step);
+    let before = LIVE_BYTES.load(Relaxed);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            while !done.load(Relaxed) {
+                drop((lock.read(0..5), lock.read(3..7)));
+            }
+        });
+        repeat(STEPS, &mut step);
+        done.store(true, Relaxed);
+        other.join().expect("no panic elsewhere");
+    });
+    repeat(STEPS / 10, &mut step);
+    let grown = LIVE_BYTES.load(Relaxed) - before;
+    assert!(grown < BETWEEN_SWEEPS, "{grown} bytes are kept");
+}
+
 thread_local! {
     static KEPT: RefCell<Vec<WriteGuard<'static>>> = const { RefCell::new(Vec::new()) };
 }
@@ -269,6 +343,9 @@ fn memory() {
         everything_that_lists_do(common::slow_path);
         everything_that_lists_do(SkipRw::new);
         everything_that_lists_do(common::skip);
+        exclusive_descents_leave_nothing(common::exclusive);
+        exclusive_descents_leave_nothing(common::skip_exclusive);
+        exclusive_descents_leave_nothing(SkipEx::new);
     });
 }
 
@@ -281,4 +358,6 @@ fn everything_that_lists_do<L: Lock>(make: fn() -> L) {
     timed_out_requests_leave_nothing(make);
     threads_that_work_together_keep_little(make);
     a_thread_that_unlinks_for_others_keeps_little(make);
+    descents_of_all_kinds_leave_nothing(make);
+    a_descent_beside_another_thread_leaves_nothing(make);
 }

@@ -326,3 +326,16 @@ fn figure_one_timed() {
         });
     }
 }
+
+/// The first of several ranges asked for in one call is the fast path's, and the next is inserted behind it.
+#[test]
+fn many_begin_by_the_fast_path() {
+    model(Some(3), || {
+        // A thread's first acquisition, in any lock, is not by the fast path.
+        World::new(rw().build()).write(0..1).done();
+        let world = World::new(rw().build());
+        let other = world.spawn(|world| world.write(3..5).done());
+        world.write_many(&[0..1, 3..4]);
+        other.join().unwrap();
+    });
+}

@@ -14,6 +14,7 @@ mod mutation;
 mod queue;
 mod reclaim;
 mod rw;
+mod scenarios;
 mod segment;
 mod skip;
 mod world;

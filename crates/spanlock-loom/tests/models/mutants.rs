@@ -95,6 +95,7 @@ const MUTANTS: &[Mutant] = &[
     ("downgrade", "list::downgrade_lets_waiting_readers_in"),
     ("downgrade-wake", "list::downgrade_lets_waiting_readers_in"),
     ("fast-acquire", "list::fast_path_against_regular_path"),
+    ("fast-behind", "list::many_begin_by_the_fast_path"),
     ("fast-publish", "list::fast_path_against_regular_path"),
     ("fast-release", "list::fast_path_against_regular_path"),
     (
@@ -268,6 +269,10 @@ const MUTANTS: &[Mutant] = &[
     ("release-acquire", "list::two_writers_overlapping"),
     ("roll-back", "segment::a_sleeper_has_empty_hands"),
     ("rung-cut-off", "skip::searching_past_neighbours_that_leave"),
+    (
+        "rung-gone",
+        "skip::a_search_that_starts_over_does_not_come_to_the_same_node",
+    ),
     ("rung-prepare", "skip::entering_behind_one_that_leaves"),
     ("rung-publish", "skip::entering_behind_one_that_leaves"),
     ("rouse", "rw::bias::a_reader_and_a_writer"),

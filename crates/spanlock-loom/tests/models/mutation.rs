@@ -20,6 +20,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("exceeded maximum number of branches", "livelock"),
     ("a reader overtook", "overtaken"),
     ("nobody holds it", "refused"),
+    ("starts over without end", "livelock"),
     (
         "waits for a range that the same thread holds",
         "waits for itself",

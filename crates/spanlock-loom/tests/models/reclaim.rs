@@ -4,6 +4,7 @@ use crate::world::{World, ex, rw};
 use prim::model;
 use spanlock_loom::range::list::{Fairness, FastPath};
 use spanlock_loom::range::raw::RawRangeMutex;
+use spanlock_loom::range::skip::{SkipEx, SkipRw};
 
 /// Nodes are unlinked, sealed and used again under another thread's walk.
 fn nodes_return_under_a_walk<L: RawRangeMutex + Send + Sync + 'static>(lock: fn() -> L) {
@@ -44,6 +45,39 @@ fn nodes_return_only_after_a_readers_validation() {
         world.read(0..4).done();
         reader.join().unwrap();
     });
+}
+
+/// Hand over hand downwards, so that nobody passes what is released: the pool runs out, and the list is swept while
+/// another thread inserts, releases and unlinks behind the one that sweeps.
+fn sweeps_beside_a_request<L: RawRangeMutex + Send + Sync + 'static>(lock: fn() -> L) {
+    model(Some(1), move || {
+        let world = World::new(lock());
+        let other = world.spawn(|world| {
+            world.write(4..6).done();
+            world.write(3..5).done();
+        });
+        let mut held = world.write(3..4);
+        for at in [2, 1, 0] {
+            held.touch();
+            let next = world.write(at..at + 1);
+            drop(held);
+            held = next;
+        }
+        held.done();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn sweeps_beside_a_request_in_lists() {
+    sweeps_beside_a_request(|| rw().build());
+    sweeps_beside_a_request(|| ex().build());
+}
+
+#[test]
+fn sweeps_beside_a_request_in_levels() {
+    sweeps_beside_a_request(|| SkipEx::builder().height(2).build());
+    sweeps_beside_a_request(|| SkipRw::builder().height(2).build());
 }
 
 /// A sleeping request holds no nodes back, and none is lost when a lock is dropped with nodes in its list.

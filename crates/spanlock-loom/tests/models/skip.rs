@@ -1,9 +1,10 @@
 //! The index above a list: entering it, leaving it, and beginning a walk at a node found there.
 //!
-//! Every node has a tower here, as high as the lock allows: a height of two is one level above the list.
+//! Every node has a tower here, as high as the lock allows, unless a model says how heights differ: a height of two is
+//! one level above the list.
 
 use crate::world::{Hold, World};
-use prim::model;
+use prim::{Model, model};
 use spanlock_loom::range::list::{Builder, ExclusiveOnly, FastPath, Levels, SharedExclusive};
 use spanlock_loom::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
@@ -230,4 +231,83 @@ fn a_dropped_lock_leaks_nothing() {
     }
     model(Some(2), || leave_behind(rw().build()));
     model(Some(2), || leave_behind(rw().height(3).build()));
+}
+
+/// How high towers are, for models in which they differ: levels for the first thread's nodes in turn, and from the
+/// second on for the second thread's.
+const HEIGHTS: [&[u32]; 3] = [&[2, 1], &[0, 2], &[2, 0, 1]];
+
+/// Nodes of two levels leave while somebody searches both. Whoever finds the lower rung marked starts over, and must
+/// not come by the same node again, however late it learns of the upper mark.
+#[test]
+fn a_search_that_starts_over_does_not_come_to_the_same_node() {
+    Model::new(Some(2)).check(|| {
+        let world = World::new(ex().height(3).build());
+        let first = world.write(0..1);
+        let search = world.spawn(|world| world.write(2..3).done());
+        drop(first);
+        search.join().unwrap();
+    });
+}
+
+#[test]
+fn searching_past_neighbours_of_different_heights_that_leave() {
+    for wins in HEIGHTS {
+        Model::new(Some(2)).wins(wins).check(|| {
+            let world = World::new(ex().height(3).build());
+            let first = world.write(0..1);
+            let second = world.write(1..2);
+            let search = world.spawn(|world| world.write(3..4).done());
+            drop(first);
+            drop(second);
+            world.write(2..3).done();
+            search.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn entering_behind_one_of_another_height_that_leaves() {
+    for wins in HEIGHTS {
+        Model::new(Some(2)).wins(wins).check(|| {
+            let world = World::new(ex().height(3).build());
+            let first = world.write(0..1);
+            let second = world.spawn(|world| world.write(1..2).done());
+            drop(first);
+            world.write(2..3).done();
+            second.join().unwrap();
+        });
+    }
+}
+
+/// A short node, in no level, between the places where the reader and the writer are inserted, and tall ones around it.
+#[test]
+fn figure_one_among_nodes_of_different_heights() {
+    for wins in HEIGHTS {
+        Model::new(Some(2)).wins(wins).check(|| {
+            let world = World::new(rw().height(3).build());
+            let between = world.read(2..3);
+            let reader = world.spawn(|world| {
+                let waypoint = world.read(0..1);
+                world.read(1..6).done();
+                drop(waypoint);
+            });
+            world.write(4..5).done();
+            reader.join().unwrap();
+            drop(between);
+        });
+    }
+}
+
+/// Nodes of all heights are unlinked by different threads and used again under another thread's walk.
+#[test]
+fn nodes_of_different_heights_return_under_a_walk() {
+    Model::new(Some(1)).wins(&[2, 0, 1]).check(|| {
+        let world = World::new(rw().height(3).build());
+        let walker = world.spawn(|world| world.write(3..4).done());
+        for at in 0..4 {
+            world.write(at..at + 1).done();
+        }
+        walker.join().unwrap();
+    });
 }

@@ -5,7 +5,8 @@ use prim::thread::{self, JoinHandle};
 use spanlock_loom::range::Span;
 use spanlock_loom::range::inspect::Snapshot;
 use spanlock_loom::range::list::{Builder, ExclusiveOnly, ListEx, ListRw, SharedExclusive};
-use spanlock_loom::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock_loom::range::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock_loom::range::{RangeLock, RangeMutex};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,6 +64,25 @@ impl<L: RawRangeMutex> World<L> {
         self.hold(range, Mode::Exclusive, token)
     }
 
+    /// Locks several ranges in one call, touches and releases them.
+    pub fn write_many(&self, ranges: &[Range<u64>]) {
+        let lock = RangeMutex::from_raw(Borrowed(&self.lock));
+        let _guards = lock.lock_many(ranges.iter().cloned());
+        self.touch(ranges, Mode::Exclusive);
+    }
+
+    fn touch(&self, ranges: &[Range<u64>], mode: Mode) {
+        for at in ranges.iter().cloned().flatten() {
+            let slot = &self.slots[usize::try_from(at).unwrap()];
+            match mode {
+                // SAFETY: held shared; loom checks.
+                Mode::Shared => _ = slot.with(|slot| unsafe { *slot }),
+                // SAFETY: held exclusively; loom checks.
+                Mode::Exclusive => slot.with_mut(|slot| unsafe { *slot += 1 }),
+            }
+        }
+    }
+
     /// Looks at who holds and who waits.
     pub fn snapshot(&self) -> Snapshot {
         self.lock.snapshot().unwrap()
@@ -86,6 +106,13 @@ impl<L: RawRangeLock> World<L> {
         let token = self.lock.lock_shared(span(&range), wait);
         self.hold(range, Mode::Shared, token)
     }
+
+    /// Shares several ranges in one call, looks at and releases them.
+    pub fn read_many(&self, ranges: &[Range<u64>]) {
+        let lock = RangeLock::from_raw(Borrowed(&self.lock));
+        let _guards = lock.read_many(ranges.iter().cloned());
+        self.touch(ranges, Mode::Shared);
+    }
 }
 
 fn span(range: &Range<u64>) -> Span {
@@ -106,15 +133,8 @@ impl<L: RawRangeMutex + Send + Sync + 'static> World<L> {
 impl<L: RawRangeMutex> Hold<'_, L> {
     /// Looks at every slot of the range, and changes it if that is allowed.
     pub fn touch(&self) {
-        for at in self.range.clone() {
-            let slot = &self.world.slots[usize::try_from(at).unwrap()];
-            match self.mode {
-                // SAFETY: held shared; loom checks.
-                Mode::Shared => _ = slot.with(|slot| unsafe { *slot }),
-                // SAFETY: held exclusively; loom checks.
-                Mode::Exclusive => slot.with_mut(|slot| unsafe { *slot += 1 }),
-            }
-        }
+        self.world
+            .touch(std::slice::from_ref(&self.range), self.mode);
     }
 
     /// Touches and releases.
@@ -140,5 +160,58 @@ impl<L: RawRangeMutex> Drop for Hold<'_, L> {
             // SAFETY: this lock's token.
             unsafe { self.world.lock.unlock(token) };
         }
+    }
+}
+
+/// A lock behind a reference, as the typed locks want to own one.
+struct Borrowed<'a, L>(&'a L);
+
+// SAFETY: the lock's promise: all is forwarded.
+unsafe impl<L: RawRangeMutex> RawRangeMutex for Borrowed<'_, L> {
+    type Token = L::Token;
+
+    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<L::Token> {
+        self.0.lock_exclusive(span, wait)
+    }
+
+    unsafe fn lock_exclusive_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, L::Token>,
+    ) -> Option<L::Token> {
+        // SAFETY: the caller's.
+        unsafe { self.0.lock_exclusive_behind(span, wait, behind) }
+    }
+
+    unsafe fn unlock(&self, token: L::Token) {
+        // SAFETY: the caller's.
+        unsafe { self.0.unlock(token) };
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        self.0.granule(span)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<L: RawRangeLock> RawRangeLock for Borrowed<'_, L> {
+    fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
+        self.0.lock_shared(span, wait)
+    }
+
+    unsafe fn lock_shared_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, L::Token>,
+    ) -> Option<L::Token> {
+        // SAFETY: the caller's.
+        unsafe { self.0.lock_shared_behind(span, wait, behind) }
+    }
+
+    unsafe fn downgrade(&self, token: L::Token) -> L::Token {
+        // SAFETY: the caller's.
+        unsafe { self.0.downgrade(token) }
     }
 }

@@ -26,6 +26,13 @@ impl<'a, L: RawRangeMutex> Held<'a, L> {
     }
 }
 
+impl<L: RawRangeMutex> Held<'_, L> {
+    /// What it is held by, if the range is not empty.
+    pub(super) fn token(&self) -> Option<&L::Token> {
+        self.token.as_ref()
+    }
+}
+
 impl<L: RawRangeMutex> Drop for Held<'_, L> {
     #[inline]
     fn drop(&mut self) {

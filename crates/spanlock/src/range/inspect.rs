@@ -3,6 +3,7 @@
 use super::raw::Mode;
 use super::span::Span;
 use std::fmt;
+use std::panic::Location;
 
 /// A range, a mode and a thread: somebody who holds, or asks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,24 @@ impl fmt::Display for Claim {
             Mode::Exclusive => "exclusive",
         };
         write!(f, "thread {}: {} {mode}", self.thread, self.span)
+    }
+}
+
+/// A thread asks for what it holds: the message of the panic.
+pub(super) struct Deadlock {
+    pub(super) asked: Claim,
+    pub(super) held: Claim,
+    /// Where it was locked.
+    pub(super) at: &'static Location<'static>,
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, held, at } = self;
+        write!(
+            f,
+            "deadlock: {asked} waits for a range that the same thread holds: {held}, locked at {at}"
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Counting what a lock does, in the spirit of Linux's `lock_stat`.
 
 use super::inspect::Snapshot;
-use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
@@ -50,22 +50,20 @@ impl Counters {
         }
     }
 
-    /// Acquires by `acquire`, first without waiting to learn whether there is a wait.
-    fn acquire<T>(&self, wait: Wait, acquire: impl Fn(Wait) -> Option<T>) -> Option<T> {
-        // Relaxed, everywhere: counters order nothing.
-        let add = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
-        let mut granted = acquire(Wait::Never);
-        if granted.is_none() && wait != Wait::Never {
-            let start = Instant::now();
-            granted = acquire(wait);
-            add(&self.contended);
-            add(&self.waits[bucket(start.elapsed())]);
-        }
-        add(if granted.is_some() {
+    // Relaxed, everywhere: counters order nothing.
+
+    fn waited(&self, time: Duration) {
+        self.contended.fetch_add(1, Ordering::Relaxed);
+        self.waits[bucket(time)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn decided<T>(&self, granted: Option<T>) -> Option<T> {
+        let counter = if granted.is_some() {
             &self.acquired
         } else {
             &self.refused
-        });
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
         granted
     }
 
@@ -78,6 +76,23 @@ impl Counters {
             waits: std::array::from_fn(|k| load(&self.waits[k])),
         }
     }
+}
+
+/// Acquires by an expression, which says how long it may wait: first without waiting, to learn whether there is a wait.
+/// No closure: the acquisition is to be the caller's, with its line.
+macro_rules! counted {
+    ($counters:expr, $wait:ident, $acquire:expr) => {{
+        let mut granted = {
+            let $wait = Wait::Never;
+            $acquire
+        };
+        if granted.is_none() && $wait != Wait::Never {
+            let start = Instant::now();
+            granted = $acquire;
+            $counters.waited(start.elapsed());
+        }
+        $counters.decided(granted)
+    }};
 }
 
 fn bucket(wait: Duration) -> usize {
@@ -110,8 +125,19 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
     type Token = L::Token;
 
     fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        self.exclusive
-            .acquire(wait, |wait| self.raw.lock_exclusive(span, wait))
+        counted!(self.exclusive, wait, self.raw.lock_exclusive(span, wait))
+    }
+
+    unsafe fn lock_exclusive_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, L::Token>,
+    ) -> Option<L::Token> {
+        counted!(self.exclusive, wait, {
+            // SAFETY: the caller's.
+            unsafe { self.raw.lock_exclusive_behind(span, wait, behind) }
+        })
     }
 
     unsafe fn unlock(&self, token: L::Token) {
@@ -131,8 +157,19 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
 // SAFETY: as above.
 unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        self.shared
-            .acquire(wait, |wait| self.raw.lock_shared(span, wait))
+        counted!(self.shared, wait, self.raw.lock_shared(span, wait))
+    }
+
+    unsafe fn lock_shared_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, L::Token>,
+    ) -> Option<L::Token> {
+        counted!(self.shared, wait, {
+            // SAFETY: the caller's.
+            unsafe { self.raw.lock_shared_behind(span, wait, behind) }
+        })
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {

@@ -38,7 +38,9 @@ use std::ops::RangeBounds;
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once a thread is warm and no
 /// system call. Otherwise a walk over the ranges held, one compare-exchange, and for a writer a second walk; one
 /// atomic operation to release. Memory: the lock itself, and one cache line per range held, from a pool of 8 KiB
-/// per thread.
+/// per thread. A released range keeps its cache line until somebody walks past or sweeps the list: a thread that has to
+/// allocate does so within its next acquisitions. What is kept so in one lock is, for each thread that uses it, on average
+/// no more than a few hundred lines and one for each range that was held when the thread last swept.
 ///
 /// # Fairness
 /// A request that finds its range taken again after a millisecond of waiting has a *claim*: others that conflict with it
@@ -59,7 +61,8 @@ use std::ops::RangeBounds;
 /// # Blocking, panics, misuse
 /// - Acquisitions spin for about a microsecond and then sleep. Releases never block.
 /// - A range that starts after it ends panics; an empty one is granted at once and conflicts with nothing.
-/// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead.
+/// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead, at the
+///   caller's line, and say which range is held and where it was locked.
 /// - A panic while a guard lives releases its range, and there is no poisoning. A leaked guard leaves its range
 ///   locked and harms nothing else.
 /// - In a thread-local that is destroyed after the library's own, what the thread holds is not known: it may have to
@@ -328,9 +331,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         wait: Wait,
     ) -> Option<Guards<ReadGuard<'_, L>>> {
         let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
-            self.raw.lock_shared(span, wait)
-        })?;
+        let held = many::acquire(many::Shared, &self.raw, &spans, wait)?;
         Some(Guards::new(held.into_iter().map(ReadGuard::new).collect()))
     }
 
@@ -341,9 +342,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         wait: Wait,
     ) -> Option<Guards<WriteGuard<'_, L>>> {
         let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
-            self.raw.lock_exclusive(span, wait)
-        })?;
+        let held = many::acquire(many::Exclusive, &self.raw, &spans, wait)?;
         Some(Guards::new(held.into_iter().map(WriteGuard::new).collect()))
     }
 }

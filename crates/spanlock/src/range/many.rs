@@ -11,7 +11,7 @@
 //!   the second would wait for the first (P3's segments do).
 
 use super::guard::Held;
-use super::raw::{RawRangeMutex, Wait};
+use super::raw::{Behind, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use smallvec::SmallVec;
 use std::ops::RangeBounds;
@@ -54,14 +54,74 @@ pub(super) fn arrange<R: RangeBounds<u64>>(
     arranged
 }
 
-/// Acquires all of `spans`, which are [`arrange`]d, by `acquire`; `None` if that takes longer than `wait` allows.
-pub(super) fn acquire<'a, L: RawRangeMutex>(
+/// What is held of several ranges.
+type AllHeld<'a, L> = SmallVec<[Held<'a, L>; 8]>;
+
+/// What was acquired last, for the next one, which lies behind.
+type Last<'a, L> = Option<Behind<'a, <L as RawRangeMutex>::Token>>;
+
+/// In which mode ranges are acquired.
+pub(super) trait Way<L: RawRangeMutex> {
+    /// # Safety
+    /// The last is held in the same lock, by this thread and in this way, and ends before the span starts.
+    #[track_caller]
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token>;
+}
+
+/// With others who share them.
+pub(super) struct Shared;
+
+/// Alone.
+pub(super) struct Exclusive;
+
+impl<L: RawRangeLock> Way<L> for Shared {
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
+        match last {
+            // SAFETY: the caller's.
+            Some(last) => unsafe { raw.lock_shared_behind(span, wait, last) },
+            None => raw.lock_shared(span, wait),
+        }
+    }
+}
+
+impl<L: RawRangeMutex> Way<L> for Exclusive {
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
+        match last {
+            // SAFETY: the caller's.
+            Some(last) => unsafe { raw.lock_exclusive_behind(span, wait, last) },
+            None => raw.lock_exclusive(span, wait),
+        }
+    }
+}
+
+/// Acquires one of `spans`, of which the one before it is the last held, if any is.
+#[track_caller]
+fn hold<'a, L: RawRangeMutex, W: Way<L>>(
+    raw: &'a L,
+    spans: &[Span],
+    at: usize,
+    wait: Wait,
+    last: Option<&Held<'a, L>>,
+) -> Option<Held<'a, L>> {
+    let last = last
+        .and_then(Held::token)
+        .map(|token| Behind { token, ranges: at });
+    // SAFETY: spans ascend and are disjoint.
+    let token = unsafe { W::acquire(raw, spans[at], wait, last) }?;
+    Some(Held::new(raw, Some(token)))
+}
+
+/// Acquires all of `spans`, which are [`arrange`]d; `None` if that takes longer than `wait` allows.
+///
+/// Each but the first begins to look behind the one acquired before it: all together pass each range of the lock about
+/// once.
+#[track_caller]
+pub(super) fn acquire<'a, L: RawRangeMutex, W: Way<L>>(
+    _: W,
     raw: &'a L,
     spans: &[Span],
     wait: Wait,
-    acquire: impl Fn(Span, Wait) -> Option<L::Token>,
-) -> Option<SmallVec<[Held<'a, L>; 8]>> {
-    let hold = |at: usize, wait| Some(Held::new(raw, Some(acquire(spans[at], wait)?)));
+) -> Option<AllHeld<'a, L>> {
     let rounds = if wait == Wait::Never {
         1
     } else {
@@ -72,14 +132,22 @@ pub(super) fn acquire<'a, L: RawRangeMutex>(
         if spans.is_empty() {
             break;
         }
-        let mut held = SmallVec::new();
-        held.push(hold(awaited, wait)?);
-        let taken = (0..spans.len()).filter(|&at| at != awaited).find(|&at| {
-            let granted = hold(at, Wait::Never);
-            let missed = granted.is_none();
-            held.extend(granted);
-            missed
-        });
+        let mut held = AllHeld::new();
+        held.push(hold::<L, W>(raw, spans, awaited, wait, None)?);
+        let mut taken = None;
+        for at in (0..spans.len()).filter(|&at| at != awaited) {
+            // The one before it: the first that was acquired, or the last.
+            let last = match at.checked_sub(1) {
+                None => None,
+                Some(before) if before == awaited => held.first(),
+                Some(_) => held.last(),
+            };
+            let Some(next) = hold::<L, W>(raw, spans, at, Wait::Never, last) else {
+                taken = Some(at);
+                break;
+            };
+            held.push(next);
+        }
         match taken {
             None => return Some(held),
             Some(at) => awaited = at,
@@ -88,7 +156,12 @@ pub(super) fn acquire<'a, L: RawRangeMutex>(
     if wait == Wait::Never && !spans.is_empty() {
         return None;
     }
-    (0..spans.len()).map(|at| hold(at, wait)).collect()
+    let mut held = AllHeld::new();
+    for at in 0..spans.len() {
+        let next = hold::<L, W>(raw, spans, at, wait, held.last())?;
+        held.push(next);
+    }
+    Some(held)
 }
 
 #[cfg(test)]

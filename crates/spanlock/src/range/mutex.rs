@@ -177,9 +177,7 @@ impl<L: RawRangeMutex> RangeMutex<L> {
         wait: Wait,
     ) -> Option<Guards<LockGuard<'_, L>>> {
         let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(&self.raw, &spans, wait, |span, wait| {
-            self.raw.lock_exclusive(span, wait)
-        })?;
+        let held = many::acquire(many::Exclusive, &self.raw, &spans, wait)?;
         Some(Guards::new(held.into_iter().map(LockGuard::new).collect()))
     }
 }

@@ -52,6 +52,23 @@ impl Wait {
     }
 }
 
+/// Where a request that is one of many may begin to look: what the same thread holds before it.
+#[derive(Debug)]
+pub struct Behind<'a, T> {
+    /// The last of the ranges held before the one asked for.
+    pub token: &'a T,
+    /// How many they are, at least.
+    pub ranges: usize,
+}
+
+impl<T> Clone for Behind<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Behind<'_, T> {}
+
 /// A range lock that grants exclusive ranges.
 ///
 /// # Safety
@@ -64,7 +81,24 @@ pub unsafe trait RawRangeMutex {
     /// Acquires `span` exclusively; `None` if that takes longer than `wait` allows.
     ///
     /// With [`Wait::Forever`] the result is never `None`.
+    #[track_caller]
     fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token>;
+
+    /// As [`lock_exclusive`](Self::lock_exclusive), for a thread that holds ranges before `span`. A lock that keeps its
+    /// ranges in order may begin to look behind those, so that many ranges cost no more than as many single ones.
+    ///
+    /// # Safety
+    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, exclusively.
+    #[track_caller]
+    unsafe fn lock_exclusive_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Self::Token>,
+    ) -> Option<Self::Token> {
+        let _ = behind;
+        self.lock_exclusive(span, wait)
+    }
 
     /// Releases what `token` acquired.
     ///
@@ -92,7 +126,24 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
     /// Acquires `span` shared; `None` if that takes longer than `wait` allows.
     ///
     /// With [`Wait::Forever`] the result is never `None`.
+    #[track_caller]
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Self::Token>;
+
+    /// As [`lock_shared`](Self::lock_shared), for a thread that holds ranges before `span`: see
+    /// [`lock_exclusive_behind`](RawRangeMutex::lock_exclusive_behind).
+    ///
+    /// # Safety
+    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, shared.
+    #[track_caller]
+    unsafe fn lock_shared_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Self::Token>,
+    ) -> Option<Self::Token> {
+        let _ = behind;
+        self.lock_shared(span, wait)
+    }
 
     /// Turns an exclusive acquisition into a shared one; nobody else holds any of it exclusively in between.
     ///

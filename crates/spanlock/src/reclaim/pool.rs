@@ -27,6 +27,8 @@ pub(crate) struct Pool<T: Recycled> {
     /// Unlinked before `grace` began.
     sealed: Stack<T>,
     grace: RefCell<Grace<'static>>,
+    /// How many were allocated since somebody last [asked to begin anew](Self::count_anew).
+    made: Cell<usize>,
 }
 
 impl<T: Recycled> Pool<T> {
@@ -36,7 +38,19 @@ impl<T: Recycled> Pool<T> {
             retired: Stack::new(),
             sealed: Stack::new(),
             grace: RefCell::new(Grace::new()),
+            made: Cell::new(0),
         }
+    }
+
+    /// How many nodes were allocated, because too few came back.
+    #[inline]
+    pub(crate) fn made(&self) -> usize {
+        self.made.get()
+    }
+
+    /// Begins to count those allocated anew.
+    pub(crate) fn count_anew(&self) {
+        self.made.set(0);
     }
 
     /// A node that no other thread knows. Allocates when none is ready: once warm, only while a walk that lasts
@@ -73,6 +87,7 @@ impl<T: Recycled> Pool<T> {
         if self.active.len() < (T::ready() / 2).max(1) {
             while self.active.len() < T::ready() {
                 self.active.push(NonNull::from(Box::leak(T::allocate())));
+                self.made.set(self.made.get() + 1);
             }
         }
         self.active.pop().expect("the pool was just refilled")

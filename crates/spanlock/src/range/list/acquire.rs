@@ -8,11 +8,12 @@ use super::tower::TallNode;
 use super::walk::Walk;
 use super::{Protocol, RawList, Token};
 use crate::local::{self, Local, Pin};
-use crate::range::inspect::Claim;
-use crate::range::raw::{Mode, Wait};
+use crate::range::inspect::{Claim, Deadlock};
+use crate::range::raw::{Behind, Mode, Wait};
 use crate::range::span::Span;
 use crate::range::waiting::{Ageing, Contender, Refused};
 use prim::atomic::{Ordering, fence_after_rmw};
+use std::panic::Location;
 use std::ptr::NonNull;
 
 /// Insertions that may fail because others were faster, before that counts as having waited.
@@ -32,18 +33,38 @@ enum Attempt {
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
+    #[track_caller]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
         if mode == Mode::Shared {
             self.index.announce_shared(span);
         }
         match self.acquire_fast(span, mode) {
             Some(token) => Some(token),
-            None => self.acquire_slowly(span, mode, wait),
+            None => self.acquire_slowly(span, mode, wait, None),
         }
+    }
+
+    /// The same for a thread that holds ranges before this one: there is nothing for the fast path.
+    ///
+    /// # Safety
+    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, in that mode.
+    #[track_caller]
+    pub(super) unsafe fn acquire_behind(
+        &self,
+        span: Span,
+        mode: Mode,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        if mode == Mode::Shared {
+            self.index.announce_shared(span);
+        }
+        self.acquire_slowly(span, mode, wait, Some(behind))
     }
 
     /// The fast path: the list is empty, and this thread holds nothing by it already.
     #[inline]
+    #[track_caller]
     fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
         // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
         // compare-exchange.
@@ -52,7 +73,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         }
         let node = local::take_spare()?;
         // SAFETY: a spare node is known to its thread only.
-        unsafe { Node::prepare(node, span, mode) };
+        unsafe { Node::prepare(node, span, mode, Location::caller()) };
         let fast = Link::to(node).fast();
         // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. Release: [publish].
         let success = prim::order!(
@@ -71,15 +92,40 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     }
 
     #[cold] // The list is not empty, or newcomers have to give way.
-    fn acquire_slowly(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
-        local::with(|local| self.contend(local, Claim::new(span, mode, local.thread()), wait))
+    #[track_caller]
+    fn acquire_slowly(
+        &self,
+        span: Span,
+        mode: Mode,
+        wait: Wait,
+        behind: Option<Behind<'_, Token>>,
+    ) -> Option<Token> {
+        let at = Location::caller();
+        let outcome = local::with(|local| {
+            let claim = Claim::new(span, mode, local.thread());
+            self.contend(local, claim, at, wait, behind)
+        });
+        match outcome {
+            Ok(token) => Some(token),
+            Err(None) => None,
+            // Here, and not where it was found, so that the panic is the caller's.
+            Err(Some(deadlock)) => panic!("{deadlock}"),
+        }
     }
 
-    fn contend(&self, local: &'static Local, claim: Claim, wait: Wait) -> Option<Token> {
+    /// Tries and waits until the request is granted, may wait no longer, or would wait for its own thread.
+    fn contend(
+        &self,
+        local: &'static Local,
+        claim: Claim,
+        at: &'static Location<'static>,
+        wait: Wait,
+        behind: Option<Behind<'_, Token>>,
+    ) -> Result<Token, Option<Deadlock>> {
         let take_node = || {
             let node = self.index.take_node(local);
             // SAFETY: `take_node` makes it ours alone.
-            unsafe { Node::prepare(node, claim.span, claim.mode) };
+            unsafe { Node::prepare(node, claim.span, claim.mode, at) };
             node
         };
         let mut node = take_node();
@@ -89,10 +135,14 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         };
         let outcome = loop {
             if let Err(refused) = self.room.gate(&mut contender, || self.held_by(local)) {
-                break Err(refused);
+                debug_assert_eq!(refused, Refused::NoTime);
+                break Err(None);
             }
             let pin = local.pin();
-            let blocker = match self.attempt(&pin, node, &claim) {
+            if local.is_sweep_due() {
+                local.swept(self.sweep(&pin));
+            }
+            let blocker = match self.attempt(&pin, node, &claim, behind) {
                 Attempt::Granted(token, steps) => {
                     self.index.enter(&pin, node, steps);
                     break Ok(token);
@@ -113,23 +163,29 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                     self.room.hurry(&mut contender)
                 }
             };
-            if let Err(refused) = wait {
-                break Err(refused);
+            match wait {
+                Ok(()) => {}
+                Err(Refused::NoTime) => break Err(None),
+                Err(Refused::WaitsForItself) => break Err(blocker),
             }
         };
         match outcome {
             Ok(token) => {
                 local.acquired();
-                Some(self.arrive(&contender, token))
+                Ok(self.arrive(&contender, token))
             }
-            Err(refused) => {
+            Err(own) => {
                 local.put_back(node);
                 self.room.give_up(&contender);
-                assert!(
-                    refused != Refused::WaitsForItself,
-                    "deadlock: {claim} waits for a range that the same thread holds"
-                );
-                None
+                Err(own.map(|own| {
+                    // SAFETY: this thread holds it, so it is in the list.
+                    let own = unsafe { own.as_ref() };
+                    Deadlock {
+                        asked: claim,
+                        held: own.claim(own.look()),
+                        at: own.at(),
+                    }
+                }))
             }
         }
     }
@@ -145,17 +201,39 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         held
     }
 
+    /// Unlinks nodes that are gone from all of the list and its index: an insertion only does so on its way, and where
+    /// nobody comes by they would pile up. Returns how many others there are.
+    #[cold] // A pool ran out of nodes.
+    fn sweep(&self, pin: &Pin) -> usize {
+        let mut walk = Walk::from_head(pin, &self.head);
+        let mut others = 0;
+        while let Some((node, link)) = walk.next() {
+            walk.trim();
+            walk.pass(node, link);
+            others += 1;
+        }
+        walk.trim();
+        self.index.sweep(pin);
+        others
+    }
+
     /// Inserts a node where it belongs, and makes sure that nobody in the list conflicts with it.
-    fn attempt(&self, pin: &Pin, node: NonNull<Node>, claim: &Claim) -> Attempt {
+    fn attempt(
+        &self,
+        pin: &Pin,
+        node: NonNull<Node>,
+        claim: &Claim,
+        behind: Option<Behind<'_, Token>>,
+    ) -> Attempt {
         // SAFETY: ours, and alive.
         let mine = unsafe { node.as_ref() };
         mine.set_tentative(P::NEEDS_VALIDATION);
-        let attempt = self.insert(pin, node, claim);
+        let attempt = self.insert(pin, node, claim, behind);
         if let Attempt::Granted(token, _) = &attempt
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: no rival, nothing to look for.
             && !token.link().is_fast()
-            && let Err(rival) = self.validate(pin, mine, claim)
+            && let Err(rival) = self.validate(pin, mine, claim, behind)
         {
             self.leave(node);
             // Gone first, for rivals who wait for the decision. The node is not re-used before the pin is dropped.
@@ -166,16 +244,23 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         attempt
     }
 
-    fn insert(&self, pin: &Pin, node: NonNull<Node>, claim: &Claim) -> Attempt {
+    fn insert(
+        &self,
+        pin: &Pin,
+        node: NonNull<Node>,
+        claim: &Claim,
+        behind: Option<Behind<'_, Token>>,
+    ) -> Attempt {
         // SAFETY: ours, and alive.
         let mine = unsafe { node.as_ref() };
-        let mut walk = self.walk_to(pin, claim);
+        let mut walk = self.walk_to(pin, claim, behind);
         let mut tries = 0;
-        let mut steps = 0;
+        // As many as it takes who does not know where to begin.
+        let mut steps = behind.map_or(0, |behind| behind.ranges);
         while tries < TRIES {
             // More than once, if the walk begins at a waypoint that leaves just then.
             while walk.is_cut_off() {
-                walk = self.walk_to(pin, claim);
+                walk = self.walk_to(pin, claim, behind);
             }
             if let Some((other, link)) = walk.next() {
                 match place(claim, &other.claim(link)) {
@@ -208,16 +293,40 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         Attempt::Overtaken
     }
 
-    /// A walk to where a request belongs, which will meet all that conflict with it.
-    fn walk_to<'a>(&'a self, pin: &'a Pin, claim: &Claim) -> Walk<'a> {
-        match self.index.waypoint(pin, claim) {
+    /// A walk to where a request belongs, which will meet all that conflict with it and may be granted.
+    ///
+    /// It may begin behind what the thread holds before the range asked for, *in the same mode*. An exclusive node before
+    /// that one ends before it starts (invariant 2), and so does not conflict. A shared one that starts before it and
+    /// conflicts with an exclusive request behind it overlaps the thread's own range as well, which is exclusive. So it is
+    /// not granted while the thread holds that; and if it finds that released in the end, it finds what was inserted
+    /// before the release as well.
+    fn walk_to<'a>(
+        &'a self,
+        pin: &'a Pin,
+        claim: &Claim,
+        behind: Option<Behind<'a, Token>>,
+    ) -> Walk<'a> {
+        let waypoint = self.index.waypoint(pin, claim).or_else(|| {
+            let token = behind?.token;
+            // [fast-behind] The mark is still there, perhaps: begin at the head, to remove it.
+            let is_regular = !token.link().is_fast() || !prim::intact!("fast-behind");
+            // SAFETY: the range is held by this thread as long as the token is borrowed, so the node is in the list.
+            is_regular.then(|| unsafe { token.node().as_ref() })
+        });
+        match waypoint {
             Some(waypoint) => Walk::behind(pin, &self.head, waypoint),
             None => Walk::from_head(pin, &self.head),
         }
     }
 
     /// Looks for a rival that was inserted elsewhere at about the same time, and stays.
-    fn validate(&self, pin: &Pin, mine: &Node, claim: &Claim) -> Result<(), NonNull<Node>> {
+    fn validate(
+        &self,
+        pin: &Pin,
+        mine: &Node,
+        claim: &Claim,
+        behind: Option<Behind<'_, Token>>,
+    ) -> Result<(), NonNull<Node>> {
         // [handshake] Both sides: the insertion is before the look.
         match claim.mode {
             Mode::Shared if !prim::intact!("reader-handshake") => {}
@@ -226,7 +335,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         }
         let mut walk = match claim.mode {
             Mode::Shared => Walk::behind(pin, &self.head, mine),
-            Mode::Exclusive => self.walk_to(pin, claim),
+            Mode::Exclusive => self.walk_to(pin, claim, behind),
         };
         while let Some((other, link)) = walk.next() {
             let theirs = other.claim(link);

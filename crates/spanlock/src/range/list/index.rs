@@ -24,6 +24,9 @@ pub(super) trait Guide: Send + Sync {
     /// Makes known that a range is to be held shared, before it is.
     fn announce_shared(&self, span: Span);
 
+    /// Removes links to nodes that are gone, as many as can be removed in passing once along everything.
+    fn sweep(&self, pin: &Pin);
+
     /// Removes all links to nodes; nobody else uses the list any more.
     fn clear(&self, pin: &Pin);
 }
@@ -50,6 +53,8 @@ impl Guide for NoIndex {
 
     #[inline]
     fn announce_shared(&self, _: Span) {}
+
+    fn sweep(&self, _: &Pin) {}
 
     fn clear(&self, _: &Pin) {}
 }

@@ -17,8 +17,8 @@ use std::ptr::NonNull;
 /// Walks of fewer steps are not worth a tower. (In debug builds all are, so that tests meet towers.)
 const WORTH: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 
-/// Binary digits a level: one node in four is in the next one. (A model checker has all towers as high as can be.)
-const DIGITS: u32 = prim::sized(2, 0) as u32;
+/// Binary digits a level: one node in four is in the next one.
+const DIGITS: u32 = 2;
 
 /// The levels above a list, and what a writer has to know to begin at a node of theirs.
 pub struct Levels {
@@ -38,6 +38,9 @@ struct Place<'a> {
     seen: Rung,
 }
 
+/// A rung's node is gone, so that nothing may be followed from it [rung-cut-off].
+struct CutOff;
+
 impl Levels {
     pub(super) const MAX: u32 = MAX_LEVELS as u32;
 
@@ -55,8 +58,48 @@ impl Levels {
         }
     }
 
-    /// Goes from the highest level in use to the lowest, past the nodes that are before, and removes nodes that are gone
-    /// from its way. Shows where it leaves each level; returns the last node passed.
+    /// Goes along a level, from the rung of a node or the level's head, past the nodes that are before, and removes nodes
+    /// that are gone from its way. Returns the last node passed, if any, and where it leaves the level.
+    fn go_along<'a>(
+        pin: &'a Pin,
+        level: usize,
+        from: &'a AtomicRung,
+        is_before: impl Fn(&Node) -> bool,
+    ) -> Result<(Option<&'a TallNode>, Place<'a>), CutOff> {
+        let mut on: Option<&'a TallNode> = None;
+        let mut rung = from;
+        let mut seen = rung.load();
+        loop {
+            if seen.is_gone() && prim::intact!("rung-cut-off") {
+                // What it points to may have left the level long ago.
+                return Err(CutOff);
+            }
+            let Some(next) = seen.node() else { break };
+            // SAFETY: the rung was not gone when it was read, so its node was in the level and the next one
+            // too. A node in a level is not retired, and not re-used before the pin is dropped [grace].
+            let node: &'a TallNode = unsafe { next.as_ref() };
+            let link = node.rung(level).load();
+            if link.is_gone() {
+                match rung.replace(seen, link.unmarked()) {
+                    Ok(()) => {
+                        pin.unlinked(next.cast());
+                        seen = link.unmarked();
+                    }
+                    Err(found) => seen = found,
+                }
+            } else if is_before(node.base()) {
+                on = Some(node);
+                rung = node.rung(level);
+                seen = link;
+            } else {
+                break;
+            }
+        }
+        Ok((on, Place { rung, seen }))
+    }
+
+    /// Goes from the highest level in use to the lowest, past the nodes that are before. Shows where it leaves each level;
+    /// returns the last node passed.
     fn descend<'a>(
         &'a self,
         pin: &'a Pin,
@@ -65,39 +108,23 @@ impl Levels {
     ) -> Option<&'a TallNode> {
         'from_the_top: loop {
             let mut on: Option<&'a TallNode> = None;
-            for level in (0..self.used.load(Ordering::Relaxed) as usize).rev() {
-                let mut rung = on.map_or(&self.heads[level], |node| node.rung(level));
-                let mut seen = rung.load();
-                loop {
-                    if seen.is_gone() && prim::intact!("rung-cut-off") {
-                        // What it points to may have left the level long ago.
-                        continue 'from_the_top;
-                    }
-                    let Some(next) = seen.node() else { break };
-                    // SAFETY: the rung was not gone when it was read, so its node was in the level and the next one
-                    // too. A node in a level is not retired, and not re-used before the pin is dropped [grace].
-                    let node: &'a TallNode = unsafe { next.as_ref() };
-                    let link = node.rung(level).load();
-                    if link.is_gone() {
-                        match rung.replace(seen, link.unmarked()) {
-                            Ok(()) => {
-                                pin.unlinked(next.cast());
-                                seen = link.unmarked();
-                            }
-                            Err(found) => seen = found,
-                        }
-                    } else if is_before(node.base()) {
-                        on = Some(node);
-                        rung = node.rung(level);
-                        seen = link;
-                    } else {
-                        break;
-                    }
-                }
-                leaves(level, Place { rung, seen });
+            for level in (0..self.used()).rev() {
+                let from = on.map_or(&self.heads[level], |node| node.rung(level));
+                let Ok((passed, place)) = Self::go_along(pin, level, from, &is_before) else {
+                    // [rung-gone] The next search does not pass this node again: it sees the rungs above marked, too.
+                    prim::edge::starts_over();
+                    continue 'from_the_top;
+                };
+                on = passed.or(on);
+                leaves(level, place);
             }
             return on;
         }
+    }
+
+    /// How many levels are in use, as far as this thread knows.
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed) as usize
     }
 
     /// Where a node with that range belongs, in each level.
@@ -119,8 +146,7 @@ impl Index for Levels {}
 
 impl Guide for Levels {
     fn take_node(&self, local: &Local) -> NonNull<Node> {
-        let drawn = local.random().trailing_zeros().checked_div(DIGITS);
-        match drawn.map_or(self.limit, |levels| levels.min(self.limit)) {
+        match prim::wins(local.random(), DIGITS).min(self.limit) {
             0 => local.take_node(),
             levels => local.take_tall_node(levels),
         }
@@ -182,6 +208,13 @@ impl Guide for Levels {
         // after they have found something inside the range.
         if self.reach.load(Ordering::Relaxed) < length && prim::intact!("reach") {
             self.reach.fetch_max(length, Ordering::Relaxed);
+        }
+    }
+
+    fn sweep(&self, pin: &Pin) {
+        for level in (0..self.used()).rev() {
+            // Where it is cut off others are at work; the next sweep comes.
+            let _ = Self::go_along(pin, level, &self.heads[level], |_| true);
         }
     }
 

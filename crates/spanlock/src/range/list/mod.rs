@@ -38,12 +38,16 @@
 //! - **demote**: a walk that finds the head marked as the fast path's removes the mark before it looks at the node.
 //!   From then on the holder's fast release fails. While the mark stands nobody else has looked, so a fast release
 //!   may re-use the node at once.
+//! - **fast-behind**: nothing is inserted behind a node of one's own while the head has the fast path's mark: the fast
+//!   release would take it out of the list as well. The walk begins at the head, and removes the mark.
 //! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
 //! - **sleeper** (both sides are read-modify-writes of one word): a request that goes to sleep marks the holder's
 //!   link, and does not sleep if that was marked gone; a release marks it gone, and wakes if it was marked so.
 //! - **rung-publish**: Release by whoever changes what a rung leads to, Acquire by following it: the content of the node
 //!   found, and its insertion below.
 //! - **rung-cut-off**: nothing is followed from a rung whose node is gone: the search starts over.
+//! - **rung-gone**: Release by marking a rung as gone, the highest first; Acquire by the loads of rungs: the marks
+//!   above. So who starts over, because a rung is marked, does not come to that node again, and searches end.
 //! - **rung-prepare**: a node that could not enter a level asks anew what is to follow it.
 //! - **last-link**: Release and Acquire by counting off a removed link to a tall node: who removes the last one, and
 //!   retires the node, comes after the removal of the others.
@@ -70,7 +74,7 @@ pub(crate) use node::Node;
 pub(crate) use tower::TallNode;
 
 use super::inspect::{Claim, Snapshot};
-use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use super::waiting::{Patience, WaitingRoom};
 use crate::local::{self, Local};
@@ -293,6 +297,16 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
         self.acquire(span, Mode::Exclusive, wait)
     }
 
+    unsafe fn lock_exclusive_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        // SAFETY: the caller's.
+        unsafe { self.acquire_behind(span, Mode::Exclusive, wait, behind) }
+    }
+
     #[inline]
     unsafe fn unlock(&self, token: Token) {
         // SAFETY: the caller's.
@@ -310,6 +324,16 @@ unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
     #[inline]
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
         self.acquire(span, Mode::Shared, wait)
+    }
+
+    unsafe fn lock_shared_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        // SAFETY: the caller's.
+        unsafe { self.acquire_behind(span, Mode::Shared, wait, behind) }
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {

@@ -8,6 +8,7 @@ use prim::atomic::{AtomicBool, AtomicPtr, Ordering};
 use prim::cell::UnsafeCell;
 use prim::track::Track;
 use std::cell::Cell;
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 
 /// A request's place in the list. From its publication on, `place` is only read; the mode is in the link.
@@ -28,6 +29,8 @@ pub(crate) struct Node {
 struct Place {
     span: Span,
     thread: u32,
+    /// Where it was asked for; kept in debug builds.
+    at: &'static Location<'static>,
 }
 
 impl Recycled for Node {
@@ -61,6 +64,7 @@ impl Node {
             place: UnsafeCell::new(Place {
                 span: Span::ALL,
                 thread: 0,
+                at: Location::caller(),
             }),
             pooled: Cell::new(ptr::null_mut()),
             _track: Track::new(),
@@ -104,12 +108,21 @@ impl Node {
     /// # Safety
     /// The node is alive and no other thread knows it.
     #[inline]
-    pub(super) unsafe fn prepare(node: NonNull<Self>, span: Span, mode: Mode) {
+    pub(super) unsafe fn prepare(
+        node: NonNull<Self>,
+        span: Span,
+        mode: Mode,
+        at: &'static Location<'static>,
+    ) {
         // SAFETY: the caller's.
         let node = unsafe { node.as_ref() };
         node.place.with_mut(|place| {
             // SAFETY: nobody reads it now: the node is not in a list.
             unsafe { (*place).span = span };
+            if cfg!(debug_assertions) {
+                // SAFETY: as above.
+                unsafe { (*place).at = at };
+            }
         });
         node.link.prepare(None, mode);
     }
@@ -118,8 +131,14 @@ impl Node {
     #[inline]
     pub(super) fn claim(&self, link: Link) -> Claim {
         // SAFETY: nobody writes it between publication and the end of all walks that can reach the node.
-        let Place { span, thread } = self.place.with(|place| unsafe { *place });
+        let Place { span, thread, .. } = self.place.with(|place| unsafe { *place });
         Claim::new(span, link.mode(), thread)
+    }
+
+    /// Where the request was made, in debug builds.
+    pub(super) fn at(&self) -> &'static Location<'static> {
+        // SAFETY: as in `claim`.
+        self.place.with(|place| unsafe { (*place).at })
     }
 
     /// Tells rivals that the request is published but may withdraw, or no longer may. It merely saves them from

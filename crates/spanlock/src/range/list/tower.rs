@@ -97,7 +97,7 @@ impl TallNode {
         }
     }
 
-    /// Marks the node as gone in all levels.
+    /// Marks the node as gone in all levels, the highest first [rung-gone].
     ///
     /// # Safety
     /// The caller is the thread whose request the node carries, and has not marked it as gone in the list: until
@@ -162,7 +162,7 @@ impl AtomicRung {
 
     #[inline]
     pub(super) fn load(&self) -> Rung {
-        // [rung-publish] Acquire: what the rung leads to.
+        // [rung-publish] Acquire: what the rung leads to. [rung-gone] Acquire: the marks above, if the rung is marked.
         Rung(self.0.load(prim::order!("rung-publish", Ordering::Acquire)))
     }
 
@@ -189,7 +189,8 @@ impl AtomicRung {
     }
 
     fn set_gone(&self) {
-        // Relaxed: the mark in the list, which follows, is a Release, and until that is seen the node stays.
-        self.0.fetch_or(Rung::GONE, Ordering::Relaxed);
+        // [rung-gone] Release: who finds this rung marked, and starts over, finds those above it marked as well.
+        self.0
+            .fetch_or(Rung::GONE, prim::order!("rung-gone", Ordering::Release));
     }
 }

@@ -3,13 +3,14 @@
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
-use crate::local;
-use crate::range::inspect::Claim;
+use crate::local::{self, Local};
+use crate::range::inspect::{Claim, Deadlock};
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
 use crate::range::waiting::{Ageing, Contender, Refused};
 use crate::wait::Wakeups;
 use smallvec::SmallVec;
+use std::panic::Location;
 
 /// Segments, by number, and how they are asked for or held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,12 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Whether a request of these has to wait for whoever holds `held`, at that segment.
+    /// Whether a request of these has to wait for whoever holds `held`.
+    pub(crate) fn meets(self, held: Self) -> bool {
+        held.mode.conflicts(self.mode) && held.first <= self.last && self.first <= held.last
+    }
+
+    /// The same at one segment of them.
     pub(crate) fn meets_at(self, held: Self, segment: u64) -> bool {
         held.mode.conflicts(self.mode) && (held.first..=held.last).contains(&segment)
     }
@@ -60,6 +66,7 @@ impl<S: Store> RawSegments<S> {
     }
 
     #[inline]
+    #[track_caller]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
         let segments = self.segments(span, mode);
         // A hint: whether newcomers may have to give way.
@@ -75,36 +82,50 @@ impl<S: Store> RawSegments<S> {
     }
 
     #[inline]
+    #[track_caller]
     fn granted(&self, segments: Segments) -> Token {
-        local::with(|local| local.note_segments(self.id, segments));
+        let at = Location::caller();
+        local::with(|local| local.note_segments(self.id, segments, at));
         Token(segments)
     }
 
     #[cold] // Somebody is in the way, or newcomers have to give way.
+    #[track_caller]
     fn acquire_slowly(
         &self,
         segments: Segments,
         blocked: Option<Blocked>,
         wait: Wait,
     ) -> Option<Token> {
-        local::with(|local| {
+        let outcome = local::with(|local| {
             let claim = Claim::new(self.span(segments), segments.mode, local.thread());
             let mut contender =
                 Contender::new(local, claim, wait, self.room.patience(), Ageing::Asleep);
-            match self.contend(&mut contender, segments, blocked) {
-                Ok(()) => {
-                    self.arrive(&contender, segments);
-                    Some(self.granted(segments))
-                }
-                Err(refused) => {
-                    self.room.give_up(&contender);
-                    assert!(
-                        refused != Refused::WaitsForItself,
-                        "deadlock: {claim} waits for a range that the same thread holds, or one in the same segment"
-                    );
-                    None
-                }
+            let contended = self.contend(&mut contender, segments, blocked);
+            match contended {
+                Ok(()) => self.arrive(&contender, segments),
+                Err(_) => self.room.give_up(&contender),
             }
+            contended.map_err(|refused| match refused {
+                Refused::NoTime => None,
+                Refused::WaitsForItself => self.deadlock(local, claim, segments),
+            })
+        });
+        match outcome {
+            Ok(()) => Some(self.granted(segments)),
+            Err(None) => None,
+            // Here, and not where it was found, so that the panic is the caller's.
+            Err(Some(deadlock)) => panic!("{deadlock}"),
+        }
+    }
+
+    /// What this thread itself has in the way of a request, in whole segments.
+    fn deadlock(&self, local: &Local, asked: Claim, wanted: Segments) -> Option<Deadlock> {
+        let (held, at) = local.held_segments(self.id, wanted)?;
+        Some(Deadlock {
+            asked,
+            held: Claim::new(self.span(held), held.mode, asked.thread),
+            at,
         })
     }
 
@@ -185,8 +206,9 @@ impl<S: Store> RawSegments<S> {
             ..token.0
         };
         local::with(|local| {
-            local.forget_segments(self.id, token.0);
-            local.note_segments(self.id, shared);
+            if let Some(at) = local.forget_segments(self.id, token.0) {
+                local.note_segments(self.id, shared, at);
+            }
         });
         Token(shared)
     }
