@@ -253,7 +253,6 @@ pub fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-
 /// A hook for the children of `fork`, to be registered before it is needed and as often as that is convenient.
 #[derive(Debug)]
 pub struct ForkHook {

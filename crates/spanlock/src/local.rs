@@ -9,6 +9,7 @@ use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::Parker;
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 
@@ -24,7 +25,7 @@ pub(crate) struct Local {
     /// Ranges held in lists, less the one that the spare node is lent to. A hint: a leaked guard counts for ever.
     holds: Cell<usize>,
     /// Segments held.
-    segments: RefCell<Vec<HeldSegments>>,
+    segments: RefCell<VecDeque<HeldSegments>>,
     thread: Cell<u32>,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
@@ -49,7 +50,7 @@ impl Default for Local {
             sweep_after: Cell::new(first_sweep()),
             random: Cell::new(0),
             holds: Cell::new(0),
-            segments: RefCell::new(Vec::new()),
+            segments: RefCell::new(VecDeque::new()),
             thread: Cell::new(0),
             epoch: Epoch::default(),
             parker: Parker::default(),
@@ -281,7 +282,7 @@ impl Local {
     ) {
         self.segments
             .borrow_mut()
-            .push(HeldSegments { lock, segments, at });
+            .push_back(HeldSegments { lock, segments, at });
     }
 
     /// Forgets them; where they were acquired. In a thread that is exiting they may be forgotten already.
@@ -292,8 +293,12 @@ impl Local {
     ) -> Option<&'static Location<'static>> {
         let mut noted = self.segments.borrow_mut();
         let is_it = |held: &HeldSegments| held.lock == lock && held.segments == segments;
-        let place = noted.iter().rposition(is_it)?;
-        Some(noted.swap_remove(place).at)
+        // From both ends at once: most are released in the order of their acquisition, or against it.
+        let last = noted.len().checked_sub(1)?;
+        let place = (0..=last / 2)
+            .flat_map(|step| [last - step, step])
+            .find(|&place| is_it(&noted[place]))?;
+        Some(noted.remove(place)?.at)
     }
 
     /// Forgets what this thread still holds in a lock that is dropped: guards were leaked.

@@ -31,6 +31,8 @@ use std::ops::RangeBounds;
 /// # When not to use it
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
 /// - Hundreds of ranges are held at a time: an acquisition walks past those that start before it.
+/// - Somebody waits, for hours, for a range that is never released: others who want some of it are delayed, in the end
+///   for hours too. Use the timed forms.
 /// - The code is a global allocator: a thread's first acquisitions, and those that sleep, allocate.
 /// - The protected code is a slice of your own: [`RangeLocked`](super::RangeLocked) lends it without `unsafe`.
 ///
@@ -43,18 +45,22 @@ use std::ops::RangeBounds;
 /// no more than a few hundred lines and one for each range that was held when the thread last swept.
 ///
 /// # Fairness
-/// A request that finds its range taken again after a millisecond of waiting has a *claim*: others that conflict with it
-/// give way, except a thread that holds some of what the claim asks for, since it is that thread which the claim waits
-/// for. Giving way is limited in time, because the claim may also wait for a holder that joins the thread which gives
-/// way, or that wants a mutex which this thread holds. So a claim is in force and suspended by turns:
+/// A request that finds its range taken again after a millisecond of waiting has a *claim*: later ones that conflict with
+/// it give way. A thread that holds some of what a claim asks for does not, since the claim waits for that thread. Giving
+/// way is limited in time, because the claim may also wait for a holder that joins the thread which gives way, or that
+/// wants a mutex which this thread holds. So claims are in force for two turns and suspended for one:
 ///
-/// - The first turn lasts 10 ms; each pair of turns is twice as long as the one before.
-/// - *A free range* is granted after at most 10 ms, or after as long as the claim has existed, whichever is more. A
-///   computation that a holder waits for takes about twice as long while somebody waits for the holder.
-/// - *A request gets in* during the first turn that is longer than those in its way stay. If none of them stays longer
-///   than `h`, it waits for a millisecond and five times `h` at most (or 50 ms, if `h` is less than 10 ms), whatever
-///   others hold elsewhere. Requests with earlier claims to the same positions are served before.
-/// - A thread that never lets go of all that another asks for starves it, in this lock as in any.
+/// - The first turn lasts 10 ms; the three turns of each round are twice as long as those of the round before. They are
+///   counted from the moment at which the first request that still waits got its claim.
+/// - *A free range* is granted after one turn at most, which is 10 ms or as long as the first claim is old, whichever is
+///   more, and one more for each request ahead that gives up meanwhile. A computation that a holder waits for takes about
+///   three times as long while somebody waits for the holder.
+/// - *A request gets in* during the first turn that is longer than those in its way stay. If each of them leaves within `h`
+///   of its own, the first claim is granted after a millisecond and eight times `h` at most (twice `h`, if that is
+///   less than 10 ms), whatever they hold elsewhere; then comes the next. Requests that were asleep before it may go first.
+/// - A thread that never lets go of all that another asks for starves it, in this lock as in any. So may threads that
+///   acquire ranges of this lock and a mutex, or another lock, in both orders: those who wait for each other's turns to end
+///   stay for longer than they would alone.
 ///
 /// [`builder`](Self::builder) has other policies; without fairness nobody gives way.
 ///

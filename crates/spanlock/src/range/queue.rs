@@ -16,13 +16,16 @@
 //!       |     one awake in the way  |                                                    v  v
 //!       |                     v     |                                              (holder) behind a holder
 //!       |                 behind a request ---------------------------> awake
-//!       |  gate               ^              the other sleeps or gives up,
-//!       +---------------------+              or the turn ends
+//!       |                                    the other sleeps or gives up
+//!       |  gate
+//!       +--------------> giving way -----------------------------------> awake
+//!                                            the other gives up, or the turn ends; if the other
+//!                                            is granted: behind a holder
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. A request sleeps behind one that is awake, or for a turn behind an earlier one with a claim. So no two sleep
+//! 1. A request sleeps behind one that is awake, or gives way for a turn to an earlier one with a claim. So no two sleep
 //!    behind each other for ever, however long the chain.
 //! 2. A request behind a holder was put there while the holder was to call [`Queue::holder_left`] still.
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`arrived`](Queue::arrived) and
@@ -32,7 +35,7 @@
 
 use super::inspect::{Claim, Waiter};
 use super::raw::Mode;
-use super::waiting::turn_ends;
+use super::waiting::turn_at;
 use crate::wait::{Parker, Wakeups};
 use prim::clock::Instant;
 
@@ -49,8 +52,17 @@ pub(super) enum Stage {
     Awake,
     /// Asleep until that holder leaves.
     BehindHolder(HolderId),
-    /// Asleep until that request has arrived and left, or given way.
+    /// Asleep until that request, which is awake, has arrived and left, or sleeps again.
     BehindRequest(RequestId),
+    /// Asleep until that request, which has a claim, has arrived and left, or for a turn.
+    GivingWay(RequestId),
+}
+
+impl Stage {
+    /// Whether it is asleep because of that request.
+    fn is_behind(self, id: RequestId) -> bool {
+        self == Self::BehindRequest(id) || self == Self::GivingWay(id)
+    }
 }
 
 /// A request that did not get its range at once.
@@ -64,14 +76,6 @@ pub(super) struct Request {
     pub(super) stage: Stage,
     /// Who it sleeps behind.
     pub(super) behind: Claim,
-}
-
-impl Request {
-    /// When the turn ends in which others give way to it, if it is such a turn now.
-    pub(super) fn turn_ends(&self, now: Instant) -> Option<Instant> {
-        let claimed = self.claimed?;
-        claimed.checked_add(turn_ends(now.saturating_duration_since(claimed))?)
-    }
 }
 
 /// Whether requests can have claims.
@@ -104,8 +108,8 @@ impl Queue {
         self.claims
     }
 
-    /// The first request whose claim stands in the way of the one with that id, and does not wait for its thread.
-    /// All that are entered are ahead of one that is not.
+    /// The first request whose claim stands in the way of the one with that id. All that are entered are ahead of one
+    /// that is not. A claim that waits for that one's thread is not in its way, nor are those behind it.
     pub(super) fn claim_ahead_of(
         &self,
         id: RequestId,
@@ -115,8 +119,19 @@ impl Queue {
         self.requests
             .iter()
             .take_while(|r| r.id != id)
-            .filter(|r| r.claimed.is_some() && r.claim.conflicts(claim))
-            .find(|r| !waits_for_it(&r.claim))
+            .filter(|r| r.claimed.is_some())
+            .take_while(|r| !waits_for_it(&r.claim))
+            .find(|r| r.claim.conflicts(claim))
+    }
+
+    /// When the turn and the round end, if claims are in force now.
+    pub(super) fn turn(&self, now: Instant) -> Option<(Instant, Instant)> {
+        let first = self.requests.iter().find_map(|r| r.claimed)?;
+        let turn = turn_at(now.saturating_duration_since(first))?;
+        Some((
+            first.checked_add(turn.ends)?,
+            first.checked_add(turn.round_ends)?,
+        ))
     }
 
     /// Enters a request, or renews the one with its id, which then is awake no more.
@@ -177,7 +192,7 @@ impl Queue {
         self.remove(id);
         let mut any = false;
         for request in &mut self.requests {
-            if request.stage == Stage::BehindRequest(id) {
+            if request.stage.is_behind(id) {
                 request.stage = Stage::BehindHolder(holder_of(&request.claim));
                 any = true;
             }
@@ -189,7 +204,7 @@ impl Queue {
     pub(super) fn gave_up(&mut self, id: RequestId, wakeups: &mut Wakeups) {
         self.remove(id);
         if prim::intact!("give-up-dispatch") {
-            self.dispatch(wakeups, |r| r.stage == Stage::BehindRequest(id));
+            self.dispatch(wakeups, |r| r.stage.is_behind(id));
         }
     }
 

@@ -2,29 +2,36 @@
 //!
 //! A lock says how a blocker is looked at and marked, what a holder is called, and what a thread holds in it.
 //!
-//! - **gate**: a request sleeps behind an earlier one that conflicts with it and has waited too long.
+//! - **gate**: a request sleeps behind an earlier one that conflicts with it and has waited too long: it has a *claim*.
 //! - **turn**: it does so for a limited time, then goes on whatever the earlier one waits for. A holder may be waiting
 //!   for *this* request (it joins the thread, say), and the earlier one for that holder.
-//! - **holder-bypass**: it does not sleep behind a request that waits for what its own thread holds in this lock.
+//! - **holder-bypass**: it does not sleep behind a request that waits for what its own thread holds in this lock, nor
+//!   behind a later one.
 //! - **age**: where a sleeper may never be woken, it gets its claim where it sleeps.
 //!
 //! # Turns
 //!
-//! A claim is in force and suspended by turns. Both turns of a pair are equally long, and each pair is twice as long
-//! as the one before; the first is [`FIRST_TURN`].
+//! All claims of a lock are in force and suspended together, by the age of the first of them. Each round has three turns
+//! of equal length and is twice as long as the one before; the first turn lasts [`FIRST_TURN`].
 //!
 //! ```text
-//!  waits  claim
-//! ---------|#####|.....|##########|..........|####################|....................|###  #: in force
-//!          0    10    20         40         60                   100                  140 ms
+//!  claim
+//!    |##########|::::::::::|..........|####################|::::::::::::::::::::|....................|####
+//!    0         10         20         30                   50                   70                   90 ms
+//!
+//!  #  in force: later requests that conflict with a claim give way until the turn ends
+//!  :  the same, but for those who have given way in this round: they have a pass
+//!  .  suspended: nobody gives way
 //! ```
 //!
-//! - A request gives way for one turn at a time: [`FIRST_TURN`], or as long as the claim is old, whichever is more.
-//!   Since the claim is suspended half of the time, a computation that the claim's owner waits for, unknown to the
-//!   lock, takes about twice as long, and no longer.
-//! - The owner gets its range in the first turn that is longer than those in its way stay. If none stays longer than
-//!   `h`, that is within the patience and five times `h` (or [`FIRST_TURN`]).
-//! - Of several claims in its way a request heeds the first. It could meet the others' turns one after the other.
+//! - A request gives way for one turn of a round: [`FIRST_TURN`], or as long as the first claim is old, whichever is more.
+//! - Claims are suspended for a third of the time. So a computation that a claim's owner waits for, unknown to the lock,
+//!   takes about three times as long, and no longer.
+//! - The owner of the first claim gets its range in the first turn `#` that is longer than those in its way stay. Those who
+//!   have a pass are served fairly among each other and newcomers in the turn `:`, also while the first claim waits for
+//!   somebody who waits for them.
+//! - A thread that is in the way of a claim heeds no later one: two claims whose blockers gave way to each other would
+//!   both stay blocked.
 
 use super::inspect::Claim;
 use super::queue::{Claims, HolderId, Queue, Request, Stage};
@@ -42,8 +49,8 @@ pub enum Fairness {
     /// Nobody waits but for holders. A request may be overtaken without end.
     Unfair,
     /// A request that finds its range taken again after waiting so long has a *claim*: others give way to it, by
-    /// turns that grow with its age. It gets its range in the first turn that is longer than those in its way stay.
-    /// Starvation-free, if nobody holds for ever.
+    /// turns that grow with its age. It gets its range in the first turn that is longer than those in its way stay:
+    /// [`RangeLock`](super::RangeLock#fairness) states the bounds, and what they depend on.
     /// Counted in whole microseconds, rounded down, and in an hour at most.
     After(Duration),
 }
@@ -95,15 +102,26 @@ const fn micros(duration: Duration) -> u32 {
 /// preempted can leave meanwhile.
 const FIRST_TURN: Duration = Duration::from_millis(10);
 
-/// When the turn ends in which a claim of that age is in force; `None` if it is suspended.
-pub(super) fn turn_ends(age: Duration) -> Option<Duration> {
+/// A turn in which claims are in force, by the age of the first of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) ends: Duration,
+    /// When the next round begins.
+    pub(super) round_ends: Duration,
+}
+
+/// The turn at that age of the first claim; `None` if claims are suspended.
+pub(super) fn turn_at(age: Duration) -> Option<Turn> {
     let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);
-    while age >= begins + 2 * length {
-        begins += 2 * length;
+    while age >= begins + 3 * length {
+        begins += 3 * length;
         length *= 2;
     }
-    let ends = begins + length;
-    (age < ends).then_some(ends)
+    let round_ends = begins + 3 * length;
+    [begins + length, begins + 2 * length]
+        .into_iter()
+        .find(|&ends| age < ends)
+        .map(|ends| Turn { ends, round_ends })
 }
 
 /// When a request whose patience has ended gets its claim.
@@ -147,6 +165,8 @@ pub(super) struct Contender {
     standing: Standing,
     /// Since when others are to give way.
     claimed: Option<Instant>,
+    /// Until when it need not give way: it has.
+    pass: Option<Instant>,
     /// When it first waited.
     since: Option<Instant>,
 }
@@ -167,6 +187,7 @@ impl Contender {
             ageing,
             standing: Standing::Newcomer,
             claimed: None,
+            pass: None,
             since: None,
         }
     }
@@ -254,12 +275,34 @@ impl WaitingRoom {
 
     /// [gate] Gives way, for a turn, to an earlier request that has waited too long. `held` lists what the thread holds
     /// in this lock.
+    #[inline]
     pub(super) fn gate(
         &self,
         contender: &mut Contender,
         held: impl FnOnce() -> Vec<Claim>,
     ) -> Result<(), Refused> {
-        if !self.has_claims() {
+        if self.has_claims() {
+            self.give_way(contender, held)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold] // Somebody has waited too long.
+    fn give_way(
+        &self,
+        contender: &mut Contender,
+        held: impl FnOnce() -> Vec<Claim>,
+    ) -> Result<(), Refused> {
+        let parker = &contender.local.parker;
+        let id = parker.id();
+        let is_unconcerned = {
+            let queue = self.queue();
+            queue
+                .claim_ahead_of(id, &contender.claim, |_| false)
+                .is_none()
+        };
+        if is_unconcerned || contender.pass.is_some_and(|until| Instant::now() < until) {
             return Ok(());
         }
         // [holder-bypass] Those who have waited too long may be waiting for what this thread holds.
@@ -269,28 +312,26 @@ impl WaitingRoom {
         };
         loop {
             let turn = self.with_queue(|queue, wakeups| {
-                let now = Instant::now();
-                let id = contender.local.parker.id();
                 let first = queue.claim_ahead_of(id, &contender.claim, waits_for_us);
-                let turn = first.and_then(|first| Some((first, first.turn_ends(now)?)));
-                let Some((first, ends)) = turn.filter(|_| prim::intact!("gate")) else {
+                let turn = first.and_then(|first| Some((first, queue.turn(Instant::now())?)));
+                let Some((first, turn)) = turn.filter(|_| prim::intact!("gate")) else {
                     return Ok(None);
                 };
                 if contender.wait == Wait::Never {
                     return Err(Refused::NoTime);
                 }
-                let ticket = contender.local.parker.ticket();
-                let request = contender.request(Stage::BehindRequest(first.id), first.claim);
+                let ticket = parker.ticket();
+                let request = contender.request(Stage::GivingWay(first.id), first.claim);
                 queue.sleep(request, wakeups);
-                Ok(Some((ticket, ends)))
+                Ok(Some((ticket, turn)))
             })?;
-            let Some((ticket, ends)) = turn else {
+            let Some((ticket, (ends, round_ends))) = turn else {
                 return Ok(());
             };
             // [turn] Not for ever.
             let ends = Some(ends).filter(|_| prim::intact!("turn"));
             if self.park(contender, ticket, ends)? == Woken::TurnEnded {
-                let id = contender.local.parker.id();
+                contender.pass = Some(round_ends);
                 self.with_queue(|queue, _| queue.goes_on(id));
                 return Ok(());
             }
@@ -411,34 +452,39 @@ impl WaitingRoom {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, FIRST_TURN, turn_ends};
+    use super::{Duration, FIRST_TURN, turn_at};
 
-    /// In force and suspended by turns of equal length, each pair twice as long as the one before.
+    fn ms(count: u64) -> Duration {
+        FIRST_TURN * u32::try_from(count).unwrap() / 10
+    }
+
+    /// Three turns of equal length, of which claims are in force in two, and each round twice as long as the one before.
     #[test]
-    fn turns_double() {
-        let ms = |count: u64| FIRST_TURN * u32::try_from(count).unwrap() / 10;
+    fn rounds_double() {
         for (ages, ends) in [
-            (0..10, Some(10)),
-            (10..20, None),
-            (20..40, Some(40)),
-            (40..60, None),
-            (60..100, Some(100)),
-            (100..140, None),
-            (140..220, Some(220)),
+            (0..10, Some((10, 30))),
+            (10..20, Some((20, 30))),
+            (20..30, None),
+            (30..50, Some((50, 90))),
+            (50..70, Some((70, 90))),
+            (70..90, None),
+            (90..130, Some((130, 210))),
         ] {
             for age in ages {
-                assert_eq!(turn_ends(ms(age)), ends.map(ms), "after {age} ms");
+                let turn = turn_at(ms(age)).map(|turn| (turn.ends, turn.round_ends));
+                let expected = ends.map(|(turn, round)| (ms(turn), ms(round)));
+                assert_eq!(turn, expected, "after {age} ms");
             }
         }
     }
 
-    /// Nobody gives way for longer than the claim is old, but for the first turn.
+    /// Nobody gives way for longer than the first claim is old, but for the first turn.
     #[test]
     fn turns_are_bounded_by_the_age_of_the_claim() {
         for exponent in 0..40 {
             let age = Duration::from_micros(1 << exponent);
-            if let Some(ends) = turn_ends(age) {
-                assert!(ends - age <= age.max(FIRST_TURN), "{age:?}");
+            if let Some(turn) = turn_at(age) {
+                assert!(turn.ends - age <= age.max(FIRST_TURN), "{age:?}");
             }
         }
     }

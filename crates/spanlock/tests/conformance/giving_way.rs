@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// How long a range is held at a time.
 const HOLD: Duration = Duration::from_millis(3);
 /// How often one that might starve has to get in.
-const TIMES: usize = 5;
+const TIMES: usize = 4;
 
 /// A holder waits for threads that hold nothing and ask for free parts of what another waits for, which waits for the
 /// holder.
@@ -143,30 +143,51 @@ fn go_round<G>(start: u64, hold: impl Fn(Range<u64>) -> G, goes_on: impl Fn() ->
     }
 }
 
-/// Threads that go round in a ring, and one that asks for most of it: nearly always somebody is there.
-fn gets_in_among_those_who_go_round<G>(
+/// Threads that go round in a ring, and some that each ask for one part of it: nearly always somebody is there.
+fn get_in_among_those_who_go_round<G>(
     threads: u64,
     hold: impl Fn(Range<u64>) -> G + Sync,
-    wanted: impl Fn(),
+    wanted: &[Range<u64>],
+    get: impl Fn(Range<u64>) + Sync,
 ) {
-    let satisfied = AtomicBool::new(false);
-    let goes_on = || !satisfied.load(Relaxed);
+    let starving = AtomicUsize::new(wanted.len());
+    let goes_on = || starving.load(Relaxed) > 0;
     thread::scope(|scope| {
         for thread in 0..threads {
             let (hold, goes_on) = (&hold, &goes_on);
             scope.spawn(move || go_round(thread * RING / threads, hold, goes_on));
         }
-        for _ in 0..TIMES {
-            thread::sleep(HOLD);
-            wanted();
+        for part in wanted {
+            let (get, starving) = (&get, &starving);
+            scope.spawn(move || {
+                for _ in 0..TIMES {
+                    thread::sleep(HOLD);
+                    get(part.clone());
+                }
+                starving.fetch_sub(1, Relaxed);
+            });
         }
-        satisfied.store(true, Relaxed);
     });
 }
 
 /// The rest of the ring has room for all of them.
 fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
-    gets_in_among_those_who_go_round(5, |place| lock.lock(place), || drop(lock.lock(0..70)));
+    get_in_among_those_who_go_round(
+        5,
+        |place| lock.lock(place),
+        &[0..70],
+        |part| drop(lock.lock(part)),
+    );
+}
+
+/// Those in the way of one do not give way to the other, or neither would ever get in.
+fn hand_over_hand_between_two<L: Exclusive>(lock: &RangeMutex<L>) {
+    get_in_among_those_who_go_round(
+        5,
+        |place| lock.lock(place),
+        &[0..60, 60..120],
+        |part| drop(lock.lock(part)),
+    );
 }
 
 /// Three readers of the same, each of which holds a range of another lock all the time, and a writer.
@@ -202,7 +223,45 @@ fn readers_who_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
 }
 
 fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
-    gets_in_among_those_who_go_round(12, |place| lock.read(place), || drop(lock.write(0..80)));
+    get_in_among_those_who_go_round(
+        12,
+        |place| lock.read(place),
+        &[0..80],
+        |part| drop(lock.write(part)),
+    );
+}
+
+fn readers_hand_over_hand_between_two<L: Shared>(lock: &RangeLock<L>) {
+    get_in_among_those_who_go_round(
+        8,
+        |place| lock.read(place),
+        &[0..60, 60..120],
+        |part| drop(lock.write(part)),
+    );
+}
+
+/// One waits for a holder, which joins a worker, which has to get in among readers: these must not overtake it for ever
+/// although it has to give way itself.
+fn a_worker_gets_in_among_readers_while_its_parent_is_waited_for<L: Shared>(lock: &RangeLock<L>) {
+    for _ in 0..TIMES {
+        let early = lock.read(0..5);
+        let parent = lock.read(10..20);
+        thread::scope(|scope| {
+            scope.spawn(|| drop(lock.write(..)));
+            await_sleepers(lock.raw(), 1);
+            thread::sleep(PATIENCE);
+            drop(early);
+            gets_in(
+                4,
+                |_| {
+                    let _held = lock.read(50..60);
+                    thread::sleep(HOLD);
+                },
+                || elsewhere(|| drop(lock.write(50..60))),
+            );
+            drop(parent);
+        });
+    }
 }
 
 /// A guard that was leaked does not exempt its thread from giving way in other locks.
@@ -228,6 +287,7 @@ pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
         holders_of_another_lock_give_way needs Fair,
         holders_of_another_range_give_way needs Fair,
         hand_over_hand needs Fair Bounded,
+        hand_over_hand_between_two needs Fair Bounded,
     ]
 }
 
@@ -237,6 +297,8 @@ pub fn shared_scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
         readers_who_hold_something_elsewhere_give_way needs Fair,
         readers_who_hold_another_range_give_way needs Fair,
         readers_hand_over_hand needs Fair Bounded,
+        readers_hand_over_hand_between_two needs Fair Bounded,
+        a_worker_gets_in_among_readers_while_its_parent_is_waited_for needs Fair Bounded,
         who_leaked_a_guard_gives_way needs GivingWay,
     ]
 }
