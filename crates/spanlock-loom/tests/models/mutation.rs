@@ -30,6 +30,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("nobody is there", "a hold is left"),
     ("neither sees the other", "unfenced"),
     ("Leaked", "leak"),
+    ("Allocation leaked", "leak"),
     // Of loom's own table, by an atomic that lies in freed memory.
     ("index out of bounds", "use after free"),
 ];

@@ -390,4 +390,10 @@ mod tests {
         assert_eq!(size_of::<ListRw>(), 64);
         assert_eq!(size_of::<ListEx>(), 64);
     }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn a_range_held_is_one_cache_line() {
+        assert_eq!(size_of::<super::Node>(), 64);
+    }
 }
