@@ -9,8 +9,8 @@ use crate::range::waiting::Patience;
 pub enum Preference {
     /// Of two that enter at a time, the reader stays and the writer tries again (P1 §4.2 as published).
     Readers,
-    /// Of two that enter at a time, the writer stays. In a fair lock, readers that come after a sleeping writer of
-    /// an overlapping range wait for it.
+    /// Of two that enter at a time, the writer stays. In a fair lock, a writer that sleeps has a claim at once: readers
+    /// that come later give way to it, by turns.
     Writers,
 }
 
