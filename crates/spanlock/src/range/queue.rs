@@ -244,7 +244,7 @@ impl Queue {
     }
 
     /// Wakes those of `whom`, but for those that would meet one that was woken before: they go behind that one. Who is
-    /// to give way to a claim finds that out itself.
+    /// to give way to a claim finds that out itself, at the gate.
     fn dispatch(&mut self, wakeups: &mut Wakeups, whom: impl Fn(&Request) -> bool) {
         // So that many sleepers do not look at each other.
         let mut awake = Awake::new(&self.requests);
@@ -340,9 +340,15 @@ mod tests {
             let other = 1 - at;
             let narrow = other as u64..other as u64 + 1;
             let mut wakeups = Wakeups::default();
-            queue.sleep(asleep(next, narrow, holders[other]), &mut wakeups);
+            let newcomer = asleep(next, narrow, holders[other]);
+            queue.sleep(newcomer, &mut wakeups);
             queue.holder_left(holders[at], &mut wakeups);
             queue.holder_left(holders[other], &mut wakeups);
+            // Woken, it passes the gate.
+            let first = queue.claim_ahead_of(next, &newcomer.claim, |_| false);
+            if let Some(stage) = first.map(|first| Stage::GivingWay(first.id)) {
+                queue.sleep(Request { stage, ..newcomer }, &mut wakeups);
+            }
             if queue.requests[0].stage == Stage::Awake {
                 return;
             }
