@@ -50,11 +50,12 @@ use std::ops::RangeBounds;
 /// way is limited in time, because the claim may also wait for a holder that joins the thread which gives way, or that
 /// wants a mutex which this thread holds. So claims are in force for two turns and suspended for one:
 ///
-/// - The first turn lasts 10 ms; the three turns of each round are twice as long as those of the round before. They are
-///   counted from the moment at which the first request that still waits got its claim.
-/// - *A free range* is granted after one turn at most, which is 10 ms or as long as the first claim is old, whichever is
+/// - The first turn lasts 10 ms; the three turns of each round are twice as long as those of the round before. Claims whose
+///   ranges are connected share their turns, which are counted from the first of these claims that still waits.
+/// - *A free range* is granted after one turn at most, which is 10 ms or as long as that claim is old, whichever is
 ///   more, and one more for each request ahead that gives up meanwhile. A computation that a holder waits for takes about
-///   three times as long while somebody waits for the holder.
+///   three times as long while somebody waits for the holder; longer, if those who wait give up and ask again, or if its
+///   ranges are those of several claims that are not connected.
 /// - *A request gets in* during the first turn that is longer than those in its way stay. If each of them leaves within `h`
 ///   of its own, the first claim is granted after a millisecond and eight times `h` at most (twice `h`, if that is
 ///   less than 10 ms), whatever they hold elsewhere; then comes the next. Requests that were asleep before it may go first.
@@ -74,6 +75,8 @@ use std::ops::RangeBounds;
 /// - In a thread-local that is destroyed after the library's own, what the thread holds is not known: it may have to
 ///   give way, for a time, to a request that waits for it.
 /// - Not for signal handlers: one that interrupts an acquisition must not acquire.
+/// - After `fork`, the child's thread is not known to hold what it held before: it may have to give way to one that waits
+///   for that.
 /// - After `fork`, ranges held by other threads stay locked in the child, and a lock that another thread was just
 ///   sleeping in or waking from must not be used there; any other lock can.
 ///

@@ -35,7 +35,7 @@
 
 use super::inspect::{Claim, Waiter};
 use super::raw::Mode;
-use super::waiting::turn_at;
+use super::waiting::{Turn, turn_at};
 use crate::wait::{Parker, Wakeups};
 use prim::clock::Instant;
 
@@ -124,14 +124,31 @@ impl Queue {
             .find(|r| r.claim.conflicts(claim))
     }
 
-    /// When the turn and the round end, if claims are in force now.
-    pub(super) fn turn(&self, now: Instant) -> Option<(Instant, Instant)> {
-        let first = self.requests.iter().find_map(|r| r.claimed)?;
-        let turn = turn_at(now.saturating_duration_since(first))?;
-        Some((
-            first.checked_add(turn.ends)?,
-            first.checked_add(turn.round_ends)?,
-        ))
+    /// The turn, if claims on the request's range, or connected with those, are in force now.
+    pub(super) fn turn(&self, request: &Claim, now: Instant) -> Option<Turn<Instant>> {
+        let claims = || self.requests.iter().filter(|r| r.claimed.is_some());
+        let mut connected = request.span;
+        loop {
+            let hull = claims()
+                .filter(|r| r.claim.span.overlaps(connected))
+                .filter_map(|r| r.claim.span.joined(connected))
+                .fold(connected, |hull, joined| {
+                    hull.joined(joined).unwrap_or(hull)
+                });
+            if hull == connected {
+                break;
+            }
+            connected = hull;
+        }
+        let since = claims()
+            .find(|r| r.claim.span.overlaps(connected))?
+            .claimed?;
+        let turn = turn_at(now.saturating_duration_since(since))?;
+        Some(Turn {
+            since,
+            ends: since.checked_add(turn.ends)?,
+            round_ends: since.checked_add(turn.round_ends)?,
+        })
     }
 
     /// Enters a request, or renews the one with its id, which then is awake no more.

@@ -11,8 +11,9 @@
 //!
 //! # Turns
 //!
-//! All claims of a lock are in force and suspended together, by the age of the first of them. Each round has three turns
-//! of equal length and is twice as long as the one before; the first turn lasts [`FIRST_TURN`].
+//! Claims whose ranges are connected, each overlapping the next, are in force and suspended together, by the age of the
+//! first of them. Each round has three turns of equal length and is twice as long as the one before; the first turn lasts
+//! [`FIRST_TURN`].
 //!
 //! ```text
 //!  claim
@@ -26,7 +27,8 @@
 //!
 //! - A request gives way for one turn of a round: [`FIRST_TURN`], or as long as the first claim is old, whichever is more.
 //! - Claims are suspended for a third of the time. So a computation that a claim's owner waits for, unknown to the lock,
-//!   takes about three times as long, and no longer.
+//!   takes about three times as long, if that owner waits without a limit: one who gives up and asks again begins the
+//!   rounds anew.
 //! - The owner of the first claim gets its range in the first turn `#` that is longer than those in its way stay. Those who
 //!   have a pass are served fairly among each other and newcomers in the turn `:`, also while the first claim waits for
 //!   somebody who waits for them.
@@ -102,16 +104,18 @@ const fn micros(duration: Duration) -> u32 {
 /// preempted can leave meanwhile.
 const FIRST_TURN: Duration = Duration::from_millis(10);
 
-/// A turn in which claims are in force, by the age of the first of them.
+/// A turn in which claims are in force. Times are counted from the grant of the first of them, or told by the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn {
-    pub(super) ends: Duration,
+pub(super) struct Turn<T> {
+    /// When the rounds began.
+    pub(super) since: T,
+    pub(super) ends: T,
     /// When the next round begins.
-    pub(super) round_ends: Duration,
+    pub(super) round_ends: T,
 }
 
 /// The turn at that age of the first claim; `None` if claims are suspended.
-pub(super) fn turn_at(age: Duration) -> Option<Turn> {
+pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
     let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);
     while age >= begins + 3 * length {
         begins += 3 * length;
@@ -121,7 +125,11 @@ pub(super) fn turn_at(age: Duration) -> Option<Turn> {
     [begins + length, begins + 2 * length]
         .into_iter()
         .find(|&ends| age < ends)
-        .map(|ends| Turn { ends, round_ends })
+        .map(|ends| Turn {
+            since: Duration::ZERO,
+            ends,
+            round_ends,
+        })
 }
 
 /// When a request whose patience has ended gets its claim.
@@ -165,8 +173,8 @@ pub(super) struct Contender {
     standing: Standing,
     /// Since when others are to give way.
     claimed: Option<Instant>,
-    /// Until when it need not give way: it has.
-    pass: Option<Instant>,
+    /// The last turn in which it gave way: a pass for the rest of the round.
+    gave_way: Option<Turn<Instant>>,
     /// When it first waited.
     since: Option<Instant>,
 }
@@ -187,7 +195,7 @@ impl Contender {
             ageing,
             standing: Standing::Newcomer,
             claimed: None,
-            pass: None,
+            gave_way: None,
             since: None,
         }
     }
@@ -302,7 +310,7 @@ impl WaitingRoom {
                 .claim_ahead_of(id, &contender.claim, |_| false)
                 .is_none()
         };
-        if is_unconcerned || contender.pass.is_some_and(|until| Instant::now() < until) {
+        if is_unconcerned {
             return Ok(());
         }
         // [holder-bypass] Those who have waited too long may be waiting for what this thread holds.
@@ -313,8 +321,15 @@ impl WaitingRoom {
         loop {
             let turn = self.with_queue(|queue, wakeups| {
                 let first = queue.claim_ahead_of(id, &contender.claim, waits_for_us);
-                let turn = first.and_then(|first| Some((first, queue.turn(Instant::now())?)));
-                let Some((first, turn)) = turn.filter(|_| prim::intact!("gate")) else {
+                let now = Instant::now();
+                let turn =
+                    first.and_then(|first| Some((first, queue.turn(&contender.claim, now)?)));
+                let has_pass = |turn: &Turn<Instant>| {
+                    let last = contender.gave_way.as_ref();
+                    last.is_some_and(|last| last.since == turn.since && now < last.round_ends)
+                };
+                let turn = turn.filter(|(_, turn)| prim::intact!("gate") && !has_pass(turn));
+                let Some((first, turn)) = turn else {
                     return Ok(None);
                 };
                 if contender.wait == Wait::Never {
@@ -325,13 +340,13 @@ impl WaitingRoom {
                 queue.sleep(request, wakeups);
                 Ok(Some((ticket, turn)))
             })?;
-            let Some((ticket, (ends, round_ends))) = turn else {
+            let Some((ticket, turn)) = turn else {
                 return Ok(());
             };
             // [turn] Not for ever.
-            let ends = Some(ends).filter(|_| prim::intact!("turn"));
+            let ends = Some(turn.ends).filter(|_| prim::intact!("turn"));
             if self.park(contender, ticket, ends)? == Woken::TurnEnded {
-                contender.pass = Some(round_ends);
+                contender.gave_way = Some(turn);
                 self.with_queue(|queue, _| queue.goes_on(id));
                 return Ok(());
             }

@@ -7,6 +7,7 @@
 use crate::common::{Exclusive, Shared, await_sleepers, elsewhere};
 use crate::suite::Scenario;
 use spanlock::range::{RangeLock, RangeMutex};
+use std::iter;
 use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -147,9 +148,10 @@ fn go_round<G>(start: u64, hold: impl Fn(Range<u64>) -> G, goes_on: impl Fn() ->
 fn get_in_among_those_who_go_round<G>(
     threads: u64,
     hold: impl Fn(Range<u64>) -> G + Sync,
-    wanted: &[Range<u64>],
+    wanted: impl IntoIterator<Item = Range<u64>>,
     get: impl Fn(Range<u64>) + Sync,
 ) {
+    let wanted: Vec<_> = wanted.into_iter().collect();
     let starving = AtomicUsize::new(wanted.len());
     let goes_on = || starving.load(Relaxed) > 0;
     thread::scope(|scope| {
@@ -157,7 +159,7 @@ fn get_in_among_those_who_go_round<G>(
             let (hold, goes_on) = (&hold, &goes_on);
             scope.spawn(move || go_round(thread * RING / threads, hold, goes_on));
         }
-        for part in wanted {
+        for part in &wanted {
             let (get, starving) = (&get, &starving);
             scope.spawn(move || {
                 for _ in 0..TIMES {
@@ -175,7 +177,7 @@ fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
     get_in_among_those_who_go_round(
         5,
         |place| lock.lock(place),
-        &[0..70],
+        iter::once(0..70),
         |part| drop(lock.lock(part)),
     );
 }
@@ -185,7 +187,7 @@ fn hand_over_hand_between_two<L: Exclusive>(lock: &RangeMutex<L>) {
     get_in_among_those_who_go_round(
         5,
         |place| lock.lock(place),
-        &[0..60, 60..120],
+        [0..60, 60..120],
         |part| drop(lock.lock(part)),
     );
 }
@@ -226,7 +228,7 @@ fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
     get_in_among_those_who_go_round(
         12,
         |place| lock.read(place),
-        &[0..80],
+        iter::once(0..80),
         |part| drop(lock.write(part)),
     );
 }
@@ -235,7 +237,7 @@ fn readers_hand_over_hand_between_two<L: Shared>(lock: &RangeLock<L>) {
     get_in_among_those_who_go_round(
         8,
         |place| lock.read(place),
-        &[0..60, 60..120],
+        [0..60, 60..120],
         |part| drop(lock.write(part)),
     );
 }
