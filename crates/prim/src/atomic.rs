@@ -29,7 +29,7 @@ pub fn fence_after_rmw() {
 /// Replaces `current` by `new` in a word that no other thread writes meanwhile; what was found, if it was something else.
 ///
 /// Atomic for this thread and the signal handlers that interrupt it: where one writes the word, this fails or comes first.
-/// Another thread's write at the same time may be lost. On x86-64 it is one instruction that locks nothing, which costs
+/// Another thread's write at the same time may be lost, also where this fails. On x86-64 it is one instruction that locks nothing, which costs
 /// little more than a store; elsewhere it is a compare-exchange. `success` is [`Relaxed`](Ordering::Relaxed) or
 /// [`Release`](Ordering::Release); a failure is relaxed.
 ///

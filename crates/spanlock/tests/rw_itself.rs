@@ -256,3 +256,55 @@ fn who_may_write_later_does_not_ask_again<L: RawRwLockUpgrade>(lock: &RwLock<L, 
     says(lock, (WRITING, asked), held, upgrade);
     drop(reading);
 }
+
+/// A reader that asks to read upgradably waits for the one who does already, and not for the writer behind: with this
+/// preference that is no deadlock.
+#[test]
+fn a_writer_that_is_overtaken_is_not_waited_for() {
+    let lock = RwLock::<FutexRwLock<ReadersFirst>, u32>::new(0);
+    thread::scope(|scope| {
+        let upgradable = lock.upgradable_read();
+        let reader = scope.spawn(|| {
+            let _mine = lock.read();
+            scope.spawn(|| *lock.write() += 1);
+            // Long enough for the writer to fall asleep.
+            thread::sleep(Duration::from_millis(20));
+            drop(lock.upgradable_read());
+        });
+        thread::sleep(Duration::from_millis(60));
+        drop(upgradable);
+        reader.join().expect("no deadlock is told");
+    });
+}
+
+/// What was leaked of a lock is not held of the next one in the same place.
+#[test]
+fn a_leaked_guard_of_an_earlier_lock_in_the_place() {
+    let mut lock = RwLock::<FutexRwLock<WritersFirst>, u32>::new(0);
+    std::mem::forget(lock.read());
+    lock = RwLock::new(1);
+    let upgradable = lock.upgradable_read();
+    *RwLockUpgradableReadGuard::upgrade(upgradable) += 1;
+    assert_eq!(*lock.read(), 2);
+}
+
+/// Writers that give up all the time, beside a thread that reads again and again what it reads.
+#[test]
+fn writers_that_give_up_are_not_waited_for() {
+    let lock = RwLock::<FutexRwLock<WritersFirst>, u32>::new(0);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Relaxed) {
+                drop(lock.try_write_for(Duration::from_nanos(1)));
+            }
+        });
+        for _ in 0..2_000 {
+            let _mine = lock.read();
+            for _ in 0..200 {
+                drop(lock.read());
+            }
+        }
+        is_done.store(true, Relaxed);
+    });
+}

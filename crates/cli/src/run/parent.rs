@@ -74,7 +74,12 @@ fn follow(child: pid_t) -> io::Result<Option<ExitStatus>> {
 }
 
 /// Stops this process, until it is continued.
+///
+/// A `SIGCONT` that has come meanwhile would be discarded by that: then it does not stop, and sends that on.
 fn stop_by(signal: c_int) {
+    if is_pending(libc::SIGCONT) {
+        return;
+    }
     let only = set_of(signal);
     // SAFETY: `raise` takes a number. The signal is blocked, so it is delivered below.
     unsafe { libc::raise(signal) };
@@ -152,6 +157,15 @@ impl Drop for Signals {
         while taken() > 0 {}
         set_mask(libc::SIG_SETMASK, &self.mask_before);
     }
+}
+
+/// Whether a signal that is blocked has come.
+fn is_pending(signal: c_int) -> bool {
+    let mut pending = MaybeUninit::uninit();
+    // SAFETY: it writes to the place that it is given.
+    let rc = unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: written by the call, if that has succeeded; `sigismember` only reads it.
+    rc == 0 && unsafe { libc::sigismember(pending.as_ptr(), signal) } == 1
 }
 
 fn set_of(signal: c_int) -> sigset_t {

@@ -9,7 +9,6 @@ const MUTANTS: &[Mutant] = &[
     ("admit-reader", "segment::a_reader_and_a_writer"),
     ("admit-writer", "segment::two_writers_overlapping"),
     ("age", "segment::a_sleeping_writer_ages"),
-    ("age", "segment::a_writer_that_gave_way_ages"),
     (
         "alone",
         "rw::tokenless::a_stranger_comes_while_a_reader_leaves",

@@ -42,7 +42,8 @@ use std::ops::RangeBounds;
 /// atomic operation to release. Memory: the lock itself, and one cache line per range held, from a pool of 8 KiB
 /// per thread. A released range keeps its cache line until somebody walks past or sweeps the list: a thread that has to
 /// allocate does so within its next acquisitions. What is kept so in one lock is, for each thread that uses it, on average
-/// no more than a few hundred lines and one for each range that was held when the thread last swept.
+/// no more than a few hundred lines and one for each range that was held when the thread last swept; more, if the thread
+/// rarely uses that lock among others.
 ///
 /// # Fairness
 /// A request that finds its range taken again after a millisecond of waiting has a *claim*: later ones that conflict with

@@ -319,7 +319,7 @@ impl BiasState {
     /// [`new`](Self::new).
     ///
     /// What readers of another lock at this address left in the table, having leaked their guards, stays: this lock is
-    /// then never biased.
+    /// not biased as long as it does.
     ///
     /// # Safety
     /// The lock begins its life, and nobody else uses it.

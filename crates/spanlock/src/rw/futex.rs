@@ -330,8 +330,8 @@ impl<P: Preference> FutexRwLock<P> {
             if !seen.has_waiters() && spin.round() {
                 continue;
             }
-            if seen.has_waiting_writer() && wait == Wait::Forever {
-                watch::gives_way(self);
+            if P::GIVE_WAY == GiveWay::ToWaitingWriters && wait == Wait::Forever {
+                watch::gives_way(self, || self.state().has_waiting_writer());
             }
             let marked = seen.0 | READER_WAITS;
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);

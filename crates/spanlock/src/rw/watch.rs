@@ -1,8 +1,9 @@
 //! Debug builds: what the running thread holds, to tell it that it would wait for itself.
 //!
 //! Nothing is decided by it but whether to panic. A thread keeps a list of its own, which no other looks at. It is right
-//! as long as guards stay on their threads, so with the feature `send_guard` there is none. A leaked guard stays in the list;
-//! so what a thread holds by its list counts only if the lock is held that way by somebody.
+//! as long as guards stay on their threads, so with the feature `send_guard` there is none. A leaked guard stays in the list
+//! until the thread finds a lock at that address free; so what a thread holds by its list counts only if the lock is held
+//! that way by somebody.
 
 use lock_api::RawRwLock;
 use std::cell::Cell;
@@ -10,7 +11,7 @@ use std::fmt;
 use std::panic::Location;
 use std::ptr;
 // Not `prim`'s: to watch costs nothing on a simulated machine.
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// How a lock is held or asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,28 +74,53 @@ prim::local! {
     static RECORD: Record = Record { holds: Cell::new([None; MOST]), request: Cell::new(None) };
 }
 
-/// How many threads are about to write and may give up, for locks of which the addresses are alike.
-static IMPATIENT: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
-
-fn impatient(lock: usize) -> &'static AtomicU32 {
-    // As a bad hash would have it, neighbours are different.
-    &IMPATIENT[(lock / 8) % IMPATIENT.len()]
+/// Attempts to write that may give up, of locks whose addresses are alike: how many began, and how many ended.
+struct Attempts {
+    begun: AtomicU32,
+    ended: AtomicU32,
 }
 
-/// Counts the running thread there, until dropped.
-struct Impatient(&'static AtomicU32);
+static ATTEMPTS: [Attempts; 64] = [const {
+    Attempts {
+        begun: AtomicU32::new(0),
+        ended: AtomicU32::new(0),
+    }
+}; 64];
 
-impl Impatient {
-    fn new<L>(lock: &L) -> Self {
-        let counter = impatient(ptr::from_ref(lock).addr());
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
+impl Attempts {
+    fn at(lock: usize) -> &'static Self {
+        // As a bad hash would have it, neighbours are different.
+        &ATTEMPTS[(lock / 8) % ATTEMPTS.len()]
+    }
+
+    /// Whether `is_so` while no attempt is under way.
+    fn none_while(&self, is_so: impl FnOnce() -> bool) -> bool {
+        // Acquire: what has ended has taken its mark off the lock. As `ended` is loaded first and never exceeds `begun`,
+        // none is under way if they are equal.
+        let ended = self.ended.load(Ordering::Acquire);
+        let begun = self.begun.load(Ordering::SeqCst);
+        let is_so = ended == begun && is_so();
+        // Both sides: whoever marked the lock before it was looked at has begun before that is loaded again.
+        fence(Ordering::SeqCst);
+        is_so && self.begun.load(Ordering::SeqCst) == begun
     }
 }
 
-impl Drop for Impatient {
+/// An attempt of the running thread to write, until dropped.
+struct Attempt(&'static Attempts);
+
+impl Attempt {
+    fn begin<L>(lock: &L) -> Self {
+        let attempts = Attempts::at(ptr::from_ref(lock).addr());
+        attempts.begun.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        Self(attempts)
+    }
+}
+
+impl Drop for Attempt {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.ended.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -138,9 +164,13 @@ struct Asking {
 }
 
 impl Asking {
-    fn begin<L>(lock: &L, mode: Mode, at: &'static Location<'static>) -> Self {
+    fn begin<L: RawRwLock>(lock: &L, mode: Mode, at: &'static Location<'static>) -> Self {
+        let is_free = !lock.is_locked();
         let lock = ptr::from_ref(lock).addr();
         RECORD.with(|record| {
+            if is_free {
+                record.forget(lock); // What was leaked was another lock's.
+            }
             let before = record.request.get();
             let request = before.unwrap_or(Request { lock, mode, at });
             record.request.set(Some(request));
@@ -151,7 +181,7 @@ impl Asking {
     fn granted(&self, mode: Mode) {
         RECORD.with(|record| {
             if mode == Mode::Write {
-                record.forget(self.lock); // What was leaked was another lock's.
+                record.forget(self.lock); // As in `begin`.
             }
             if let Some(Request { at, .. }) = record.request.get() {
                 let lock = self.lock;
@@ -224,7 +254,7 @@ pub(super) fn attempt<L: RawRwLock, G>(
         return attempt();
     }
     let asking = Asking::begin(lock, mode, Location::caller());
-    let _counted = (mode != Mode::Read).then(|| Impatient::new(lock));
+    let _counted = (mode != Mode::Read).then(|| Attempt::begin(lock));
     let guard = attempt();
     if guard.is_some() {
         asking.granted(mode);
@@ -257,7 +287,7 @@ pub(super) fn convert<L>(lock: &L, from: Mode, to: Mode) {
 /// In a debug build, when the thread reads that lock as well. Before, it has left by `leave`.
 #[cfg_attr(debug_assertions, track_caller)]
 #[inline(always)]
-pub(super) fn upgrade<L, T, G>(
+pub(super) fn upgrade<L: RawRwLock, T, G>(
     lock: &L,
     token: T,
     leave: impl FnOnce(T),
@@ -285,7 +315,7 @@ pub(super) fn try_upgrade<L, G, E>(
     if !ON {
         return upgrade();
     }
-    let _counted = Impatient::new(lock);
+    let _counted = Attempt::begin(lock);
     let upgraded = upgrade();
     if upgraded.is_ok() {
         convert(lock, Mode::Upgradable, Mode::Write);
@@ -293,18 +323,18 @@ pub(super) fn try_upgrade<L, G, E>(
     upgraded
 }
 
-/// The thread is about to sleep until a writer has been inside that waits for readers.
+/// The thread is about to sleep until a writer has been inside, if one waits for readers.
 ///
 /// # Panics
 /// In a debug build, when the thread is one of those readers.
 #[inline]
-pub(super) fn gives_way<L>(lock: &L) {
+pub(super) fn gives_way<L>(lock: &L, to_a_writer: impl FnOnce() -> bool) {
     if !ON {
         return;
     }
     let lock = ptr::from_ref(lock).addr();
-    // A writer that gives up ends the wait. Relaxed: it is counted long before it marks the lock.
-    if impatient(lock).load(Ordering::Relaxed) == 0
+    // A writer that gives up would end the wait.
+    if Attempts::at(lock).none_while(to_a_writer)
         && let Some(found) = would_wait_for(lock, |hold| hold.mode != Mode::Write)
     {
         waits_for_itself(found, ", and a writer waits for that");

@@ -3,7 +3,7 @@
 //! Publications of one lock are then all alike: each stands for *one* reader, whichever. A release clears the first
 //! that it finds, and one whose own is gone by then clears another. So clearing is a compare-exchange, once there are
 //! *strangers*: threads that clear what others published. Few programs have any. Until the first comes, a thread clears
-//! what is in its own row by a plain store.
+//! what is in its own row by a compare-exchange that only its own signal handlers may interrupt: on x86-64 it locks nothing.
 //!
 //! # Memory ordering
 //!
