@@ -1,13 +1,7 @@
-//! Tells the library from which commit it is built, so that measurements can name it, and which edges can be weakened;
-//! compiles the shim of peers in C and C++ if asked to.
+//! Tells the library from which commit it is built, so that measurements can name it; compiles the shim of peers in C
+//! and C++ if asked to.
 
-#[path = "../spanlock-loom/tests/models/edges.rs"]
-mod edges;
-
-use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok()?;
@@ -30,15 +24,6 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
-    let sources = ["../spanlock/src", "../baseline/src"];
-    let edges = sources.map(|source| edges::named_in(Path::new(source)));
-    let edges: BTreeSet<_> = edges
-        .into_iter()
-        .flat_map(|edges| edges.expect("the source is there"))
-        .collect();
-    let out = env::var_os("OUT_DIR").expect("cargo says where");
-    let list = format!("&{:?}", edges.iter().collect::<Vec<_>>());
-    fs::write(Path::new(&out).join("edges.rs"), list).expect("cargo's folder can be written");
     #[cfg(feature = "cpp-peers")]
     cpp_peers();
 }

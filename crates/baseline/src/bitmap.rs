@@ -1,23 +1,32 @@
-//! `bitmap`: a bit for each block of the resource, set by compare-exchange while the block is held.
+//! `bitmap`: a lock with one bit for each block of the resource. The bit is set while the block is held.
 //!
-//! The lock that LeanStore's aliasing area came with is of this kind (P4 §4.4.1, which says no more of it than that it
-//! "employs a bitmap and compare-and-swap").
+//! ```text
+//!   resource   | block 0 | block 1 | block 2 | block 3 | ...       a request for the units marked *
+//!                              * * * * * * *                       touches blocks 1 and 2
+//!   word            0         1         1         0      ...       and sets their two bits
+//! ```
 //!
-//! A request sets the bits of its range word by word, in ascending order, each word's by one compare-exchange that
-//! expects all of them to be clear. If a bit is set, it clears those that it has set so far, waits a little and starts
-//! over. A release clears the range's bits. Nobody queues: a long range may be overtaken without end.
+//! LeanStore's aliasing area originally had a lock of this kind. P4 §4.4.1 says only that it "employs a bitmap and
+//! compare-and-swap".
+//!
+//! A request sets the bits of its range word by word, in ascending order. One compare-exchange sets the bits of one
+//! word, and it expects all of them to be clear. If a bit is set already, the request clears the bits that it has set,
+//! waits a little and starts over. A release clears the range's bits. There is no queue, so a request for a long range
+//! may be overtaken without end.
 //!
 //! # Granularity
-//! Ranges conflict when they touch the same block, though they be disjoint: a thread that asks for two such ranges
-//! waits for itself. There is a fixed number of blocks, and the last one reaches to `u64::MAX`. A try may fail because
-//! of a request that is about to roll back, though nobody holds the range.
+//! Two ranges that touch the same block conflict, even if they are disjoint. A thread that asks for two such ranges
+//! waits for itself. The number of blocks is fixed, and the last block extends to `u64::MAX`. A try may fail because
+//! another request holds some bits for a moment and is about to roll back.
 //!
 //! # Memory ordering
-//! - **bits**: Release by the read-modify-write that clears bits, Acquire by the compare-exchange that sets them. Each
-//!   block two holders share is in one word, whose later changes continue the release sequence.
+//! - **bitmap-clear** / **bitmap-set**: Release by the read-modify-write that clears bits, Acquire by the
+//!   compare-exchange that sets them. Two holders of one block use the same word. Later changes of that word continue
+//!   the release sequence.
 //!
 //! # Steps
-//! - **roll-back**: who fails at one word clears what it set in those before, so that it waits with empty hands.
+//! - **bitmap-roll-back**: a request that fails at one word clears the bits that it set in earlier words. So it holds
+//!   nothing while it waits.
 
 use super::spin_lock::{gives_up, spin_until};
 use prim::atomic::{AtomicU64, Ordering};
@@ -26,17 +35,17 @@ use spanlock::range::raw::{RawRangeMutex, Wait};
 
 const WORD: u64 = u64::BITS as u64;
 
-/// A lock of blocks, with a bit for each. See the source of this module for its granularity.
+/// A lock with one bit for each block of the resource. The source of this module describes its granularity.
 ///
-/// It allocates nothing after it was made.
+/// After its construction it allocates nothing.
 pub struct Bitmap {
-    /// Positions in a block; the last block has all that follow, too.
+    /// The positions in a block. The last block also has all positions after it.
     block: u64,
     last_block: u64,
     words: Box<[AtomicU64]>,
 }
 
-/// Proof of an acquisition: its first and last block.
+/// The token of an acquisition: its first and last block.
 #[derive(Debug)]
 pub struct BitmapToken {
     first: u64,
@@ -44,11 +53,11 @@ pub struct BitmapToken {
 }
 
 impl Bitmap {
-    /// A lock with nothing held, for a resource of so many positions in blocks of so many; what is beyond belongs to
+    /// A free lock for a resource of so many positions in blocks of so many. Positions beyond the resource belong to
     /// the last block.
     ///
     /// # Panics
-    /// When there are no positions, when blocks are empty, and when there are more blocks than memory for their bits.
+    /// When the resource or the block is empty, and when there is not enough memory for the bits.
     #[must_use]
     pub fn new(units: u64, block: u64) -> Self {
         assert!(
@@ -72,7 +81,7 @@ impl Bitmap {
         }
     }
 
-    /// The words of some blocks, each with the bits that are theirs.
+    /// The words of a range of blocks, each with the bits of those blocks.
     fn parts(&self, blocks: &BitmapToken) -> impl Iterator<Item = (&AtomicU64, u64)> {
         let &BitmapToken { first, last } = blocks;
         (first / WORD..=last / WORD).map(move |word| {
@@ -84,47 +93,47 @@ impl Bitmap {
         })
     }
 
-    /// Sets all bits, or none.
+    /// Sets all bits of a range of blocks, or none.
     fn take(&self, blocks: &BitmapToken) -> bool {
         let taken = self
             .parts(blocks)
             .take_while(|(word, mask)| set(word, *mask));
         let taken = taken.count();
         let all = taken == self.parts(blocks).count();
-        // [roll-back] Nobody else would clear them.
+        // [bitmap-roll-back] No other thread clears these bits.
         if !all && prim::intact!("bitmap-roll-back") {
             self.clear(blocks, taken);
         }
         all
     }
 
-    /// Clears the bits of the first so many words.
+    /// Clears the range's bits in its first words, as many as given.
     fn clear(&self, blocks: &BitmapToken, words: usize) {
         for (word, mask) in self.parts(blocks).take(words) {
-            // [bits] Release.
+            // [bitmap-clear] Release: pairs with [bitmap-set].
             word.fetch_and(!mask, prim::order!("bitmap-clear", Ordering::Release));
         }
     }
 }
 
-/// Sets bits that are all clear; `false` if one is not.
+/// Sets bits of a word if all of them are clear; otherwise returns `false`.
 fn set(word: &AtomicU64, mask: u64) -> bool {
-    // Relaxed: a look only.
+    // Relaxed: only a first guess for the compare-exchange.
     let mut now = word.load(Ordering::Relaxed);
     while now & mask == 0 {
-        // [bits] Acquire.
+        // [bitmap-set] Acquire: pairs with [bitmap-clear].
         let acquire = prim::order!("bitmap-set", Ordering::Acquire);
         match word.compare_exchange(now, now | mask, acquire, Ordering::Relaxed) {
             Ok(_) => return true,
-            // Others change other bits of the word.
+            // Another thread has changed other bits of the word.
             Err(changed) => now = changed,
         }
     }
     false
 }
 
-// SAFETY: a range is granted when the bits of all its blocks were clear and were set for it, each by one
-// compare-exchange, and nobody else clears them. What former holders of a block did is visible by [bits].
+// SAFETY: a range is granted after a compare-exchange has changed the bits of each of its blocks from clear to set, and
+// only its own release clears them. The critical sections of earlier holders of a block are visible by [bitmap-clear].
 unsafe impl RawRangeMutex for Bitmap {
     type Token = BitmapToken;
 

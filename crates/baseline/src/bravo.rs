@@ -1,19 +1,31 @@
-//! BRAVO as P2 has it (Listing 1), to compare ours with: what differs is when a lock is biased, where readers are
-//! visible and how writers wait for them.
+//! BRAVO as published (P2, Listing 1), to compare with the library's. The two differ in when a lock is biased, where
+//! readers are visible, and how a writer waits for them.
 //!
-//! A table of 4096 words (or fewer, to tell what its size does), one after the other; a slot by a hash of thread and
-//! lock, and the underlying lock if it is taken; a bias set by any slow reader once 9 times as long has passed as the
-//! last revocation took; a revocation by a writer that holds the underlying lock already, and that looks without
-//! sleeping. Two things differ: the fence between the writer's store and its loads is there, and one that looks for long
-//! gives the processor away.
+//! ```text
+//!   reader:  bias set? --yes--> slot hash(thread, lock) free? --yes--> inside, by the table
+//!               | no                        | no
+//!               +---------------------------+------------------------> the underlying lock
+//!
+//!   writer:  the underlying lock, then bias set? --yes--> clear it, wait until no slot has the lock's address
+//! ```
+//!
+//! - The table has 4096 words, or fewer to measure the effect of its size. They lie side by side.
+//! - A reader's slot is given by a hash of its thread and the lock. If the slot is taken, the reader uses the
+//!   underlying lock.
+//! - A slow reader sets the bias when 9 times the duration of the last revocation has passed.
+//! - A writer revokes the bias while it holds the underlying lock. It scans the table without sleeping.
+//!
+//! Two things differ from the listing. There is a fence between the writer's store and its loads, which the
+//! protocol needs. And a writer that scans for long yields its processor.
 //!
 //! # Memory ordering
 //!
-//! - **paper-reader** / **paper-writer** (store, fence, look on both sides): the reader's slot, then the bias; the
-//!   writer's bias, then the slot. One of the two sees the other.
-//! - **paper-set** / **paper-seen**: Release by the reader that sets the bias, Acquire by the look: what writers did
-//!   before.
-//! - **paper-depart** / **paper-revoked**: Release by the fast reader that leaves, Acquire by the writer that looks.
+//! - **paper-reader** / **paper-writer** (store, fence, load on both sides): the reader stores its slot and then loads
+//!   the bias; the writer stores the bias and then loads the slot. So at least one of the two sees the other.
+//! - **paper-set** / **paper-seen**: Release by the reader that sets the bias, Acquire by a fast reader's load of it:
+//!   the critical sections of earlier writers.
+//! - **paper-depart** / **paper-revoked**: Release by the fast reader that leaves, Acquire by the writer that scans:
+//!   the reader's critical section.
 
 use lock_api::RawRwLock;
 use prim::atomic::{AtomicBool, AtomicU64, Ordering, fence, fence_after_rmw};
@@ -21,7 +33,7 @@ use prim::{clock, spin};
 
 const SLOTS: usize = prim::sized(4096, 4);
 
-/// A revocation slows writers down by no more than one part in this and one.
+/// `N`: a revocation takes at most one part in `N + 1` of the time, so writers are slowed down by no more than that.
 const N: usize = 9;
 
 #[repr(align(4096))]
@@ -31,32 +43,32 @@ prim::global! {
     static TABLE: Table = Table(prim::array!(AtomicU64::new(0); SLOTS));
 }
 
-/// The slots in use by locks with a table of that size.
+/// The slots of the table for locks that use a table of this size.
 fn slots<const SIZE: usize>() -> &'static [AtomicU64] {
     const { assert!(SIZE.is_power_of_two() && SIZE >= 4 && SIZE <= 4096) };
     &TABLE.0[..prim::stock(SIZE, 4)]
 }
 
 prim::local! {
-    /// What a thread is known by: where this is.
+    /// Its address identifies the thread.
     static HERE: u8 = 0;
 }
 
-/// A lock with the paper's bias, and a table of so many slots: a power of two from 4 to the paper's.
+/// A lock with the paper's bias and a table of `SIZE` slots, a power of two from 4 to the paper's 4096.
 #[derive(Debug)]
 pub struct PaperBravo<L, const SIZE: usize = 4096> {
     is_biased: AtomicBool,
-    /// In nanoseconds of the clock.
+    /// The time until which no bias is set, in nanoseconds of the clock.
     inhibited_until: AtomicU64,
     raw: L,
 }
 
-/// How a reader got in.
+/// How a reader entered.
 #[derive(Debug)]
 pub enum Way<G> {
-    /// By the table.
+    /// Through the table.
     Fast(FastReader),
-    /// By the underlying lock.
+    /// Through the underlying lock.
     Slow(G),
 }
 
@@ -66,7 +78,7 @@ pub struct FastReader(&'static AtomicU64);
 
 impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
     prim::const_fn! {
-        /// Over a lock that nobody holds.
+        /// A lock over a free underlying lock.
         #[must_use]
         pub const fn over(raw: L) -> Self {
             Self {
@@ -108,13 +120,14 @@ impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
         if !self.is_biased.load(Ordering::Relaxed)
             && clock::nanoseconds() >= self.inhibited_until.load(Ordering::Relaxed)
         {
-            // No writer is inside: this thread reads. [paper-set] Release: pairs with [paper-seen].
+            // No writer is inside, because this thread holds the underlying lock as a reader.
+            // [paper-set] Release: pairs with [paper-seen].
             let release = prim::order!("paper-set", Ordering::Release);
             self.is_biased.store(true, release);
         }
     }
 
-    /// To be called with the underlying lock held for writing.
+    /// Clears the bias and waits for the fast readers. The caller holds the underlying lock as the writer.
     fn revoke(&self) {
         if !self.is_biased.load(Ordering::Relaxed) {
             return;
@@ -139,8 +152,8 @@ impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
     }
 }
 
-// SAFETY: the underlying lock excludes writers from each other and from slow readers, and `revoke` waits for the fast
-// ones, whom no more follow: the bias is off until a slow reader is inside.
+// SAFETY: the underlying lock excludes writers from each other and from slow readers. `revoke` waits for the fast
+// readers. No fast reader enters after that, because only a slow reader inside sets the bias again.
 unsafe impl<L: RawRwLock, const SIZE: usize> RawRwLock for PaperBravo<L, SIZE> {
     const INIT: Self = prim::initial!(Self::over(L::INIT));
 
@@ -174,7 +187,7 @@ unsafe impl<L: RawRwLock, const SIZE: usize> RawRwLock for PaperBravo<L, SIZE> {
             Way::Fast(FastReader(slot)) => {
                 slot.store(0, prim::order!("paper-depart", Ordering::Release));
             }
-            // SAFETY: the caller's; the guard came from the underlying lock.
+            // SAFETY: the caller holds the lock by this guard, which the underlying lock returned when it was acquired.
             Way::Slow(guard) => unsafe { self.raw.unlock_shared(guard) },
         }
     }
@@ -195,7 +208,7 @@ unsafe impl<L: RawRwLock, const SIZE: usize> RawRwLock for PaperBravo<L, SIZE> {
 
     #[inline]
     unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller holds the lock as the writer, so it holds the underlying lock as the writer.
         unsafe { self.raw.unlock_exclusive(guard) };
     }
 
@@ -219,7 +232,7 @@ mod tests {
     fn a_second_reader_is_fast_and_a_writer_revokes() {
         let lock = lock_api::RwLock::<PaperBravo<FutexRwLock>, ()>::new(());
         let is_biased = || {
-            // SAFETY: it is looked at and not released.
+            // SAFETY: the raw lock is only asked for its state and not released.
             let raw = unsafe { lock.raw() };
             let is_biased = raw.is_biased.load(Ordering::Relaxed);
             (is_biased, raw.raw.is_locked())

@@ -1,13 +1,19 @@
-//! An interval tree: a balanced search tree of ranges, by start, in which every node knows the largest last position
-//! below it.
+//! An interval tree: a balanced search tree of ranges, ordered by start. Every node stores the largest last position in
+//! its subtree, so a search for overlapping ranges skips subtrees that end too early.
 //!
-//! The balance is a treap's: nodes have random priorities, and none has a higher one than its parent. Nodes live in
-//! an arena, and those freed are used again.
+//! ```text
+//!                    [20, 30) max 60
+//!                   /               \
+//!        [10, 15) max 15         [40, 60) max 60
+//! ```
+//!
+//! The tree is balanced as a treap: nodes have random priorities, and no node has a higher priority than its parent.
+//! Nodes live in an arena, and freed nodes are reused.
 
 use spanlock::range::Span;
 use std::cmp::Ordering;
 
-/// Where a node is in the arena; it stays there until it is removed.
+/// The place of a node in the arena, which does not change while the node is in the tree.
 pub(super) type Slot = u32;
 
 /// No node.
@@ -15,18 +21,19 @@ const NIL: Slot = Slot::MAX;
 
 struct Node<V> {
     span: Span,
-    /// Later insertions have larger ones: orders equal starts, and tells who came first.
+    /// The sequence number, which grows with each insertion. It orders nodes of equal start, and tells which came
+    /// first.
     sequence: u64,
     /// The largest last position in the subtree.
     max_last: u64,
     priority: u32,
     left: Slot,
     right: Slot,
-    /// `None` in the free list.
+    /// `None` for a free node.
     value: Option<V>,
 }
 
-/// A set of ranges, each with a value, that finds those which overlap a given one.
+/// A set of ranges, each with a value. It finds the ranges that overlap a given one.
 pub(super) struct IntervalTree<V> {
     nodes: Vec<Node<V>>,
     root: Slot,
@@ -47,7 +54,7 @@ impl<V> IntervalTree<V> {
         }
     }
 
-    /// Adds a range. Equal ones may be there already.
+    /// Adds a range. The tree may contain equal ranges already.
     pub(super) fn insert(&mut self, span: Span, value: V) -> Slot {
         self.sequence += 1;
         let node = Node {
@@ -111,7 +118,7 @@ impl<V> IntervalTree<V> {
         self.visit_below(node.right, span, visit);
     }
 
-    /// The root of the subtree after the node in `slot` joined it.
+    /// Inserts the node in `slot` into a subtree; returns the subtree's new root.
     fn insert_below(&mut self, root: Slot, slot: Slot) -> Slot {
         if root == NIL {
             return slot;
@@ -139,7 +146,7 @@ impl<V> IntervalTree<V> {
         top
     }
 
-    /// The root of the subtree after the node in `slot` left it.
+    /// Removes the node in `slot` from a subtree; returns the subtree's new root.
     fn remove_below(&mut self, root: Slot, slot: Slot) -> Slot {
         let Node { left, right, .. } = *self.node(root);
         match self.order(slot, root) {
@@ -157,7 +164,7 @@ impl<V> IntervalTree<V> {
         root
     }
 
-    /// Splits a subtree into what is before the node in `slot` and what is after.
+    /// Splits a subtree into the nodes before the node in `slot` and the nodes after it.
     fn split(&mut self, root: Slot, slot: Slot) -> (Slot, Slot) {
         if root == NIL {
             return (NIL, NIL);
@@ -176,7 +183,7 @@ impl<V> IntervalTree<V> {
         parts
     }
 
-    /// Joins two subtrees of which one is before the other.
+    /// Joins two subtrees, all nodes of the first being before those of the second.
     fn merge(&mut self, before: Slot, after: Slot) -> Slot {
         if before == NIL || after == NIL {
             return before.min(after);
@@ -199,7 +206,7 @@ impl<V> IntervalTree<V> {
         key(a).cmp(&key(b))
     }
 
-    /// Makes a node's `max_last` true, given its children's.
+    /// Updates a node's `max_last` from its children's.
     fn update(&mut self, slot: Slot) {
         let Node { left, right, .. } = *self.node(slot);
         let below = |child: Slot| {
@@ -251,7 +258,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Op {
         Insert(Span),
-        /// Of those present, the one at this place modulo their number.
+        /// The present node at this index, modulo the number of nodes.
         Remove(usize),
         Find(Span),
     }

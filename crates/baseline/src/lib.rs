@@ -1,9 +1,16 @@
-//! The range locks that P1 and P4 compare with, and P3's as published, written anew from their descriptions (P1 §3, P3 §IV,
-//! P4 §2.1.2 and §4.4.1); and BRAVO as P2 has it.
+//! The locks that Spanlock's are compared with, written anew from their descriptions in the papers.
 //!
-//! They say `prim`, as the library does, so that the same source is compiled against other platforms: `baseline-loom`
-//! checks models of it, and `baseline-sim` runs it on simulated machines. What is reached under a lock of theirs is told
-//! to `prim::cost`.
+//! | lock | what it is | described in |
+//! |---|---|---|
+//! | [`KernelRw`], [`LustreEx`] | the Linux kernel's and Lustre's range locks | P1 §3 |
+//! | [`Song`] | Song's skip-list lock | P4 §2.1.2 |
+//! | [`Bitmap`] | a bitmap lock | P4 §4.4.1 |
+//! | [`Pnova`] | pNOVA's segment lock, as published | P3 §IV |
+//! | [`PaperBravo`] | BRAVO, as published | P2, Listing 1 |
+//!
+//! P1 to P4 are the papers that the repository's README names. Like the library, this crate uses `prim` for everything
+//! that depends on the platform. So `baseline-loom` model-checks the same source, and `baseline-sim` runs it on
+//! simulated machines. Work under an internal spin lock is reported to `prim::cost`.
 
 mod bitmap;
 mod bravo;
@@ -19,7 +26,7 @@ pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
 pub use tree_lock::{KernelRw, LustreEx, Token};
 
-/// The repository's README is in no package that is published; its example is tested here.
+/// No published package contains the repository's README, so its example is tested here.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

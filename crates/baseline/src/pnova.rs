@@ -1,42 +1,44 @@
-//! `pnova-rw`: a reader-writer word for each segment, as published (P3 §IV, Algorithm 2; the lock of that name in P1 §7).
+//! `pnova-rw`: one reader-writer word for each segment of the resource, as published (P3 §IV, Algorithm 2; the lock of
+//! that name in P1 §7).
 //!
-//! A request enters the words of its segments in ascending order and waits at each that refuses it, *keeping those that
-//! it has*. Nobody queues, so readers who take turns keep a writer out for ever, and a waiting request blocks others who
-//! want nothing of what it waits for. The library's own segment locks differ in both; this is the point of comparison.
+//! A request enters the words of its segments in ascending order. If a word refuses it, the request waits there and
+//! *keeps the words that it has entered*. There is no queue. So a succession of readers keeps a writer out for ever,
+//! and a waiting request blocks other requests for segments that are otherwise free. The library's own segment locks
+//! differ in both points, and this lock shows the difference.
 //!
-//! Mended all the same, since it could not be measured otherwise: a failed reader is not admitted, no segment too many
-//! is entered, waiting gives the processor away after a while, and a try or a timed request leaves what it has entered
-//! when it gives up.
+//! Four faults are corrected, without which the lock could not be measured. A refused reader is not admitted. No
+//! segment beyond the range is entered. A waiting thread yields its processor after a while. A try or timed request
+//! that gives up leaves the words that it has entered.
 //!
 //! # Granularity
-//! As the library's segment locks: ranges that touch one segment conflict, though they be disjoint. There is a fixed number
-//! of segments, and the last one reaches to `u64::MAX`.
+//! As in the library's segment locks, two ranges that touch the same segment conflict, even if they are disjoint. The
+//! number of segments is fixed, and the last one extends to `u64::MAX`.
 //!
 //! # Memory ordering
-//! - **pnova-enter** / **pnova-leave**: Release by leaving a word, Acquire by entering it. All changes are
+//! - **pnova-enter** / **pnova-leave**: Release by leaving a word, Acquire by entering it. All changes of a word are
 //!   read-modify-writes, which continue the release sequence.
 //!
 //! # Steps
-//! - **pnova-roll-back**: who gives up leaves what it has entered.
+//! - **pnova-roll-back**: a request that gives up leaves the words that it has entered.
 
 use super::spin_lock::{gives_up, spin_until};
 use prim::atomic::{AtomicU32, Ordering};
 use spanlock::range::Span;
 use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 
-/// Held exclusively. The other bits count readers.
+/// The bit of a writer. The other bits count the readers.
 const WRITER: u32 = 1 << 31;
 
-/// A lock of segments. See the source of this module for its granularity.
+/// A lock with one word for each segment. The source of this module describes its granularity.
 ///
-/// It allocates nothing after it was made.
+/// After its construction it allocates nothing.
 pub struct Pnova {
-    /// Positions in a segment; the last segment has all that follow, too.
+    /// The positions in a segment. The last segment also has all positions after it.
     segment: u64,
     words: Box<[AtomicU32]>,
 }
 
-/// Proof of an acquisition: its segments and its mode.
+/// The token of an acquisition: its segments and its mode.
 #[derive(Debug)]
 pub struct PnovaToken {
     first: usize,
@@ -45,11 +47,11 @@ pub struct PnovaToken {
 }
 
 impl Pnova {
-    /// A lock with nothing held, for a resource of so many positions in segments of so many; what is beyond belongs to
+    /// A free lock for a resource of so many positions in segments of so many. Positions beyond the resource belong to
     /// the last segment.
     ///
     /// # Panics
-    /// When there are no positions, when segments are empty, and when there are more of them than memory has room for.
+    /// When the resource or the segment is empty, and when there is not enough memory for the words.
     #[must_use]
     pub fn new(units: u64, segment: u64) -> Self {
         assert!(
@@ -81,7 +83,7 @@ impl Pnova {
                 entered || gives_up(wait)
             });
             if !entered {
-                // [pnova-roll-back] Nobody else would leave them.
+                // [pnova-roll-back] No other thread leaves these words.
                 if prim::intact!("pnova-roll-back") {
                     self.leave(token.first..at, mode);
                 }
@@ -103,7 +105,7 @@ impl Pnova {
     }
 }
 
-/// Enters a word, unless somebody is in the way.
+/// Enters a word, unless a conflicting holder is inside.
 fn enter(word: &AtomicU32, mode: Mode) -> bool {
     // [pnova-enter] Acquire.
     let acquire = prim::order!("pnova-enter", Ordering::Acquire);
@@ -111,9 +113,9 @@ fn enter(word: &AtomicU32, mode: Mode) -> bool {
         let entered = word.compare_exchange(0, WRITER, acquire, Ordering::Relaxed);
         return entered.is_ok();
     }
-    // Relaxed: a look only.
+    // Relaxed: only a first guess for the compare-exchange.
     let mut now = word.load(Ordering::Relaxed);
-    // A full count refuses: one more reader would be a writer.
+    // A full count refuses: the next addition would set the writer's bit.
     while now < WRITER - 1 {
         match word.compare_exchange(now, now + 1, acquire, Ordering::Relaxed) {
             Ok(_) => return true,
@@ -123,8 +125,9 @@ fn enter(word: &AtomicU32, mode: Mode) -> bool {
     false
 }
 
-// SAFETY: a range is granted when the words of all its segments were entered, a writer's from zero and a reader's
-// without a writer, and nobody else leaves them. What former holders did is visible by the edges above.
+// SAFETY: a range is granted after the words of all its segments have been entered. A writer enters a word that is
+// zero, a reader a word without a writer, and only their own releases leave. The critical sections of earlier holders
+// are visible by [pnova-enter] and [pnova-leave].
 unsafe impl RawRangeMutex for Pnova {
     type Token = PnovaToken;
 
@@ -148,7 +151,7 @@ unsafe impl RawRangeMutex for Pnova {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: as for the exclusive half; and a reader's count keeps writers out of the word.
 unsafe impl RawRangeLock for Pnova {
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<PnovaToken> {
         self.acquire(span, Mode::Shared, wait)
@@ -156,7 +159,7 @@ unsafe impl RawRangeLock for Pnova {
 
     unsafe fn downgrade(&self, token: PnovaToken) -> PnovaToken {
         for word in &self.words[token.first..=token.last] {
-            // [pnova-leave] Release: for readers. The writer's bit goes and a reader comes, in one step.
+            // [pnova-leave] Release: pairs with later readers. One step removes the writer's bit and adds a reader.
             word.fetch_sub(WRITER - 1, prim::order!("pnova-leave", Ordering::Release));
         }
         PnovaToken {

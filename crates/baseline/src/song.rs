@@ -1,27 +1,30 @@
-//! `song`: a skip list of the held ranges under a spin lock (Song et al., VEE 2013; as P4 §2.1.2 tells it).
+//! `song`: a skip list of the held ranges under a spin lock (Song et al., VEE 2013, as described in P4 §2.1.2).
 //!
-//! A request takes the spin lock and searches the list, by start, for a held range that overlaps. If there is one, it
-//! lets go of the spin lock, waits a little and starts over; else it inserts its range and holds it. A release takes
-//! the spin lock and deletes the range. Nobody queues: a request may be overtaken without end.
+//! A request takes the spin lock and searches the list, which is ordered by start, for a held range that overlaps. If
+//! there is one, the request releases the spin lock, waits a little and starts over. Otherwise it inserts its range and
+//! holds it. A release takes the spin lock and deletes the range. There is no queue, so a request may be overtaken
+//! without end.
 //!
-//! Not kept are the original's faults (keys shifted by one bit, so that the highest was lost; releases by value, so
-//! that whoever held no such range damaged others): positions are all of `0..=u64::MAX`, and a release deletes
-//! the node that its token names. Waiting is bounded spinning and then yielding, as for all baselines.
+//! Two faults of the original are corrected. It shifted keys by one bit and lost the highest; here positions are all of
+//! `0..=u64::MAX`. It released by value, so that a release of a range that was not held damaged the list; here a
+//! release deletes the node of its token. As in all baselines, a waiting thread spins for a bounded time and then
+//! yields.
 //!
 //! # Memory ordering
-//! - **spin**: see the spin lock. What holders did is visible by it alone: all of a lock's state is under it.
+//! - [spin-lock-acquire], [spin-lock-release]: see `spin_lock.rs`. It protects all state of the lock, so it alone
+//!   orders the critical sections of holders.
 
 use super::spin_lock::{SpinLock, gives_up, spin_until};
 use spanlock::range::Span;
 use spanlock::range::raw::{RawRangeMutex, Wait};
 
-/// The most levels that a list can have.
+/// The largest number of levels.
 pub const MAX_HEIGHT: usize = 16;
 
-/// Levels unless told otherwise: what P4 found best for its own list (§4.3.2).
+/// The default number of levels, which P4 found best for its own list (§4.3.2).
 pub const HEIGHT: usize = 10;
 
-/// Where a node is in the arena; it stays there until it is removed.
+/// The place of a node in the arena, which does not change while the node is in the list.
 type Slot = u32;
 
 /// No node: the end of every level.
@@ -32,11 +35,12 @@ type Tower = [Slot; MAX_HEIGHT];
 
 struct Node {
     span: Span,
-    /// Beyond the node's own height, unused. In the free list, the next free node is on the lowest level.
+    /// The links, of which those beyond the node's height are unused. A free node links the next free node on the
+    /// lowest level.
     next: Tower,
 }
 
-/// Disjoint ranges by start, and so by last position too.
+/// Disjoint ranges, ordered by start and therefore by last position as well.
 struct SkipList {
     height: usize,
     /// The first node on each level.
@@ -58,11 +62,11 @@ impl SkipList {
         }
     }
 
-    /// Adds a range, unless one that is there overlaps it.
+    /// Adds a range, unless a range in the list overlaps it.
     fn insert(&mut self, span: Span) -> Option<Slot> {
         let before = self.before(span.start());
         let next = self.next(before[0], 0);
-        // Those before `next` end before `span` starts, and those after it start later still.
+        // The ranges before `next` end before `span` starts. The ranges after `next` start after `next` ends.
         if next != NIL && self.node(next).span.overlaps(span) {
             return None;
         }
@@ -80,7 +84,7 @@ impl SkipList {
         let before = self.before(self.node(slot).span.start());
         for (level, &before) in before.iter().enumerate().take(self.height) {
             if self.next(before, level) != slot {
-                // It is no higher than this.
+                // The node is no higher than this level.
                 break;
             }
             *self.next_mut(before, level) = self.node(slot).next[level];
@@ -89,7 +93,7 @@ impl SkipList {
         self.free = slot;
     }
 
-    /// On each level the last node that ends before `start`; `NIL` for the head.
+    /// The last node on each level that ends before `start`; `NIL` for the head.
     fn before(&self, start: u64) -> Tower {
         let mut before = [NIL; MAX_HEIGHT];
         let mut at = NIL;
@@ -147,33 +151,33 @@ impl SkipList {
         }
     }
 
-    /// From 1, each level half as likely as the one below.
+    /// A random height, at least 1. Each level is half as likely as the one below.
     fn random_height(&mut self) -> usize {
         // Marsaglia's xorshift.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        // The high bits are the better ones.
+        // The high bits are more random than the low ones.
         let more = self.random.leading_zeros() as usize;
         (1 + more).min(self.height)
     }
 }
 
-/// Proof of an acquisition: its node.
+/// The token of an acquisition: its node.
 #[derive(Debug)]
 pub struct SongToken(Slot);
 
-/// Song's range lock: exclusive ranges in a skip list under a spin lock. See the source of this module.
+/// Song's range lock: exclusive ranges in a skip list under a spin lock. The source of this module describes it.
 ///
-/// Once its arena has grown to the number of ranges held at a time, it allocates nothing.
+/// It allocates nothing after its arena has grown to the largest number of ranges held at a time.
 pub struct Song(SpinLock<SkipList>);
 
 impl Song {
     prim::const_fn! {
-        /// A lock with nothing held and so many levels, from 1 to [`MAX_HEIGHT`].
+        /// A free lock with so many levels, from 1 to [`MAX_HEIGHT`].
         ///
         /// # Panics
-        /// When there are fewer or more.
+        /// When the number of levels is not in that range.
         #[must_use]
         pub const fn new(height: usize) -> Self {
             Self(SpinLock::new(SkipList::new(height)))
@@ -181,8 +185,8 @@ impl Song {
     }
 }
 
-// SAFETY: a range is granted when it enters the list, which it does in one section of the spin lock with the search for
-// those that overlap it, and all that are held are in the list. What former holders did is visible by [spin].
+// SAFETY: all held ranges are in the list. A range is granted when it is inserted, in the same section of the spin lock
+// that has found no overlapping range. The critical sections of earlier holders are visible by [spin-lock-release].
 unsafe impl RawRangeMutex for Song {
     type Token = SongToken;
 
@@ -206,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
     use spanlock::range::Span;
 
-    /// Search order on every level, and each level part of the one below; returns how many there are.
+    /// Checks that every level is ordered and a subset of the level below; returns the number of nodes.
     fn check(list: &SkipList) -> usize {
         let level = |level| {
             let first = Some(list.head[level]);

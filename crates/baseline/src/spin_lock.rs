@@ -1,4 +1,8 @@
 //! A test-and-test-and-set spin lock.
+//!
+//! # Memory ordering
+//! - **spin-lock-release** / **spin-lock-acquire**: Release by the store that frees the lock, Acquire by the
+//!   compare-exchange that takes it.
 
 use prim::atomic::{AtomicBool, Ordering};
 use prim::cell::UnsafeCell;
@@ -6,10 +10,10 @@ use prim::clock::Instant;
 use prim::spin::{ON_HOLDER, Spin};
 use spanlock::range::raw::Wait;
 
-/// Waits until `is_over`: spins, longer each time, and then gives the processor away between looks.
+/// Waits until `is_over`: spins with exponential back-off, and then yields the processor between checks.
 ///
-/// The kernel's locks spin without end, with preemption off. A user's program may have more threads than
-/// processors, where a waiter that never yields keeps the holder from running.
+/// The kernel's locks spin without end, with preemption disabled. A user program may have more threads than processors,
+/// and then a waiter that never yields would keep the holder from running.
 pub(super) fn spin_until(mut is_over: impl FnMut() -> bool) {
     let mut spin = Spin::new(ON_HOLDER);
     while !is_over() {
@@ -19,7 +23,7 @@ pub(super) fn spin_until(mut is_over: impl FnMut() -> bool) {
     }
 }
 
-/// Whether who waits so long has waited enough.
+/// Whether a waiter's limit has passed.
 pub(super) fn gives_up(wait: Wait) -> bool {
     match wait {
         Wait::Never => true,
@@ -28,16 +32,13 @@ pub(super) fn gives_up(wait: Wait) -> bool {
     }
 }
 
-/// Guards a value; its sections are short.
-///
-/// # Memory ordering
-/// - **spin**: Release by the store that frees the lock, Acquire by the compare-exchange that takes it.
+/// A spin lock around a value, for short critical sections.
 pub(super) struct SpinLock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by one thread at a time.
+// SAFETY: `with` is the only way to the value, and it calls its closure in one thread at a time.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
@@ -51,29 +52,30 @@ impl<T> SpinLock<T> {
     }
 
     fn try_take(&self) -> bool {
-        // [spin] Acquire. Where it fails it writes nothing, so that the release is the next write.
+        // [spin-lock-acquire] Acquire: pairs with [spin-lock-release]. A failed compare-exchange writes nothing, so the
+        // next write is the release.
         let acquire = prim::order!("spin-lock-acquire", Ordering::Acquire);
         self.taken
             .compare_exchange(false, true, acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Calls `f` with the value, alone.
+    /// Calls `f` with exclusive access to the value.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         struct Taken<'a>(&'a AtomicBool);
         impl Drop for Taken<'_> {
             fn drop(&mut self) {
-                // [spin] Release.
+                // [spin-lock-release] Release: pairs with [spin-lock-acquire].
                 self.0
                     .store(false, prim::order!("spin-lock-release", Ordering::Release));
             }
         }
 
-        // Relaxed: a look only.
+        // Relaxed: the compare-exchange that follows acquires.
         spin_until(|| !self.taken.load(Ordering::Relaxed) && self.try_take());
         let _taken = Taken(&self.taken);
         self.value.with_mut(|value| {
-            // SAFETY: the lock is held until `_taken` is dropped, and this is the only way to the value.
+            // SAFETY: this thread holds the lock until `_taken` is dropped, and there is no other way to the value.
             f(unsafe { &mut *value })
         })
     }

@@ -1,21 +1,29 @@
 //! `kernel-rw` and `lustre-ex`: an interval tree of requests under a spin lock.
 //!
-//! A request enters the tree and counts those in it that overlap and conflict: the requests before it. It holds its
-//! range once that count is zero. A release leaves the tree and counts down the later ones that it was in the way
-//! of. So requests are served in the order of their arrival, and one waits behind a *waiting* one that it conflicts
-//! with, though its range be free: with A = [1, 3) held, B = [2, 7) waits for A, and C = [4, 5) waits for B.
+//! ```text
+//!   position   0   1   2   3   4   5   6   7
+//!   A              [=======)                      held
+//!   B                  [===================)      waits for A
+//!   C                          [===)              waits for B, although its range is free
+//! ```
 //!
-//! That order is the point of the comparison and is kept. It also means that a thread which holds a range and asks
-//! for another can wait for somebody who waits for it, where `spanlock`'s own locks let it pass. Even calls that lock
-//! many ranges can: one that holds the first of its ranges waits for the second behind a request for both.
+//! A request enters the tree and counts the conflicting requests that are in it already. It holds its range when that
+//! count is zero. A release removes its request from the tree and decrements the counts of the later requests that
+//! conflict with it. So requests are served in the order of their arrival, and a request also waits behind conflicting
+//! requests that *wait* themselves.
 //!
-//! Waiting is as in P1 by spinning, on the request's own count; but bounded, and then with the processor given away
-//! between looks, because there may be more threads than processors.
+//! That order is kept, because it is what the comparison shows. It has a consequence: a thread that holds a range and
+//! asks for another can wait for a thread that waits for it. `spanlock`'s own locks let such a holder pass. Calls that
+//! lock many ranges are affected too: one that holds the first of its ranges waits for the second behind a request for
+//! both.
+//!
+//! As in P1, a waiter spins on the count of its own request. Here it spins for a bounded time and then yields the
+//! processor between loads, because there may be more threads than processors.
 //!
 //! # Memory ordering
-//! - **spin**: see the spin lock.
-//! - **grant**: Release by counting down, Acquire by the waiter's loads of its count: the critical sections of those
-//!   it waited for. (Of all but the last by way of [spin].)
+//! - [spin-lock-acquire], [spin-lock-release]: see `spin_lock.rs`.
+//! - **tree-grant-release** / **tree-grant-acquire**: Release by the decrement, Acquire by the waiter's loads of its
+//!   count: the critical section of the last holder that it waited for. (The spin lock orders those of the others.)
 
 use super::interval_tree::{IntervalTree, Slot};
 use super::spin_lock::{SpinLock, spin_until};
@@ -25,21 +33,21 @@ use spanlock::range::Span;
 use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use std::ptr::NonNull;
 
-/// How many earlier requests stand in the way of one that waits. It lives on the waiter's stack.
+/// The number of earlier requests that a waiting request conflicts with. It lives on the waiter's stack.
 struct Count(AtomicU32);
 
 impl Count {
     fn is_zero(&self) -> bool {
-        // [grant] Acquire.
+        // [tree-grant-acquire] Acquire: pairs with [tree-grant-release].
         self.0
             .load(prim::order!("tree-grant-acquire", Ordering::Acquire))
             == 0
     }
 
-    /// The tree's lock is held, so nobody else counts.
+    /// Decrements the count. The caller holds the tree's lock, so no other thread decrements it.
     fn count_down(&self) {
         let left = self.0.load(Ordering::Relaxed) - 1;
-        // [grant] Release.
+        // [tree-grant-release] Release: pairs with [tree-grant-acquire].
         self.0
             .store(left, prim::order!("tree-grant-release", Ordering::Release));
     }
@@ -47,17 +55,17 @@ impl Count {
 
 struct Request {
     mode: Mode,
-    /// `None` for one that was granted at once, which nobody counts down.
+    /// The count of the waiter; `None` for a request that was granted at once.
     ///
     /// # Safety
-    /// Live as long as it is not zero and the request is in the tree.
+    /// The count lives as long as it is not zero and the request is in the tree.
     count: Option<NonNull<Count>>,
 }
 
-// SAFETY: what it points to is shared by atomic accesses only.
+// SAFETY: all accesses through the pointer are atomic, and the count lives long enough, as the field's contract says.
 unsafe impl Send for Request {}
 
-/// Proof of an acquisition: its place in the tree.
+/// The token of an acquisition: its place in the tree.
 #[derive(Debug)]
 pub struct Token(Slot);
 
@@ -84,7 +92,7 @@ impl TreeLock {
             if earlier > 0 && wait == Wait::Never {
                 return None;
             }
-            // Relaxed: it changes under the lock only.
+            // Relaxed: the count changes only under the lock, which this thread holds.
             count.0.store(earlier, Ordering::Relaxed);
             let count = (earlier > 0).then(|| NonNull::from(&count));
             Some(tree.insert(span, Request { mode, count }))
@@ -103,7 +111,7 @@ impl TreeLock {
         Some(Token(slot))
     }
 
-    /// Leaves the tree, unless the range has been granted meanwhile.
+    /// Removes a request from the tree, unless its range has been granted in the meantime.
     fn withdraw(&self, slot: Slot, count: &Count) -> bool {
         self.tree.with(|tree| {
             let waits = !count.is_zero();
@@ -135,7 +143,8 @@ fn remove(tree: &mut IntervalTree<Request>, slot: Slot) {
     count_down(tree, span, sequence, |later| later.conflicts(mode));
 }
 
-/// Counts down the requests later than `sequence` that overlap `span`, of those modes: one is in their way no more.
+/// Decrements the counts of the requests later than `sequence` that overlap `span` and have one of the given modes: one
+/// request that they conflict with has left.
 fn count_down(
     tree: &IntervalTree<Request>,
     span: Span,
@@ -145,20 +154,21 @@ fn count_down(
     tree.for_each_overlapping(span, |later, request| {
         if later > sequence && freed(request.mode) {
             let count = request.count.expect("it came later, so it waits");
-            // SAFETY: it counted the one that leaves, so it is not zero; and the request is in the tree.
+            // SAFETY: the count includes the request that leaves, so it is not zero, and the waiting request is in the
+            // tree.
             unsafe { count.as_ref() }.count_down();
         }
     });
 }
 
-/// The reader-writer range lock proposed for the Linux kernel (Bueso), `kernel-rw` in P1: interval tree, spin lock,
-/// first come first served. See the source of this module for what that entails.
+/// The reader-writer range lock proposed for the Linux kernel by Bueso, called `kernel-rw` in P1: an interval tree
+/// under a spin lock, first come first served. The source of this module describes the consequences.
 ///
-/// Once its tree has grown to the number of requests at a time, it allocates nothing.
+/// It allocates nothing after its tree has grown to the largest number of requests at a time.
 #[derive(Default)]
 pub struct KernelRw(TreeLock);
 
-/// The range lock of Lustre, from which [`KernelRw`] comes: the same for exclusive ranges only.
+/// The range lock of Lustre, from which [`KernelRw`] was derived: the same algorithm for exclusive ranges only.
 #[derive(Default)]
 pub struct LustreEx(TreeLock);
 
@@ -188,8 +198,9 @@ impl LustreEx {
     }
 }
 
-// SAFETY: a request is granted when all conflicting ones that were in the tree before it have left, and enters the
-// tree with its count taken in one section of the spin lock. What those did is visible by [spin] and [grant].
+// SAFETY: a request enters the tree and takes its count in one section of the spin lock. It is granted when all
+// conflicting requests before it have left the tree. Their critical sections are visible by [spin-lock-release]
+// and [tree-grant-release].
 unsafe impl RawRangeMutex for KernelRw {
     type Token = Token;
 
@@ -202,7 +213,8 @@ unsafe impl RawRangeMutex for KernelRw {
     }
 }
 
-// SAFETY: as above; only two shared requests do not conflict.
+// SAFETY: as for the exclusive half. Two requests conflict unless both are shared, so a reader is granted beside
+// readers only.
 unsafe impl RawRangeLock for KernelRw {
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
         self.0.acquire(span, Mode::Shared, wait)
@@ -213,7 +225,7 @@ unsafe impl RawRangeLock for KernelRw {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: this is the same algorithm as `KernelRw`, with exclusive requests only: see there.
 unsafe impl RawRangeMutex for LustreEx {
     type Token = Token;
 

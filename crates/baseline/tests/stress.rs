@@ -4,43 +4,34 @@
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
+use spanlock_testkit::exclusion::{Holder, Slot, Visit};
+use spanlock_testkit::watchdog::{HANG, watched};
 use std::ops::Range;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 const UNITS: usize = 32;
 
-/// Who is in each unit: so many readers, or -1 for a writer. Panics when one meets another that it excludes.
-#[derive(Default)]
-struct Oracle([AtomicI32; UNITS]);
+/// The units, which holders of a range visit.
+struct Units(Vec<Slot>);
 
-impl Oracle {
-    fn units(&self, range: &Range<u64>) -> &[AtomicI32] {
-        &self.0[range.start as usize..range.end as usize]
+impl Units {
+    /// A holder's stay in a range. Called by holders only.
+    fn stay(&self, holder: Holder, range: &Range<u64>) {
+        let units = &self.0[range.start as usize..range.end as usize];
+        // SAFETY: the caller holds the range, and releases it after this.
+        let visit = unsafe { Visit::begin(units, holder) };
+        thread::yield_now();
+        visit.end();
     }
 
     fn read(&self, range: &Range<u64>) {
-        for unit in self.units(range) {
-            assert!(
-                unit.fetch_add(1, Ordering::Relaxed) >= 0,
-                "a reader met a writer"
-            );
-        }
-        thread::yield_now();
-        for unit in self.units(range) {
-            unit.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.stay(Holder::Reader, range);
     }
 
     fn write(&self, range: &Range<u64>) {
-        for unit in self.units(range) {
-            assert_eq!(unit.swap(-1, Ordering::Relaxed), 0, "a writer met somebody");
-        }
-        thread::yield_now();
-        for unit in self.units(range) {
-            unit.store(0, Ordering::Relaxed);
-        }
+        self.stay(Holder::Writer(0), range);
     }
 }
 
@@ -50,26 +41,33 @@ fn random_range(rng: &mut fastrand::Rng) -> Range<u64> {
 }
 
 /// Four threads that do `operation` with random ranges.
-fn stress(operation: impl Fn(&Oracle, Range<u64>, &mut fastrand::Rng) + Sync) {
-    let oracle = Oracle::default();
-    thread::scope(|scope| {
-        for seed in 0..4 {
-            let (oracle, operation) = (&oracle, &operation);
-            scope.spawn(move || {
-                let mut rng = fastrand::Rng::with_seed(seed);
-                for _ in 0..3000 {
-                    operation(oracle, random_range(&mut rng), &mut rng);
-                }
-            });
+fn stress(operation: impl Fn(&Units, Range<u64>, &mut fastrand::Rng) + Sync) {
+    let units = Units(Slot::many(UNITS as u64));
+    let done = AtomicU64::new(0);
+    let progress = || done.load(Relaxed);
+    let report = |done: &u64| format!("after {done} operations");
+    let work = |seed| {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..3000 {
+            operation(&units, random_range(&mut rng), &mut rng);
+            done.fetch_add(1, Relaxed);
         }
+    };
+    watched(HANG, progress, report, || {
+        thread::scope(|scope| {
+            for seed in 0..4 {
+                let work = &work;
+                scope.spawn(move || work(seed));
+            }
+        });
     });
 }
 
 fn excludes<L: RawRangeMutex + Sync>(raw: L) {
     let lock = RangeMutex::from_raw(raw);
-    stress(|oracle, range, _| {
+    stress(|units, range, _| {
         let _held = lock.lock(range.clone());
-        oracle.write(&range);
+        units.write(&range);
     });
     assert!(lock.try_lock(..).is_some(), "nothing is left behind");
 }
@@ -97,7 +95,7 @@ fn bitmap_excludes() {
 #[test]
 fn bitmap_excludes_where_ranges_span_words() {
     let lock = RangeMutex::from_raw(Bitmap::new(100 * UNITS as u64, 1));
-    stress(|oracle, range, rng| {
+    stress(|units, range, rng| {
         let wide = range.start * 100..range.end * 100;
         let soon = Duration::from_micros(20);
         let held = match rng.u8(..3) {
@@ -106,7 +104,7 @@ fn bitmap_excludes_where_ranges_span_words() {
             _ => Some(lock.lock(wide)),
         };
         if let Some(_held) = held {
-            oracle.write(&range);
+            units.write(&range);
         }
     });
     assert!(lock.try_lock(..).is_some());
@@ -127,36 +125,36 @@ fn pnova_rw_excludes() {
 fn excludes_and_shares<L: RawRangeLock + Sync>(raw: L) {
     let lock = RangeLock::from_raw(raw);
     let soon = Duration::from_micros(20);
-    stress(|oracle, range, rng| match rng.u8(..6) {
+    stress(|units, range, rng| match rng.u8(..6) {
         0 => {
             if let Some(_held) = lock.try_write(range.clone()) {
-                oracle.write(&range);
+                units.write(&range);
             }
         }
         1 => {
             if let Some(_held) = lock.try_read(range.clone()) {
-                oracle.read(&range);
+                units.read(&range);
             }
         }
         2 => {
             if let Some(_held) = lock.try_write_for(range.clone(), soon) {
-                oracle.write(&range);
+                units.write(&range);
             }
         }
         3 => {
             if let Some(_held) = lock.try_read_for(range.clone(), soon) {
-                oracle.read(&range);
+                units.read(&range);
             }
         }
         4 => {
             let _held = lock.read(range.clone());
-            oracle.read(&range);
+            units.read(&range);
         }
         _ => {
             let held = lock.write(range.clone());
-            oracle.write(&range);
+            units.write(&range);
             let _held = held.downgrade();
-            oracle.read(&range);
+            units.read(&range);
         }
     });
     assert!(lock.try_write(..).is_some());

@@ -3,76 +3,7 @@
 //! Many machines have none to offer, guests above all. What cannot be counted is absent, with the reason: it is
 //! neither zero nor an error.
 
-use serde::{Deserialize, Serialize};
-
-/// Something that is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// Cycles of the processor.
-    Cycles,
-    /// Instructions that were completed.
-    Instructions,
-    /// Loads that missed the first level of the data cache.
-    L1dMisses,
-    /// Faults of pages, which the kernel counts on any machine.
-    PageFaults,
-}
-
-impl Event {
-    /// Those of P4's Figure 4.5.
-    pub const HARDWARE: &[Self] = &[Self::Cycles, Self::Instructions, Self::L1dMisses];
-
-    /// What people call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cycles => "cycles",
-            Self::Instructions => "instructions",
-            Self::L1dMisses => "L1d misses",
-            Self::PageFaults => "page faults",
-        }
-    }
-}
-
-/// How often something happened; or why nobody knows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Count {
-    /// What.
-    pub event: Event,
-    /// How often.
-    pub times: Result<f64, String>,
-}
-
-/// How often something happened per operation: a part of a line of JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// What.
-    pub event: Event,
-    /// How often; `None` if that was not counted.
-    pub per_op: Option<f64>,
-    /// Why it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub absent: Option<String>,
-}
-
-impl Rate {
-    /// Of a count, for so many operations.
-    #[must_use]
-    pub fn of(count: &Count, ops: u64) -> Self {
-        let Count { event, times } = count;
-        let per_op = match times {
-            Ok(_) if ops == 0 => Err("there was no operation".to_owned()),
-            Ok(times) => Ok(times / ops as f64),
-            Err(why) => Err(why.clone()),
-        };
-        Self {
-            event: *event,
-            per_op: per_op.as_ref().ok().copied(),
-            absent: per_op.err(),
-        }
-    }
-}
+pub use spanlock_trial::counters::{Count, Event, Rate};
 
 /// Counters of the threads that the calling thread starts from now on, and of itself. They stand still at first.
 pub(crate) struct Counters(Vec<(Event, Result<source::Counter, String>)>);
@@ -93,9 +24,9 @@ impl Counters {
         }
     }
 
-    /// What they counted.
-    pub(crate) fn end(self) -> Vec<Count> {
-        let mut ended = self.0;
+    /// The counts.
+    pub(crate) fn end(&mut self) -> Vec<Count> {
+        let mut ended = std::mem::take(&mut self.0);
         // All are stopped before the first is read.
         for (_, counter) in &mut ended {
             let stopped = counter.as_mut().map(source::end);
@@ -191,7 +122,7 @@ mod source {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Counters, Event, Rate};
+    use super::{Counters, Event, Rate};
     use std::hint::black_box;
 
     const PAGES: usize = 200;
@@ -236,21 +167,5 @@ mod tests {
             assert!(rate.per_op.is_none_or(|times| times > 0.0), "{rate:?}");
             assert!(rate.absent.is_none_or(|why| !why.is_empty()));
         }
-    }
-
-    #[test]
-    fn counts_are_divided_by_operations_if_there_were_any() {
-        let count = |times: Result<f64, &str>| Count {
-            event: Event::Cycles,
-            times: times.map_err(str::to_owned),
-        };
-        let rate = Rate::of(&count(Ok(500.0)), 200);
-        assert_eq!((rate.per_op, rate.absent), (Some(2.5), None));
-        let idle = Rate::of(&count(Ok(500.0)), 0);
-        assert_eq!(idle.per_op, None);
-        assert!(idle.absent.unwrap().contains("no operation"));
-        let absent = Rate::of(&count(Err("no such counter")), 200);
-        assert_eq!(absent.per_op, None);
-        assert_eq!(absent.absent.as_deref(), Some("no such counter"));
     }
 }

@@ -1,61 +1,38 @@
-//! Workloads and measurement.
+//! Measurement: of the workloads on hardware and on simulated machines, and of what else locks cost. What is measured
+//! is written as records of [`spanlock_judge`], which judges and reports them.
+//!
+//! A workload itself is not written here but in `spanlock-workloads`, once for both. Here are what differs: processes,
+//! counters, seeds, machines, and what else locks are compared with.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`target`] | what a lock under measurement offers |
-//! | [`registry`] | all the locks, by name: to add one, add an entry |
-//! | [`setting`] | what a lock is made for, and what users may choose about it |
-//! | [`baseline`] | the range locks that P1 and P4 compare with |
-//! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
-//! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
-//! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
+//! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
+//! | [`costs`] | what locks cost beside throughput, as it is reported |
+//! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
+//! | [`sim`] | the locks that can be simulated |
+//! | [`target`] | the peers, and the floors |
+//! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
-//! | [`uncontended`] | what one thread pays |
-//! | [`micro`] | contended words, and the simplest locks on them |
-//! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
-//! | [`waiting`] | what a waiter costs, and how evenly a lock serves |
-//! | [`sim`] | the library's locks and the baselines on simulated machines: most of the workloads, and schedule fuzzing |
-//! | [`compare`] | who wins where, and whether the papers agree |
+//! | [`pairs`] | how long acquisitions and releases take one thread |
+//! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
-//! | [`crew`] | threads that start, are measured and stop together |
-//! | [`processor`] | processor time |
 //! | [`soak`] | random work for a long time, checked all along |
-//! | [`stats`] | median and spread |
-//! | [`times`] | percentiles of acquisition times |
 //! | [`provenance`] | where numbers come from |
-//! | [`report`] | measurements as tables and as lines of JSON |
-//! | [`page`] | many measurements as one page |
 
-#![expect(
-    clippy::duplicate_mod,
-    reason = "the loads are compiled twice: for hardware and simulated"
-)]
-
-pub mod arr;
-pub mod batch;
-pub mod compare;
+pub mod costs;
 pub mod counters;
-pub mod crew;
-pub mod latency;
-mod loads;
+pub mod known;
 pub mod memory;
-pub mod micro;
-pub mod page;
+mod meter;
+pub mod pairs;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
-pub mod report;
 pub mod rw;
-pub mod setting;
 pub mod sim;
 pub mod soak;
-pub mod stats;
 pub mod target;
-pub mod times;
-pub mod uncontended;
-pub mod waiting;
+pub mod workload;
 
-use ::prim; // Also under this name in `sim`: see `loads`.
-
-#[doc(inline)]
-pub use spanlock_baseline as baseline;
+pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times};

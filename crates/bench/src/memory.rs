@@ -2,18 +2,19 @@
 //!
 //! One thread, which has locked nothing in its life, makes a lock, holds so many ranges at once and releases them. What
 //! the program has allocated is counted at each step, so what a library keeps for a thread counts for its first holder.
-//! What it keeps once for the process does not: another thread has used such a lock before, and lives on. Then it holds as many parts of a second lock one after the other, far from each other: what
-//! that allocates is what a lock keeps for parts that were ever touched. For all that to be the same each time, every measurement needs a process of its own.
+//! What a library keeps once for the process does not count: another thread has used such a lock before, and lives on.
+//! Then it holds as many parts of a second lock one after the other, far from each other: what that allocates is what a
+//! lock keeps for parts that were ever touched. For all that to be the same each time, every measurement needs a
+//! process of its own.
 //!
 //! The ranges are single positions with gaps between them, in a resource of [`RESOURCE`]'s size: what a lock allocates
 //! for a resource as a whole (`bitmap`) counts as the idle lock's, and so does the vector of bytes that the crate
 //! `range-lock` owns.
 
 use crate::batch::MAX_HOLD;
-use crate::registry::Lock;
 use crate::setting::Resource;
 use crate::target::Target;
-use serde::{Deserialize, Serialize};
+use spanlock_judge::record::{Bytes, Memory};
 use std::sync::Barrier;
 use std::thread;
 
@@ -23,26 +24,8 @@ pub const RESOURCE: Resource = Resource {
     grain: 1,
 };
 
-/// Bytes that are allocated at some time and were not before something was done. Negative if some were freed.
-pub type Bytes = i64;
-
-/// Tells the bytes allocated now, by all of the program.
+/// The bytes allocated now, by all of the program.
 pub type Allocated<'a> = &'a dyn Fn() -> Bytes;
-
-/// What a measurement yielded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Of a lock that nobody holds, itself included.
-    pub idle: Bytes,
-    /// Of all holders together, beyond that; without their guards.
-    pub held: Bytes,
-    /// Of one guard, on the holder's stack or wherever it keeps it.
-    pub guard: Bytes,
-    /// Beyond the idle lock's after all were released: kept for later holders.
-    pub kept: Bytes,
-    /// Of as many parts of another lock, each held alone and released: kept for parts that were touched.
-    pub touched: Bytes,
-}
 
 /// Meets the other thread when dropped, also by a panic.
 struct Meets<'a>(&'a Barrier);
@@ -53,12 +36,13 @@ impl Drop for Meets<'_> {
     }
 }
 
-/// Makes a lock and holds so many ranges of it, while another thread lives that has used one.
+/// Makes a lock and holds so many ranges of it, while another thread lives that has used one. The record is yet without
+/// the lock's name.
 pub fn run<T: Target>(
     make: impl Fn() -> T + Sync,
     hold: usize,
     allocated: Allocated<'_>,
-) -> Outcome {
+) -> Memory {
     let (used, over) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -72,7 +56,7 @@ pub fn run<T: Target>(
     })
 }
 
-fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>) -> Outcome {
+fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>) -> Memory {
     let before = allocated();
     // In a box, so that its own size is counted as the rest is.
     let lock = Box::new(make());
@@ -92,82 +76,42 @@ fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>)
         drop(other.write(start..start + 1));
     }
     let touched = allocated() - untouched;
-    Outcome {
-        idle,
-        held,
-        guard: size_of::<T::Write<'_>>() as Bytes,
-        kept,
-        touched,
-    }
-}
-
-/// One lock with so many ranges held: a line of JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// The lock's name.
-    pub lock: String,
-    /// Ranges held at once, by one thread.
-    pub hold: usize,
-    /// Bytes of a lock that nobody holds, itself included; `None` if nothing was run.
-    pub idle_bytes: Option<Bytes>,
-    /// Bytes of all holders together, beyond that, without their guards.
-    pub held_bytes: Option<Bytes>,
-    /// Bytes of one guard.
-    pub guard_bytes: Option<Bytes>,
-    /// Bytes kept after all were released.
-    pub kept_bytes: Option<Bytes>,
-    /// Bytes that another lock keeps after as many parts of it were held, one at a time.
-    pub touched_bytes: Option<Bytes>,
-    /// Why nothing was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<String>,
-}
-
-impl Record {
-    /// Measures a lock. What a lock cannot do is not run, and the record says why.
-    #[must_use]
-    pub fn measure(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Self {
-        let cannot = lock.holds_one_because(RESOURCE).filter(|_| hold > 1);
-        let outcome = match cannot {
-            Some(_) => None,
-            None => Some(lock.measure.memory(lock.values, hold, allocated)),
-        };
-        Self {
-            lock: lock.name.to_owned(),
-            hold,
-            idle_bytes: outcome.map(|outcome| outcome.idle),
-            held_bytes: outcome.map(|outcome| outcome.held),
-            guard_bytes: outcome.map(|outcome| outcome.guard),
-            kept_bytes: outcome.map(|outcome| outcome.kept),
-            touched_bytes: outcome.map(|outcome| outcome.touched),
-            skipped: cannot.map(str::to_owned),
-        }
+    Memory {
+        hold,
+        idle_bytes: Some(idle),
+        held_bytes: Some(held),
+        guard_bytes: Some(size_of::<T::Write<'_>>() as Bytes),
+        kept_bytes: Some(kept),
+        touched_bytes: Some(touched),
+        ..Memory::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, RESOURCE, run};
+    use super::{Memory, RESOURCE, run};
     use crate::target::{Null, RangeLockCrate};
     use std::cell::Cell;
 
-    /// An allocator's count that grows by one at each look.
+    /// An allocator's count that grows at each reading.
     #[test]
     fn what_is_reported_is_what_was_counted() {
-        let looks = Cell::new(0);
+        let readings = Cell::new(0);
         let allocated = || {
-            looks.set(looks.get() + 10);
-            looks.get()
+            readings.set(readings.get() + 10);
+            readings.get()
         };
         let outcome = run(|| Null, 3, &allocated);
-        let expected = Outcome {
-            idle: 10,
-            held: 10,
-            guard: 0,
-            kept: 20,
-            touched: 10,
+        let expected = Memory {
+            hold: 3,
+            idle_bytes: Some(10),
+            held_bytes: Some(10),
+            guard_bytes: Some(0),
+            kept_bytes: Some(20),
+            touched_bytes: Some(10),
+            ..Memory::default()
         };
         assert_eq!(outcome, expected);
-        assert!(run(|| RangeLockCrate::new(RESOURCE.units), 3, &allocated).guard > 0);
+        assert!(run(|| RangeLockCrate::new(RESOURCE.units), 3, &allocated).guard_bytes > Some(0));
     }
 }

@@ -1,8 +1,11 @@
-//! Processor time.
+//! Processor time, and what waiting takes of it.
 
+use crate::target::Target;
+use std::ops::Range;
+use std::sync::Barrier;
 use std::time::Duration;
 
-/// Processor time used so far by all threads of this process together; `None` where the system does not tell.
+/// Processor time used so far by all threads of this process together; `None` where the system does not report it.
 #[must_use]
 pub fn time_of_process() -> Option<Duration> {
     #[cfg(unix)]
@@ -11,7 +14,7 @@ pub fn time_of_process() -> Option<Duration> {
     None
 }
 
-/// Processor time used so far by the calling thread; `None` where the system does not tell.
+/// Processor time used so far by the calling thread; `None` where the system does not report it.
 #[must_use]
 pub fn time_of_thread() -> Option<Duration> {
     #[cfg(unix)]
@@ -33,4 +36,27 @@ pub fn measure<R>(clock: fn() -> Option<Duration>, f: impl FnOnce() -> R) -> (Op
         .zip(clock())
         .map(|(before, after)| after.saturating_sub(before));
     (used, result)
+}
+
+/// Processor time of a thread that waits for a range while another thread holds it for so long; `None` where the
+/// system does not report it.
+///
+/// # Panics
+/// When the lock does.
+pub fn sleeper<T: Target>(lock: &T, hold: Duration) -> Option<Duration> {
+    const RANGE: Range<u64> = 0..64;
+    let held = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| {
+            let guard = lock.write(RANGE);
+            held.wait();
+            std::thread::sleep(hold);
+            drop(guard);
+        });
+        held.wait();
+        let (used, guard) = measure(time_of_thread, || lock.write(RANGE));
+        drop(guard);
+        holder.join().expect("a holder sleeps and releases");
+        used
+    })
 }

@@ -2,16 +2,19 @@
 
 use serde_json::Value;
 use spanlock::range::raw::Mode;
-use spanlock_bench::arr::{Outcome, Pauses, Percent, Record, Timing, Trial, Variant};
-use spanlock_bench::compare::{Field, standings};
+use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_bench::costs;
 use spanlock_bench::counters::Event;
-use spanlock_bench::crew::{Schedule, Throughput};
-use spanlock_bench::provenance::Provenance;
-use spanlock_bench::registry::{Exclusion, LOCKS, Lock, Make, find};
-use spanlock_bench::report::Line;
+use spanlock_bench::provenance;
+use spanlock_bench::registry::{Described, Exclusion, LOCKS, Lock, Make, find};
+use spanlock_bench::run::{Found, Outcome, Schedule, Trial};
+use spanlock_bench::setting::{Setting, Values};
 use spanlock_bench::soak::{self, Fault, Meeting, Plan, Several, Soak, Soaked, Soaking};
 use spanlock_bench::target::{Readers, Target};
-use spanlock_bench::{batch, latency, memory, uncontended, waiting};
+use spanlock_bench::workload::measure;
+use spanlock_bench::{batch, latency};
+use spanlock_judge::compare::{Dataset, standings};
+use spanlock_judge::record::Line;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,25 +25,26 @@ const SHORT: Schedule = Schedule {
     measured: Duration::from_millis(4),
 };
 
-fn trial(variant: Variant, threads: usize) -> Trial {
-    Trial {
+const AT_ONCE: Schedule = Schedule {
+    warmup: Duration::ZERO,
+    measured: Duration::from_millis(20),
+};
+
+fn trial(variant: Variant, threads: usize) -> Trial<arr::Load> {
+    let load = arr::Load {
         variant,
         reads: Percent::new(50).unwrap(),
-        threads,
         pauses: Pauses::P1,
-        schedule: SHORT,
-        events: &[],
         timing: Timing::Off,
-        seed: 7,
-        repeat: 0,
-    }
+    };
+    Trial::new(SHORT, 7).with(load, threads)
 }
 
 #[test]
 fn every_lock_passes() {
-    for lock in LOCKS {
+    for lock in LOCKS.iter() {
         for variant in Variant::ALL {
-            let record = Record::measure(lock, &trial(variant, 3));
+            let record = measure(trial(variant, 3), lock);
             let record = record.unwrap_or_else(|lost| panic!("{} {variant}: {lost}", lock.name));
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
             if lock.exclusion == Exclusion::Promised {
@@ -53,21 +57,14 @@ fn every_lock_passes() {
 #[test]
 fn a_count_that_is_off_by_one_fails_unless_nothing_was_promised() {
     let outcome = |added, found| Outcome {
-        work: Throughput {
-            ops: vec![1],
-            elapsed: Duration::from_secs(1),
-            processor: None,
-            counts: Vec::new(),
-        },
-        acquire: None,
-        added,
-        found,
+        found: Found::Array { added, found },
+        ..Outcome::default()
     };
     assert!(outcome(256, 256).check(Exclusion::Promised).is_ok());
     assert!(outcome(256, 255).check(Exclusion::None).is_ok());
     for found in [255, 257, 0] {
         let lost = outcome(256, found).check(Exclusion::Promised).unwrap_err();
-        assert_eq!((lost.added, lost.found), (256, found));
+        assert_eq!(lost, Found::Array { added: 256, found });
         assert!(lost.to_string().contains("256"), "{lost}");
     }
 }
@@ -91,89 +88,83 @@ impl Target for Broken {
     }
 }
 
+fn broken() -> &'static Lock {
+    static LOCK: Lock = Lock {
+        described: Described {
+            name: "broken",
+            ..Described::RANGES
+        },
+        values: Values::NONE,
+        measure: &Make(|_: &Setting| Broken),
+    };
+    &LOCK
+}
+
 #[test]
 fn a_lock_that_does_not_exclude_is_caught() {
-    let broken = Lock {
-        name: "broken",
-        about: "grants everything",
-        measure: &Make(|_| Broken),
-        ..Lock::RANGES
-    };
+    let broken = broken();
     // Writers without pauses: they meet nearly always, even when they share one core.
-    let trial = Trial {
+    let load = arr::Load {
+        variant: Variant::Full,
         reads: Percent::new(0).unwrap(),
         pauses: Pauses::None,
-        schedule: Schedule {
-            warmup: Duration::ZERO,
-            measured: Duration::from_millis(20),
-        },
-        ..trial(Variant::Full, 4)
+        timing: Timing::Off,
     };
-    let caught = (0..200).any(|_| Record::measure(&broken, &trial).is_err());
+    let trial = Trial::new(AT_ONCE, 7).with(load, 4);
+    let caught = (0..200).any(|_| measure(trial, broken).is_err());
     assert!(caught, "200 runs without a lock lost no update");
 }
 
-fn batch_trial(hold: usize, ranges: usize) -> batch::Trial {
-    batch::Trial {
-        hold,
-        ranges,
-        threads: 3,
-        schedule: SHORT,
-        events: &[],
-        seed: 7,
-        repeat: 0,
-    }
+fn batch_trial(hold: usize, ranges: usize) -> Trial<batch::Load> {
+    Trial::new(SHORT, 7).with(batch::Load { hold, ranges }, 3)
 }
 
 #[test]
 fn every_lock_passes_in_batches_or_says_why_not() {
-    for lock in LOCKS {
+    for lock in LOCKS.iter() {
         for trial in [batch_trial(1, 8), batch_trial(3, 8), batch_trial(16, 64)] {
-            let record = batch::Record::measure(lock, &trial);
+            let record = measure(trial, lock);
             let record = record.unwrap_or_else(|torn| panic!("{} {trial:?}: {torn}", lock.name));
-            let must_run = trial.hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
+            let must_run =
+                trial.load.hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
             assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
             assert_eq!(record.ops_per_sec.is_some(), must_run, "{}", lock.name);
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
-            assert_eq!(record.max_ops_per_thread % trial.hold as u64, 0);
+            assert_eq!(record.max_ops_per_thread % trial.load.hold as u64, 0);
         }
     }
 }
 
 #[test]
 fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
-    let broken = Lock {
-        name: "broken",
-        measure: &Make(|_| Broken),
-        ..Lock::RANGES
-    };
+    let broken = broken();
     for hold in [1, 4] {
-        let trial = batch::Trial {
-            schedule: Schedule {
-                warmup: Duration::ZERO,
-                measured: Duration::from_millis(20),
-            },
+        let trial = Trial {
+            schedule: AT_ONCE,
             ..batch_trial(hold, 4)
         };
-        let caught = (0..200).find_map(|_| batch::Record::measure(&broken, &trial).err());
+        let caught = (0..200).find_map(|_| measure(trial, broken).err());
         let torn = caught.expect("200 runs without a lock tore no range");
-        assert!(torn.0 > 0 && torn.to_string().contains("foreign"), "{torn}");
+        assert!(
+            torn.contains("foreign") && !torn.starts_with("0 "),
+            "{torn}"
+        );
     }
 }
 
 #[test]
 fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
-    let trial = latency::Trial {
-        threads: 3,
+    let load = latency::Load {
         parts: 40,
+        warmup: 10,
         rounds: 2,
-        seed: 5,
     };
-    for lock in LOCKS {
-        let record = latency::Record::measure(lock, &trial);
+    let trial = Trial::new(Schedule::NONE, 5).with(load, 3);
+    for lock in LOCKS.iter() {
+        let record = measure(trial, lock).unwrap();
         let counts = (record.first_count, record.again_count);
         assert_eq!(counts, (80, 80), "{}", lock.name);
-        let line = json(&Line::Latency(record));
+        let line = json(&Line::from(record));
         let fields = [
             "lock", "threads", "parts", "rounds", "seed", "first_ns", "again_ns",
         ];
@@ -184,9 +175,9 @@ fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
 #[test]
 fn memory_of_every_lock_is_taken_or_it_says_why_not() {
     let nothing = || 0;
-    for lock in LOCKS {
+    for lock in LOCKS.iter() {
         for hold in [1, 16] {
-            let record = memory::Record::measure(lock, hold, &nothing);
+            let record = costs::memory(lock, hold, &nothing);
             assert_eq!(record.idle_bytes.is_none(), record.skipped.is_some());
             let must_run = hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
             assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
@@ -200,7 +191,7 @@ fn memory_of_every_lock_is_taken_or_it_says_why_not() {
 fn json(line: &Line) -> Value {
     let text = line.to_string();
     assert!(!text.contains('\n'), "{text}");
-    assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), *line);
+    assert_eq!(text.parse::<Line>().unwrap(), *line);
     serde_json::from_str(&text).unwrap()
 }
 
@@ -229,21 +220,19 @@ const ARR_FIELDS: [&str; 11] = [
 fn lines_of_json_have_all_fields_and_are_read_back() {
     let lock = find("list-rw").unwrap();
 
-    let meta = json(&Line::Meta(Provenance::here(["bench".to_owned()])));
+    let meta = json(&Line::Meta(provenance::here(["bench".to_owned()])));
     let fields = ["machine", "cores", "kernel", "commit", "command", "time"];
     assert_has(&meta, "meta", &fields);
     assert_eq!(meta["command"], "spanlock bench");
 
-    let untimed = Record::measure(lock, &trial(Variant::Random, 2)).unwrap();
-    let untimed = json(&Line::Arr(untimed));
+    let untimed = measure(trial(Variant::Random, 2), lock).unwrap();
+    let untimed = json(&Line::from(untimed));
     assert_has(&untimed, "arr", &ARR_FIELDS);
     assert!(untimed.get("acquire_ns").is_none());
 
-    let timed = Trial {
-        timing: Timing::On,
-        ..trial(Variant::Random, 2)
-    };
-    let timed = json(&Line::Arr(Record::measure(lock, &timed).unwrap()));
+    let mut timed = trial(Variant::Random, 2);
+    timed.load.timing = Timing::On;
+    let timed = json(&Line::from(measure(timed, lock).unwrap()));
     let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|p| timed["acquire_ns"][p].as_u64());
     assert!(percentiles.iter().all(Option::is_some), "{timed}");
     assert!(percentiles.is_sorted(), "{timed}");
@@ -262,11 +251,11 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
         "torn_ranges",
     ];
     for hold in [1, 2] {
-        let run = batch::Record::measure(lock, &batch_trial(hold, 8)).unwrap();
-        assert_has(&json(&Line::Batch(run)), "batch", &batch_fields);
+        let run = measure(batch_trial(hold, 8), lock).unwrap();
+        assert_has(&json(&Line::from(run)), "batch", &batch_fields);
     }
 
-    let subject = uncontended::Subject {
+    let subject = costs::Subject {
         lock,
         mode: Mode::Shared,
     };
@@ -281,8 +270,8 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
     ];
     assert_has(&round, "uncontended", &fields);
 
-    let waits = waiting::Record::measure(lock, &waiting::contention(2, SHORT, 1)).unwrap();
-    let waits = json(&Line::Waiting(waits));
+    let waits = costs::waiting(lock, costs::contention(2, SHORT, 1)).unwrap();
+    let waits = json(&Line::from(waits));
     assert_has(&waits, "waiting", &ARR_FIELDS);
     assert_has(
         &waits,
@@ -293,7 +282,7 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
 
 #[test]
 fn exclusive_locks_have_one_mode_and_others_two() {
-    let modes = |name| uncontended::Subject::all_of(find(name).unwrap()).count();
+    let modes = |name| costs::Subject::all_of(find(name).unwrap()).count();
     assert_eq!(
         [modes("list-ex"), modes("range-lock"), modes("floor")],
         [1; 3]
@@ -426,12 +415,12 @@ fn runs_count_what_they_are_told_to() {
         events,
         ..trial(Variant::Full, 2)
     };
-    let batch = batch::Trial {
+    let batch = Trial {
         events,
         ..batch_trial(2, 8)
     };
-    let arr = Record::measure(lock, &arr).unwrap();
-    let batch = batch::Record::measure(lock, &batch).unwrap();
+    let arr = measure(arr, lock).unwrap();
+    let batch = measure(batch, lock).unwrap();
     for rates in [&arr.counters, &batch.counters] {
         assert_eq!(
             rates.iter().map(|rate| rate.event).collect::<Vec<_>>(),
@@ -441,17 +430,17 @@ fn runs_count_what_they_are_told_to() {
             assert_ne!(rate.per_op.is_some(), rate.absent.is_some(), "{rate:?}");
         }
     }
-    json(&Line::Arr(arr));
-    json(&Line::Batch(batch));
+    json(&Line::from(arr));
+    json(&Line::from(batch));
 }
 
 #[test]
 fn standings_are_read_back() {
     let runs = ["list-rw", "kernel-rw"].map(|name| {
         let lock = find(name).unwrap();
-        batch::Record::measure(lock, &batch_trial(1, 8)).unwrap()
+        measure(batch_trial(1, 8), lock).unwrap()
     });
-    let all = standings(&Field::of(&runs));
+    let all = standings(&Dataset::of(&runs));
     let [standing] = &all[..] else {
         panic!("{all:?}")
     };

@@ -1,33 +1,32 @@
 //! Reader-writer locks and microbenchmarks on simulated machines.
 
+use spanlock_bench::micro;
 use spanlock_bench::micro::Kernel;
-use spanlock_bench::report::Line;
-use spanlock_bench::rw;
-use spanlock_bench::rw::Load;
-use spanlock_bench::sim::rw::{FUZZED, LOCKS, Lock, Point, Record};
-use spanlock_bench::sim::{Machine, Point as _, Setup, micro};
+use spanlock_bench::run::{Schedule, Trial};
+use spanlock_bench::rw::{self, Load};
+use spanlock_bench::sim::{Machine, RwLock as Lock, Setup};
+use spanlock_bench::workload::{Workload, simulate};
+use spanlock_judge::record::{Line, Record};
 use std::collections::HashSet;
 use std::time::Duration;
 
 #[global_allocator]
 static HEAP: prim_sim::heap::OnLines = prim_sim::heap::OnLines;
 
+const SEED: u64 = 5;
+
 fn setup(machine: &str) -> Setup {
     Setup {
-        seed: 5,
+        seed: SEED,
         ..Setup::new(Machine::find(machine).unwrap())
     }
 }
 
 fn measure(lock: &'static Lock, load: Load, threads: usize, machine: &str) -> Record {
-    let point = Point {
-        lock,
-        load,
-        threads,
-        measured: Duration::from_micros(50),
-    };
-    let record = point.measure(&setup(machine));
-    record.unwrap_or_else(|what| panic!("{}: {what}", point.name()))
+    let schedule = Schedule::even(Duration::from_micros(50));
+    let trial = Trial::new(schedule, SEED).with(load, threads);
+    let record = simulate(trial, lock, &setup(machine));
+    record.unwrap_or_else(|what| panic!("{}: {what}", Load::name(&trial, lock)))
 }
 
 /// One of each, small.
@@ -42,12 +41,12 @@ const LOADS: [Load; 6] = [
 
 #[test]
 fn every_lock_passes_every_workload() {
-    for lock in LOCKS.iter().chain(FUZZED) {
+    for lock in Lock::simulated() {
         for load in LOADS {
             let record = measure(lock, load, 4, "xeon-2x10x2");
-            assert!(record.run.ops_per_sec > 0.0, "{} {load}", lock.name);
-            assert_eq!(record.run.threads, 4);
-            let line = Line::SimRw(record);
+            assert!(record.ops_per_sec > Some(0.0), "{} {load}", lock.name());
+            assert_eq!(record.threads, 4);
+            let line = Line::from(record);
             assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
         }
     }
@@ -55,11 +54,11 @@ fn every_lock_passes_every_workload() {
 
 #[test]
 fn the_same_point_yields_the_same_record() {
-    for lock in LOCKS {
+    for lock in Lock::measured() {
         let record = || measure(lock, Load::Rwbench { writes: 0.1 }, 5, "xeon-4x18x2");
         let first = record();
         let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
-        assert_eq!(first, record(), "{}", lock.name);
+        assert_eq!(first, record(), "{}", lock.name());
         drop(disturbance);
     }
 }
@@ -67,21 +66,21 @@ fn the_same_point_yields_the_same_record() {
 #[test]
 fn hardware_has_the_same_locks() {
     let hardware: HashSet<_> = rw::locks::LOCKS.iter().map(|lock| lock.name).collect();
-    for lock in LOCKS {
-        assert!(hardware.contains(lock.name), "{}", lock.name);
+    for lock in Lock::measured() {
+        assert!(hardware.contains(lock.name()), "{}", lock.name());
     }
-    let names: HashSet<_> = LOCKS.iter().chain(FUZZED).map(|lock| lock.name).collect();
-    assert_eq!(names.len(), LOCKS.len() + FUZZED.len());
+    let names: HashSet<_> = Lock::simulated().map(Lock::name).collect();
+    assert_eq!(names.len(), Lock::simulated().count());
 }
 
 /// Virtual time, and so the same each time.
 #[test]
 fn readers_scale_with_a_bias_and_not_without() {
     let gain = |name: &str| {
-        let lock = Lock::find(name, LOCKS.iter()).unwrap();
+        let lock = Lock::find(name).unwrap();
         let at = |threads| {
             let record = measure(lock, Load::Readers, threads, "xeon-2x10x2");
-            record.run.ops_per_sec
+            record.ops_per_sec.unwrap()
         };
         at(16) / at(1)
     };
@@ -98,7 +97,7 @@ fn readers_scale_with_a_bias_and_not_without() {
 #[test]
 fn many_readers_do_not_starve_a_writer() {
     let writes = |name: &str| {
-        let lock = Lock::find(name, LOCKS.iter()).unwrap();
+        let lock = Lock::find(name).unwrap();
         let load = Load::TestRwlock { pause: 100 };
         measure(lock, load, 16, "xeon-2x10x2").writes_per_sec
     };
@@ -110,16 +109,13 @@ fn many_readers_do_not_starve_a_writer() {
 }
 
 fn throughput(kernel: Kernel, threads: usize) -> f64 {
-    let point = micro::Point {
-        kernel,
-        threads,
-        measured: Duration::from_micros(200),
-    };
-    let record = point.measure(&setup("xeon-2x10x2"));
+    let schedule = Schedule::even(Duration::from_micros(200));
+    let trial = Trial::new(schedule, SEED).with(micro::Load, threads);
+    let record = simulate(trial, kernel, &setup("xeon-2x10x2"));
     let record = record.unwrap_or_else(|what| panic!("{kernel}: {what}"));
-    let line = Line::SimMicro(record.clone());
+    let line = Line::from(record.clone());
     assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
-    record.run.ops_per_sec
+    record.ops_per_sec.unwrap()
 }
 
 /// What is published of real machines: see `docs/simulator.md`.

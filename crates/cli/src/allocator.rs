@@ -13,7 +13,7 @@ pub(crate) struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// On cache lines of its own: no neighbour's writes disturb those who only look at the flag.
+/// On cache lines of its own: no neighbour's writes disturb threads that only load the flag.
 #[repr(align(128))]
 struct Count {
     is_on: AtomicBool,
@@ -37,7 +37,7 @@ pub(crate) fn allocated() -> i64 {
 
 #[inline]
 fn count(more: usize, less: usize) {
-    // Relaxed: the thread that looks is the one that allocates, or has joined those that did.
+    // Relaxed: the thread that reads the count is the one that allocates, or has joined those that did.
     if COUNT.is_on.load(Ordering::Relaxed) {
         // Layouts are never larger than `isize::MAX`.
         COUNT
@@ -51,28 +51,28 @@ unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's layout is not empty, which is all that the other allocator asks for.
         unsafe { OnLines.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's layout is not empty, which is all that the other allocator asks for.
         unsafe { OnLines.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the other allocator made `at`, with this layout, and the caller gives it up.
         unsafe { OnLines.dealloc(at, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the other allocator made `at`, with this layout, and the caller's new size is valid for it.
         unsafe { OnLines.realloc(at, layout, size) }
     }
 }

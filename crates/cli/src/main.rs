@@ -2,77 +2,54 @@
 //!
 //! Exit codes: 0, done; 1, a check failed, a file could not be used, or the output not be written; 2, the arguments are
 //! wrong. Those of `run` are the program's.
+//!
+//! Each command's module has its arguments beside what it does with them. [`options`] has the arguments that several
+//! commands share, and [`workloads`] those of workloads that run on hardware and on simulated machines.
 
 mod allocator;
-mod args;
 mod bench;
+mod failure;
+mod options;
+mod output;
 mod progress;
 mod report;
-#[cfg(target_os = "linux")]
-mod run;
-#[cfg(not(target_os = "linux"))]
-#[path = "run/elsewhere.rs"]
 mod run;
 mod sim;
-mod terminal;
-mod values;
+mod workloads;
 
-use args::{Cli, Command};
-use clap::{CommandFactory, FromArgMatches};
-use std::fmt;
-use std::io;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use failure::Failure;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Why a command ended early.
-#[derive(Debug)]
-enum Failure {
-    /// A lock did not do what it promises.
-    Check(String),
-    /// A process of our own, started to measure, did not.
-    Probe(String),
-    /// The output could not be written.
-    Output(io::Error),
-    /// A file could not be written.
-    File(String, io::Error),
-    /// What was to be read is not there, or not what it has to be.
-    Input(String),
-    /// A program cannot be run as asked.
-    Program(run::Refused),
+/// Range locks, measured.
+#[derive(Parser)]
+#[command(name = "spanlock", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
 }
 
-impl Failure {
-    fn code(&self) -> ExitCode {
-        match self {
-            Self::Program(refused) => refused.code(),
-            Self::Check(_) | Self::Probe(_) | Self::Output(_) | Self::File(..) | Self::Input(_) => {
-                ExitCode::FAILURE
-            }
-        }
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Check(what) => write!(f, "check failed: {what}"),
-            Self::Probe(what) => write!(f, "cannot measure in a process of its own: {what}"),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-            Self::File(name, error) => write!(f, "cannot write {name}: {error}"),
-            Self::Input(what) => write!(f, "cannot use {what}"),
-            Self::Program(refused) => refused.fmt(f),
-        }
-    }
+#[derive(Subcommand)]
+enum Command {
+    /// Measure locks.
+    Bench(Box<bench::Bench>),
+    /// Make a page of what was measured and simulated, beside what the papers say.
+    Report(report::Report),
+    /// Run a program with its pthread_rwlock functions replaced.
+    ///
+    /// The program takes the place of this process. With `--stats` it is a child: this process sends it the signals
+    /// that it gets, and exits with its status, or with 128 and the number of the signal that ended it. 126: the
+    /// program cannot be run so; 127: there is none of that name.
+    Run(run::Run),
+    /// Run locks on simulated machines.
+    Sim(Box<sim::Sim>),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
 fn arguments() -> Cli {
-    let mut command = Cli::command().term_width(terminal::width_of_help());
+    let mut command = Cli::command().term_width(output::width_of_help());
     let matches = command.get_matches_mut();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
@@ -86,14 +63,29 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever read has seen enough.
+        // The reader of the output has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
+        Err(Failure::Arguments(what)) => {
+            let error = Cli::command().error(ErrorKind::ValueValidation, what);
+            error.exit()
+        }
         Err(failure) => {
-            // If nobody reads this either, there is nobody to tell.
-            let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {failure}\n"));
+            // If the standard error is closed as well, the message is lost.
+            let _ = writeln!(io::stderr(), "error: {failure}");
             failure.code()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Cli::command().debug_assert();
     }
 }

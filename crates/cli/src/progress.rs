@@ -1,4 +1,4 @@
-//! What is being done, on standard error; hidden when that is no terminal.
+//! Progress on the standard error; hidden when that is no terminal.
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::{Display, Write};
@@ -17,13 +17,13 @@ impl Progress {
         Self(bar)
     }
 
-    /// Tells what the next step is.
+    /// Shows the next step.
     pub(crate) fn step(&self, what: impl Display) {
         self.0.set_message(what.to_string());
         self.0.tick();
     }
 
-    /// Tells that it is done.
+    /// Shows that it is done.
     pub(crate) fn done(&self) {
         self.0.inc(1);
     }
@@ -37,7 +37,7 @@ impl Progress {
 /// The time left, if what is to do takes as long as what is done. The crate's own estimate follows the last steps, and
 /// jumps where a slow lock follows a fast one.
 fn left(state: &ProgressState, out: &mut dyn Write) {
-    // If it cannot be written, there is nobody to tell.
+    // If it cannot be written, it is not shown.
     let _ = match time_left(state.elapsed(), state.pos(), state.len().unwrap_or(0)) {
         Some(left) => write!(out, "{:#}", HumanDuration(left)),
         None => out.write_char('?'),

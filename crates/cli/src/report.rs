@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use clap::Args;
-use spanlock_bench::page::findings::Findings;
-use spanlock_bench::page::input::Input;
-use spanlock_bench::page::{html, markdown};
+use spanlock_judge::page::findings::Findings;
+use spanlock_judge::page::input::Input;
+use spanlock_judge::page::render::{html, markdown};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,13 +31,11 @@ pub(crate) fn run(command: &Report) -> Result<(), Failure> {
         added.map_err(|broken| Failure::Input(broken.to_string()))?;
     }
     let findings = Findings::of(&input);
-    let page = command.html.as_deref();
-    let summary = command.markdown.as_deref();
-    if let Some(path) = page {
-        write(path, &html::page(&input, &findings))?;
+    if let Some(path) = &command.html {
+        write(path, &html(&input, &findings))?;
     }
-    if let Some(path) = summary {
-        write(path, &markdown::summary(&input, &findings))?;
+    if let Some(path) = &command.markdown {
+        write(path, &markdown(&input, &findings))?;
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
+mod compiler;
+
+use compiler::compiled;
 use serde_json::Value;
-use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -207,21 +209,7 @@ fn statistics_are_printed_when_asked_for() {
 
 /// A program that uses a lock; `None`, with a word why, where there is no compiler.
 fn program_with_locks(name: &str, options: &[&str]) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/locks.c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut command = Command::new(&compiler);
-    command.args(["-O1", "-pthread", "-o"]).arg(&program);
-    match command.arg(&source).args(options).status() {
-        Ok(status) => {
-            assert!(status.success(), "locks.c does not compile");
-            Some(program)
-        }
-        Err(error) => {
-            println!("skipped: no C compiler: {}: {error}", compiler.display());
-            None
-        }
-    }
+    compiled("locks.c", name, &["-O1", "-pthread"], options)
 }
 
 /// What is said of a program, in the end.
@@ -232,7 +220,7 @@ fn statistics(program: &Path, argument: &str) -> String {
 }
 
 #[test]
-fn who_acquired_a_lock_is_named_as_well_as_its_file_can_tell() {
+fn the_acquirer_of_a_lock_is_named_as_far_as_its_file_shows() {
     for (name, options, said) in [
         (
             "debug-information",

@@ -2,11 +2,13 @@
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
+mod compiler;
+
+use compiler::compiled;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, ioctl_tiocsctty, kill_process, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -40,21 +42,8 @@ const SENT: [Signal; 9] = [
 
 /// The program that tells of signals; `None`, with a word why, where there is no compiler.
 fn program(test: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/signals.c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("signals-{test}"));
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut command = Command::new(&compiler);
-    command.args(["-Wall", "-Wextra", "-Werror", "-o"]);
-    match command.arg(&program).arg(&source).status() {
-        Ok(status) => {
-            assert!(status.success(), "signals.c does not compile");
-            Some(program)
-        }
-        Err(error) => {
-            println!("skipped: no C compiler: {}: {error}", compiler.display());
-            None
-        }
-    }
+    let name = format!("signals-{test}");
+    compiled("signals.c", &name, &["-Wall", "-Wextra", "-Werror"], &[])
 }
 
 fn spanlock(way: &[&str], program: &Path) -> Command {
@@ -126,6 +115,13 @@ impl Running {
         }
     }
 
+    /// Ends at the power signal, with the program's code, and reports nothing more.
+    fn ends_in_silence(mut self, way: &[&str]) {
+        self.send(Signal::POWER);
+        assert_eq!(self.end().code(), Some(7), "{way:?}");
+        self.is_silent_for_good();
+    }
+
     /// Nobody is left who could write.
     fn is_silent_for_good(&self) {
         let next = self.lines.recv_timeout(PATIENCE);
@@ -158,9 +154,7 @@ fn what_is_sent_to_spanlock_the_program_gets() {
             running.send(signal);
             running.tells(signal, "process");
         }
-        running.send(Signal::POWER);
-        assert_eq!(running.end().code(), Some(7), "{way:?}");
-        running.is_silent_for_good();
+        running.ends_in_silence(way);
     }
 }
 
@@ -204,9 +198,9 @@ fn the_program_is_killed_with_spanlock_and_no_file_stays() {
     }
 }
 
-/// Who ignores that children end is not told of it, and `spanlock` may have been started by such a one.
+/// A parent that ignores SIGCHLD leaves that to `spanlock`, which then is not told that its child ends.
 #[test]
-fn children_may_be_ignored_by_who_starts_spanlock() {
+fn the_parent_of_spanlock_may_ignore_its_children() {
     let Some(program) = program("ignored") else {
         return;
     };
@@ -297,9 +291,7 @@ fn what_a_terminal_sends_the_program_gets_once() {
         // What is sent is still told apart from what the terminal sends.
         running.send(Signal::INT);
         running.tells(Signal::INT, "process");
-        running.send(Signal::POWER);
-        assert_eq!(running.end().code(), Some(7), "{way:?}");
-        running.is_silent_for_good();
+        running.ends_in_silence(way);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `spanlock sim`, from outside.
 
-use spanlock_bench::report::Line;
+use spanlock_judge::record::Line;
 use std::process::{Command, Output};
 
 /// Nothing is taken from what earlier runs have kept, unless a test says where that is.
@@ -46,7 +46,7 @@ fn reader_writer_locks_and_kernels_are_simulated_alike_each_time() {
     for (command, said) in [
         (
             "sim rw rwbench --writes 0.1 --threads 1,10 --seconds 0.00005 --format json",
-            "\"lock\":\"bravo-per-cpu-paper\",\"threads\":10",
+            "\"lock\":\"bravo-per-cpu-paper\",\"family\":\"per-cpu\",\"exclusion\":\"promised\",\"policy\":\"paper\",\"threads\":10",
         ),
         (
             "sim rw interference --locks bravo-pf-t,bravo-pf-t-paper --pool 2,64 --seconds 0.00005",
@@ -58,7 +58,7 @@ fn reader_writer_locks_and_kernels_are_simulated_alike_each_time() {
         ),
         (
             "sim micro --threads 1,20,40 --seconds 0.00005 --seeds 2 --format json",
-            "\"workload\":\"sim-micro\",\"lock\":\"mcs\",\"threads\":40",
+            "\"workload\":\"sim-micro\",\"lock\":\"mcs\",\"family\":\"mcs\",\"exclusion\":\"promised\",\"threads\":40",
         ),
     ] {
         let first = written(command);
@@ -90,11 +90,11 @@ fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
     assert!(matches!(&lines[0], Line::Meta(meta) if meta.time.is_none()));
     assert!(matches!(&lines[1], Line::SimMachine(machine) if machine.name == "xeon-2x10x2"));
     let runs = lines.iter().filter_map(|line| match line {
-        Line::SimArr(record) => Some(&record.run),
+        Line::Run(run) => Some(run),
         _ => None,
     });
     let runs: Vec<_> = runs
-        .map(|run| (run.seed, run.threads, run.lock.as_str()))
+        .map(|run| (run.seed, run.threads, run.lock.name.as_str()))
         .collect();
     assert_eq!(runs.len(), 8);
     assert_eq!(runs[0], (1, 1, "list-rw"));
@@ -106,7 +106,7 @@ fn all_range_locks_of_bench_are_simulated_but_those_of_other_crates() {
     let command =
         "sim arr --threads 2 --variant random --reads 60 --seconds 0.0001 --format json --no-cache";
     let simulated = written(command);
-    for lock in spanlock_bench::registry::LOCKS {
+    for lock in spanlock_bench::registry::LOCKS.iter() {
         let is_here = simulated.contains(&format!("\"lock\":\"{}\"", lock.name));
         let elsewhere = ["std-rwlock", "parking-lot", "range-lock", "null"];
         assert_ne!(is_here, elsewhere.contains(&lock.name), "{}", lock.name);

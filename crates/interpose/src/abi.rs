@@ -1,4 +1,4 @@
-//! The exported functions, without versions: they satisfy references to any.
+//! The exported functions. They have no symbol versions, so they satisfy references to any version.
 
 use crate::lock::{Endless, Lock, Try, Until};
 use crate::next;
@@ -8,13 +8,14 @@ use libc::{CLOCK_REALTIME, c_int, c_void, clockid_t, pthread_rwlock_t, timespec}
 macro_rules! export {
     ($($name:ident ($lock:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
         $(
-            /// As the function of that name in `pthread.h`.
+            /// The function of that name in `pthread.h`.
             ///
             /// # Safety
-            /// As there.
+            /// That of the function in `pthread.h`.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($lock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
-                // SAFETY: the caller's: it points to a lock, of which all is atomic or written by `init` alone.
+                // SAFETY: the program passes a pointer to a live `pthread_rwlock_t`, as `pthread.h` asks. `Lock` has
+                // its size, and all its fields are atomic, or are written by `pthread_rwlock_init` alone.
                 let $lock = unsafe { &*$lock.cast::<Lock>() };
                 $body
             }
@@ -22,17 +23,17 @@ macro_rules! export {
     };
 }
 
-/// Exports functions under the names that programs have which were linked long ago.
+/// Exports functions under the older names, to which programs refer that were linked long ago.
 macro_rules! alias {
     ($($older:ident = $name:ident ($($argument:ident: $type:ty),*);)*) => {
         $(
-            /// As without underscores.
+            /// The function of that name without underscores.
             ///
             /// # Safety
-            /// As there.
+            /// That of the function in `pthread.h`.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $older($($argument: $type),*) -> c_int {
-                // SAFETY: the caller's.
+                // SAFETY: the two names stand for one function, and the caller keeps its contract.
                 unsafe { $name($($argument),*) }
             }
         )*
@@ -49,51 +50,47 @@ alias! {
     __pthread_rwlock_unlock = pthread_rwlock_unlock(lock: *mut pthread_rwlock_t);
 }
 
+/// Exports the four functions that acquire in one mode: to wait, to try, and to wait until a time on either clock.
+macro_rules! export_mode {
+    ($mode:ident: $lock:ident = $next_lock:ident, $try_lock:ident = $next_try:ident,
+     $timed_lock:ident = $next_timed:ident, $clock_lock:ident = $next_clock:ident) => {
+        export! {
+            $lock (lock) {
+                lock.$mode(Endless, || next::$next_lock(lock))
+            }
+
+            $try_lock (lock) {
+                lock.$mode(Try, || next::$next_try(lock))
+            }
+
+            $timed_lock (lock, until: *const timespec) {
+                match read_until(CLOCK_REALTIME, until) {
+                    Ok(patience) => lock.$mode(patience, || next::$next_timed(lock, until)),
+                    Err(refused) => refused,
+                }
+            }
+
+            $clock_lock (lock, clock: clockid_t, until: *const timespec) {
+                match read_until(clock, until) {
+                    Ok(patience) => lock.$mode(patience, || next::$next_clock(lock, clock, until)),
+                    Err(refused) => refused,
+                }
+            }
+        }
+    };
+}
+
+export_mode! {
+    read: pthread_rwlock_rdlock = rdlock, pthread_rwlock_tryrdlock = tryrdlock,
+    pthread_rwlock_timedrdlock = timedrdlock, pthread_rwlock_clockrdlock = clockrdlock
+}
+
+export_mode! {
+    write: pthread_rwlock_wrlock = wrlock, pthread_rwlock_trywrlock = trywrlock,
+    pthread_rwlock_timedwrlock = timedwrlock, pthread_rwlock_clockwrlock = clockwrlock
+}
+
 export! {
-    pthread_rwlock_rdlock (lock) {
-        lock.read(Endless, || next::rdlock(lock))
-    }
-
-    pthread_rwlock_tryrdlock (lock) {
-        lock.read(Try, || next::tryrdlock(lock))
-    }
-
-    pthread_rwlock_timedrdlock (lock, until: *const timespec) {
-        match read_until(CLOCK_REALTIME, until) {
-            Ok(patience) => lock.read(patience, || next::timedrdlock(lock, until)),
-            Err(refused) => refused,
-        }
-    }
-
-    pthread_rwlock_clockrdlock (lock, clock: clockid_t, until: *const timespec) {
-        match read_until(clock, until) {
-            Ok(patience) => lock.read(patience, || next::clockrdlock(lock, clock, until)),
-            Err(refused) => refused,
-        }
-    }
-
-    pthread_rwlock_wrlock (lock) {
-        lock.write(Endless, || next::wrlock(lock))
-    }
-
-    pthread_rwlock_trywrlock (lock) {
-        lock.write(Try, || next::trywrlock(lock))
-    }
-
-    pthread_rwlock_timedwrlock (lock, until: *const timespec) {
-        match read_until(CLOCK_REALTIME, until) {
-            Ok(patience) => lock.write(patience, || next::timedwrlock(lock, until)),
-            Err(refused) => refused,
-        }
-    }
-
-    pthread_rwlock_clockwrlock (lock, clock: clockid_t, until: *const timespec) {
-        match read_until(clock, until) {
-            Ok(patience) => lock.write(patience, || next::clockwrlock(lock, clock, until)),
-            Err(refused) => refused,
-        }
-    }
-
     pthread_rwlock_unlock (lock) {
         lock.unlock()
     }
@@ -110,6 +107,6 @@ export! {
 }
 
 fn read_until(clock: clockid_t, until: *const timespec) -> Result<Until, c_int> {
-    // SAFETY: our caller's caller promises that it points to a time.
+    // SAFETY: the program passes a pointer to a live `timespec`, as `pthread.h` asks.
     Until::new(clock, unsafe { *until })
 }

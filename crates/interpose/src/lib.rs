@@ -1,17 +1,25 @@
 //! `libspanlock_pthread.so`: glibc's `pthread_rwlock_*` functions with locks that scale with readers, for `LD_PRELOAD`.
 //!
-//! A lock is ours, inside glibc's 56 bytes; those that processes share stay glibc's, and each function of theirs ends
-//! in glibc's own. `docs/interpose.md` tells users more.
+//! A lock is ours, inside glibc's 56 bytes. A lock that processes share stays glibc's: each function on it ends in a
+//! jump to glibc's own. `docs/interpose.md` is the users' document.
+//!
+//! ```text
+//!   program            this library                          glibc
+//!   -------            ------------                          -----
+//!   pthread_rwlock_*   abi --> lock --- the lock is ours --> spanlock::rw::pthread
+//!                                  \-- it is glibc's -----> next --> pthread_rwlock_*
+//!   dlopen             open ------ flag cleared -----------> dlopen
+//! ```
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `abi` | the exported functions: shims |
-//! | `local` | what a thread keeps |
+//! | `local` | what the library keeps for each thread |
 //! | `lock` | a lock, ours or glibc's |
 //! | `next` | glibc's functions |
-//! | `open` | `dlopen`, which must not bind libraries past this one |
+//! | `open` | `dlopen`, which must not let a library bypass this one |
 //! | `setting` | what the environment asks for, the constructor, fork |
-//! | `stats` | counts, when asked for |
+//! | `stats` | counts, if asked for |
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod abi;

@@ -1,23 +1,38 @@
-//! What a thread keeps: its seat in the table of visible readers, and when to consider a bias. Where it keeps that tells
-//! it from other threads.
+//! What a thread keeps: its row in the table of visible readers, and a sampler of its slow reads. The address of that
+//! also tells the thread from others.
 //!
-//! In the *initial-exec* model, which the loader lays out with the thread, where the toolchain allows that: a library's
-//! thread-locals are else behind a call, which costs as much as the rest of the fast path.
+//! On x86-64 it lies in the *initial-exec* model, which the loader lays out with the thread. The thread-locals of a
+//! library are otherwise reached by a call, which costs as much as the rest of the fast path.
+//!
+//! The library numbers threads itself, and not by `prim::thread`, whose thread-locals have destructors and allocate: a
+//! program may use its locks in either.
+//!
+//! ```text
+//!   first read of a thread            exit of a thread (a pthread key's destructor)
+//!   ----------------------            ---------------------------------------------
+//!   take the smallest free number     from here on: a shared row
+//!   a row of that number exists?      free the number
+//!     yes: own it
+//!     no:  free the number,
+//!          use a shared row
+//! ```
 
 use crate::lock::Errno;
 use libc::{c_void, pthread_key_t};
-use spanlock::rw::visible::Seat;
+use spanlock::rw::pthread::Sampler;
+use spanlock::rw::pthread::table::ReaderRow;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of how many slow reads one considers a bias. A power of two.
-const CONSIDERED: u32 = 32;
+/// Of how many slow reads one reads the clock. `Bravo` samples one in 16 of the reads that do not skip the fast path;
+/// here no read skips it, so all slow reads are sampled, and fewer of them. A power of two.
+const SAMPLED: u32 = 32;
 
-/// All zero at first. No destructor and no allocation: locks are used in either.
+/// All zero at first. It has no destructor and needs no allocation, because locks are used in either.
 struct Local {
-    seat: Cell<Option<Seat>>,
-    reads: Cell<u32>,
+    row: Cell<Option<ReaderRow>>,
+    reads: Sampler,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -43,7 +58,8 @@ mod place {
     pub(super) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         let local: *const Local;
         // SAFETY: on x86-64 the word at `fs:0` is the thread pointer, and the loader puts the symbol's offset from it
-        // into the global offset table. Nothing is written, and the answer is the same on each call by a thread.
+        // into the global offset table. The instructions write no memory, and compute the same for each call by a
+        // thread.
         unsafe {
             asm!(
                 "mov {local}, qword ptr fs:[0]",
@@ -52,21 +68,22 @@ mod place {
                 options(pure, readonly, nostack),
             );
         }
-        // SAFETY: this thread's own, of that size and alignment; zero is a valid value of all its fields, and no seat.
+        // SAFETY: the symbol has the size and at least the alignment of `Local`, and is this thread's alone. It is zero
+        // at first, which is a valid value of all fields: no row, and a sampler's first state.
         f(unsafe { &*local })
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod place {
-    use super::{Cell, Local};
+    use super::{Cell, Local, Sampler};
 
     pub(super) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
         thread_local! {
             static LOCAL: Local = const {
                 Local {
-                    seat: Cell::new(None),
-                    reads: Cell::new(0),
+                    row: Cell::new(None),
+                    reads: Sampler::new(),
                 }
             };
         }
@@ -74,29 +91,30 @@ mod place {
     }
 }
 
-/// The running thread's seat.
+/// The running thread's row in the table.
 #[inline(always)]
-pub(crate) fn seat() -> Seat {
-    place::with(|local| local.seat.get().unwrap_or_else(take_seat))
+pub(crate) fn row() -> ReaderRow {
+    place::with(|local| local.row.get().unwrap_or_else(take_seat))
 }
 
 #[cold] // Once for each thread.
-fn take_seat() -> Seat {
+fn take_seat() -> ReaderRow {
     let _errno = Errno::kept();
-    let seat = match take_number() {
+    let row = match take_number() {
         Some(number) if is_given_up_at_exit(number) => {
-            // SAFETY: `give_up` frees the number when the thread uses this seat no more.
-            unsafe { Seat::own(number) }
+            // SAFETY: the number is this thread's until `give_up` frees it, at its exit, and `give_up` first replaces
+            // the only copy of this row that is kept.
+            unsafe { ReaderRow::own(number) }
         }
         Some(number) => {
             free_number(number);
-            Seat::shared(number)
+            ReaderRow::shared(number)
         }
-        // Spread, as addresses of threads are alike in their low digits: the golden ratio's.
-        None => Seat::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16),
+        // Addresses of threads are alike in their low digits, so they are spread, by the golden ratio.
+        None => ReaderRow::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16),
     };
-    place::with(|local| local.seat.set(Some(seat)));
-    seat
+    place::with(|local| local.row.set(Some(row)));
+    row
 }
 
 /// Threads that can have a row of their own.
@@ -105,17 +123,19 @@ const NUMBERS: usize = 1024;
 /// Bit `i` of word `w` is set while some thread has number `64 * w + i`.
 static TAKEN: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
 
-/// The smallest that is free.
+/// The smallest free number, now taken; `None` if there is no row of that number.
 fn take_number() -> Option<usize> {
     TAKEN.iter().enumerate().find_map(|(at, word)| {
         let lowest = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
-        // Acquire: pairs with the Release below, so that the row comes as it was left.
+        // Acquire: pairs with the Release in `free_number`, so that the row comes as its last thread left it.
         let before = word.fetch_update(Ordering::Acquire, Ordering::Relaxed, lowest);
         let number = 64 * at + before.ok()?.trailing_ones() as usize;
-        (number < Seat::owners()).then_some(number).or_else(|| {
-            free_number(number);
-            None
-        })
+        (number < ReaderRow::owners())
+            .then_some(number)
+            .or_else(|| {
+                free_number(number);
+                None
+            })
     })
 }
 
@@ -123,41 +143,41 @@ fn free_number(number: usize) {
     TAKEN[number / 64].fetch_and(!(1 << (number % 64)), Ordering::Release);
 }
 
-/// Has the running thread give its number up when it exits.
+/// Registers the running thread to give up its number when it exits; `false` if that is not possible.
 fn is_given_up_at_exit(number: usize) -> bool {
-    /// One more than the key, once there is one.
+    /// One more than the key; zero until there is one.
     static KEY: AtomicU64 = AtomicU64::new(0);
     let mut key = KEY.load(Ordering::Relaxed);
     if key == 0 {
         let mut fresh: pthread_key_t = 0;
-        // SAFETY: `fresh` is live, and the destructor may run on any thread.
+        // SAFETY: `fresh` is live during the call, and `give_up` may run on any thread.
         if unsafe { libc::pthread_key_create(&raw mut fresh, Some(give_up)) } != 0 {
             return false;
         }
         key = u64::from(fresh) + 1;
         if let Err(theirs) = KEY.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
-            // SAFETY: made just above, and nobody knows it.
+            // SAFETY: the key was made just above, and no other thread knows it.
             unsafe { libc::pthread_key_delete(fresh) };
             key = theirs;
         }
     }
     let value = ptr::without_provenance::<c_void>(number + 1);
-    // SAFETY: the key is never deleted.
+    // SAFETY: the key was published in `KEY`, and a published key is never deleted.
     unsafe { libc::pthread_setspecific((key - 1) as pthread_key_t, value) == 0 }
 }
 
-/// When a thread exits: what comes after this, other destructors, shares a row.
+/// Gives up the number of a thread that exits. Destructors that run later publish in a shared row.
 unsafe extern "C" fn give_up(value: *mut c_void) {
     let number = value.addr() - 1;
-    place::with(|local| local.seat.set(Some(Seat::shared(number))));
+    place::with(|local| local.row.set(Some(ReaderRow::shared(number))));
     free_number(number);
 }
 
-/// In a forked child: there is one thread.
+/// In a forked child, which has one thread: frees all numbers but that thread's.
 pub(crate) fn after_fork() {
-    let seat = seat();
+    let row = row();
     for (at, word) in TAKEN.iter().enumerate() {
-        let own = seat.number().filter(|number| number / 64 == at);
+        let own = row.number().filter(|number| number / 64 == at);
         word.store(
             own.map_or(0, |number| 1 << (number % 64)),
             Ordering::Relaxed,
@@ -165,22 +185,15 @@ pub(crate) fn after_fork() {
     }
 }
 
-/// What no other living thread answers. Not the kernel's number, for which the kernel would have to be asked: glibc's
-/// locks need not ask, so a sandbox may forbid it.
+/// A number that no other living thread has. It is not the kernel's: to ask for that takes a system call that glibc's
+/// locks do not make, and a sandbox may forbid it.
 #[inline(always)]
 pub(crate) fn thread() -> u64 {
     place::with(|local| ptr::from_ref(local).addr() as u64)
 }
 
-/// Whether this slow read is one that considers a bias, which needs a look at the clock. At random, lest locks used
-/// in turn fall in step.
+/// Whether this slow read is one that reads the clock, to set the bias.
 #[inline(always)]
-pub(crate) fn is_considered() -> bool {
-    place::with(|local| {
-        // A linear congruential generator (Numerical Recipes'), whose high bits are good enough.
-        let next = local.reads.get().wrapping_mul(1_664_525);
-        let next = next.wrapping_add(1_013_904_223);
-        local.reads.set(next);
-        (next >> 16).is_multiple_of(CONSIDERED)
-    })
+pub(crate) fn samples_this_read() -> bool {
+    place::with(|local| local.reads.picks_one_in(SAMPLED))
 }

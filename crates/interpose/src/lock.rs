@@ -1,34 +1,50 @@
-//! A `pthread_rwlock_t` that is ours.
+//! A `pthread_rwlock_t`: ours, or glibc's.
 //!
-//! Its state is in the words where glibc has its own, and means nothing to glibc; all zero, as glibc's initialisers leave
-//! it, means free. Locks that processes share are glibc's and not touched, for the other process may not have this library;
-//! and so is every lock where the environment asks for that. Which it is never changes in a lock's life.
+//! A lock that is ours has its state in the words where glibc would have its own:
 //!
-//! The protocol is [`Tokenless`]'s. With the kind for which glibc lets readers wait for waiting writers we do as well;
-//! with the others a thread that reads may read again while a writer waits for it.
+//! ```text
+//!   byte   0          8          16       24      28      32       40        48     52
+//!         +----------+----------+--------+-------+-------+--------+---------+------+-----+
+//!   glibc | readers, | futexes  | pad3,  | cur_  | shared| elision| pad2    | kind |     |
+//!         | writers  |          | pad4   | writer|       |        |         |      |     |
+//!         +----------+----------+--------+-------+-------+--------+---------+------+-----+
+//!   ours  | futex    |          | bias   |       | shared|        | writing | kind |     |
+//!         | lock     |          |        |       |       |        | thread  |      |     |
+//!         +----------+----------+--------+-------+-------+--------+---------+------+-----+
+//! ```
+//!
+//! All zero, as glibc's initialisers leave it, means free to both. There is no table of locks beside it.
+//!
+//! Some locks are left to glibc: those that processes share, because the other process may not have this library, and
+//! all locks if the environment asks for that. It never changes in a lock's life.
+//!
+//! The protocol is that of [`AnonymousUnlock`]. Locks of the kind `PREFER_WRITER_NONRECURSIVE` prefer writers, as they
+//! do in glibc. With the other kinds a thread that reads may read again while a writer waits for it.
 
 use crate::setting::{self, Setting};
-use crate::{local, next, stats};
+use crate::stats::{self, Counts};
+use crate::{local, next};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, c_int, clockid_t, timespec};
 use spanlock::range::raw::Wait;
-use spanlock::rw::{
-    BiasState, FutexRwLock, Preference, ReadersFirst, Standard, Tokenless, WritersFirst,
-};
+use spanlock::rw::pthread::{AnonymousUnlock, BiasState};
+use spanlock::rw::{FutexRwLock, Preference, ReadersFirst, Standard, WritersFirst};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// glibc's layout on 64-bit machines: `sysdeps/nptl/bits/struct_rwlock.h`.
+/// A `pthread_rwlock_t` in glibc's layout on 64-bit machines (`sysdeps/nptl/bits/struct_rwlock.h`).
 #[repr(C)]
 pub(crate) struct Lock {
-    /// Where glibc keeps `__readers` and `__writers`.
+    /// Where glibc has `__readers` and `__writers`.
     under: FutexRwLock<ReadersFirst>,
     _futexes: [AtomicU32; 2],
-    /// In `__pad3` and `__pad4`, which glibc zeroes and never looks at: it is looked at before it is known whose the lock is.
+    /// Where glibc has `__pad3` and `__pad4`, which it zeroes and never reads. So this can be read before it is known
+    /// whether the lock is glibc's.
     bias: BiasState,
     _writer: AtomicU32,
     shared: AtomicI32,
     _elision: [AtomicU8; 8],
-    /// The thread that writes, to tell it that it would wait for itself. In `__pad2`, for glibc has 4 bytes for that.
+    /// The thread that writes, so that its next request can be answered with `EDEADLK`. Where glibc has `__pad2`,
+    /// because its own field for this has 4 bytes only.
     writer: AtomicU64,
     kind: AtomicU32,
     _end: AtomicU32,
@@ -45,84 +61,82 @@ const _: () = assert!(std::mem::offset_of!(Lock, kind) == 48);
 const NONRECURSIVE: u32 = 2;
 
 impl Lock {
-    /// Whether it is glibc's. Nobody sets a bias on such a lock.
+    /// Whether the lock is glibc's. Such a lock never has a bias.
     #[inline(always)]
-    fn is_foreign(&self, setting: Setting) -> bool {
+    fn is_glibcs(&self, setting: Setting) -> bool {
         setting.is_off() || self.shared.load(Ordering::Relaxed) != 0
     }
 
+    /// Acquires a lock that is glibc's by glibc's function `acquire`. If acquisitions are counted, tries by `attempt`
+    /// first, to learn whether the thread waits.
     #[inline(always)] // So that it ends in a jump.
-    fn read_foreign(&self, setting: Setting, acquire: impl Fn() -> c_int) -> c_int {
+    fn acquire_glibcs(
+        &self,
+        setting: Setting,
+        acquire: impl Fn() -> c_int,
+        attempt: impl Fn(&Self) -> c_int,
+        count: impl Fn(&Counts, u64),
+    ) -> c_int {
         if !setting.counts() {
             return acquire();
         }
-        let (answer, nanoseconds) = stats::timed(|| next::tryrdlock(self), acquire);
+        let (answer, nanoseconds) = stats::timed(|| attempt(self), acquire);
         if answer == 0 {
-            stats::of(self).slow_read(nanoseconds);
+            count(stats::of(self), nanoseconds);
         }
         answer
     }
 
-    #[inline(always)]
-    fn write_foreign(&self, setting: Setting, acquire: impl Fn() -> c_int) -> c_int {
-        if !setting.counts() {
-            return acquire();
-        }
-        let (answer, nanoseconds) = stats::timed(|| next::trywrlock(self), acquire);
-        if answer == 0 {
-            stats::of(self).write(nanoseconds);
-        }
-        answer
-    }
-
-    /// Whether readers wait for waiting writers.
+    /// Whether readers give way to waiting writers.
     #[inline(always)]
     fn gives_way(&self) -> bool {
         self.kind.load(Ordering::Relaxed) == NONRECURSIVE
     }
 
     #[inline(always)]
-    fn parts<P: Preference, Q>(&self, policy: Q) -> Tokenless<'_, P, Q> {
-        Tokenless {
+    fn parts<P: Preference, Q>(&self, policy: Q) -> AnonymousUnlock<'_, P, Q> {
+        AnonymousUnlock {
             bias: &self.bias,
             under: self.under.preferring(),
             policy,
         }
     }
 
-    /// What the fast path needs of it, which is the same under every setting.
+    /// The parts as the fast path needs them, which does not depend on the kind or the setting.
     #[inline(always)]
-    fn fast_parts(&self) -> Tokenless<'_, ReadersFirst, Standard> {
+    fn fast_parts(&self) -> AnonymousUnlock<'_, ReadersFirst, Standard> {
         self.parts(Standard)
     }
 
-    /// As a reader; `foreign` is the function of glibc that was asked for.
+    /// Acquires the lock as a reader. `glibcs` is the function of glibc that the program called.
     #[inline(always)]
-    pub(crate) fn read(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+    pub(crate) fn read<P: Patience>(&self, patience: P, glibcs: impl Fn() -> c_int) -> c_int {
         if self.read_fast() {
             return 0;
         }
-        self.read_otherwise(patience, foreign)
+        self.read_otherwise(patience, glibcs)
     }
 
     #[inline(always)] // It is all that the fast path is.
     fn read_fast(&self) -> bool {
-        // SAFETY: all readers of a lock that is ours leave by `unlock`, and the seat is the running thread's.
-        let entered = unsafe { self.fast_parts().read_fast(local::seat) };
+        // SAFETY: a lock with a bias is ours, and all its readers leave by `unlock`, which calls `leave_shared` or what
+        // stands for it. `local::row` is the running thread's row.
+        let entered = unsafe { self.fast_parts().read_fast(local::row) };
         if entered && setting::counts() {
             self.count_fast_read();
         }
         entered
     }
 
-    #[inline(never)] // The fast path would save registers for it.
-    fn read_otherwise(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+    #[inline(never)] // Inlined, it would make the fast path save registers.
+    fn read_otherwise<P: Patience>(&self, patience: P, glibcs: impl Fn() -> c_int) -> c_int {
         let setting = setting::get();
-        if self.is_foreign(setting) {
-            return self.read_foreign(setting, foreign);
+        if self.is_glibcs(setting) {
+            return self.acquire_glibcs(setting, glibcs, next::tryrdlock, Counts::slow_read);
         }
-        // Others look first: a poll would keep writers out.
-        let enters = patience.is_endless()
+        // A try or a timed read loads the state first, in `read_contended`: a program that polls would keep writers
+        // out.
+        let enters = P::IS_ENDLESS
             && if self.gives_way() {
                 self.parts::<WritersFirst, _>(setting).read_at_once()
             } else {
@@ -140,29 +154,28 @@ impl Lock {
         stats::of(self).fast_read();
     }
 
-    /// Inside, after a wait if it has begun one.
+    /// The thread has entered by the underlying lock; `waited` is when it began to wait, if it did.
     #[inline(always)]
     fn entered_slowly(&self, setting: Setting, waited: Option<Instant>) {
-        if setting.is_considered() {
-            self.read_considering(setting, waited);
+        if setting.notes_slow_read() {
+            self.note_slow_read(setting, waited);
         }
     }
 
-    /// One in many, and all with a setting that is not the usual one.
-    #[cold]
-    fn read_considering(&self, setting: Setting, waited: Option<Instant>) {
+    #[cold] // One slow read in many; with a setting other than the usual one, each.
+    fn note_slow_read(&self, setting: Setting, waited: Option<Instant>) {
         let parts = self.parts::<ReadersFirst, _>(setting);
-        // SAFETY: it has just entered by the underlying lock.
-        unsafe { parts.consider_bias() };
-        // SAFETY: as above, and as in `read_fast`.
-        unsafe { parts.go_over(local::seat) };
+        // SAFETY: this thread has just entered by the underlying lock, and has not left.
+        unsafe { parts.maybe_set_bias() };
+        // SAFETY: this thread has entered and has not left, and the row is its own; readers leave as `read_fast` says.
+        unsafe { parts.move_to_table(local::row) };
         if setting.counts() {
             stats::of(self).slow_read(waited.map_or(0, stats::since));
         }
     }
 
-    #[cold] // Somebody is in the way.
-    fn read_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+    #[cold] // Another thread is in the way, or it is a try or a timed read.
+    fn read_contended(&self, patience: &dyn Deadline, setting: Setting) -> c_int {
         let _errno = Errno::kept();
         if self.under.is_full() {
             return EAGAIN;
@@ -178,14 +191,14 @@ impl Lock {
             self.parts::<ReadersFirst, _>(setting).read_slowly(wait)
         };
         if !entered {
-            return patience.at_an_end();
+            return given_up(wait);
         }
         self.entered_slowly(setting, waited);
         0
     }
 
-    /// For how long, unless there is no point in it.
-    fn waiting(&self, patience: &dyn Patience) -> Result<Wait, c_int> {
+    /// How long to wait; `EDEADLK` if the thread would wait for itself.
+    fn waiting(&self, patience: &dyn Deadline) -> Result<Wait, c_int> {
         let wait = patience.wait();
         if wait != Wait::Never && self.writer.load(Ordering::Relaxed) == local::thread() {
             return Err(EDEADLK);
@@ -193,12 +206,12 @@ impl Lock {
         Ok(wait)
     }
 
-    /// As a writer; `foreign` is the function of glibc that was asked for.
+    /// Acquires the lock as a writer. `glibcs` is the function of glibc that the program called.
     #[inline(always)]
-    pub(crate) fn write(&self, patience: impl Patience, foreign: impl Fn() -> c_int) -> c_int {
+    pub(crate) fn write(&self, patience: impl Patience, glibcs: impl Fn() -> c_int) -> c_int {
         let setting = setting::get();
-        if self.is_foreign(setting) {
-            return self.write_foreign(setting, foreign);
+        if self.is_glibcs(setting) {
+            return self.acquire_glibcs(setting, glibcs, next::trywrlock, Counts::write);
         }
         if !self.parts::<ReadersFirst, _>(setting).write_at_once() {
             return self.write_contended(&patience, setting);
@@ -215,8 +228,8 @@ impl Lock {
         stats::of(self).write(0);
     }
 
-    #[cold] // A bias, or somebody inside.
-    fn write_contended(&self, patience: &dyn Patience, setting: Setting) -> c_int {
+    #[cold] // There is a bias, or another thread is inside.
+    fn write_contended(&self, patience: &dyn Deadline, setting: Setting) -> c_int {
         let _errno = Errno::kept();
         let wait = match self.waiting(patience) {
             Ok(wait) => wait,
@@ -229,7 +242,7 @@ impl Lock {
             self.parts::<ReadersFirst, _>(setting).write_contended(wait)
         };
         if !entered {
-            return patience.at_an_end();
+            return given_up(wait);
         }
         self.writer.store(local::thread(), Ordering::Relaxed);
         if let Some(waited) = waited {
@@ -238,68 +251,80 @@ impl Lock {
         0
     }
 
-    /// Ends a reader's hold or the writer's. `EPERM` if there is neither.
+    /// Ends a reader's hold or the writer's; `EPERM` if there is neither.
     #[inline(always)]
     pub(crate) fn unlock(&self) -> c_int {
         let parts = self.fast_parts();
-        // While a reader may be inside by the fast path no writer is, and the lock is not glibc's.
+        // While the bias is set no writer is inside, and the lock is not glibc's.
         if !parts.is_biased() {
             return self.unlock_unbiased();
         }
-        // SAFETY: the seat is the running thread's, and C's caller is inside, or errs.
-        if unsafe { parts.leave_fast(local::seat) } {
+        // SAFETY: the row is the running thread's. The bias is set, so the program's caller is a reader, and leaves
+        // once; a program that unlocks what nobody holds finds no hold.
+        if unsafe { parts.leave_fast(local::row) } {
             return 0;
         }
-        self.unlock_noticed()
+        self.unlock_otherwise()
     }
 
-    #[inline(never)] // The fast path would save registers for it.
+    #[inline(never)] // Inlined, it would make the fast path save registers.
     fn unlock_unbiased(&self) -> c_int {
-        if self.is_foreign(setting::get()) {
+        if self.is_glibcs(setting::get()) {
             return next::unlock(self);
         }
-        // SAFETY: C's caller is inside, or errs.
+        // SAFETY: this takes a reader's hold only while no writer is inside. Then the program's caller is a reader, and
+        // leaves once; a program that unlocks what nobody holds finds no hold.
         if unsafe { self.fast_parts().leave_slowly() } {
             return 0;
         }
-        self.unlock_noticed()
+        self.unlock_otherwise()
     }
 
-    #[inline(never)] // As above.
-    fn unlock_noticed(&self) -> c_int {
+    #[inline(never)] // Inlined, it would make the fast path save registers.
+    fn unlock_otherwise(&self) -> c_int {
         let parts = self.parts::<ReadersFirst, _>(setting::get());
         if parts.is_writers() {
             self.writer.store(0, Ordering::Relaxed);
-            // SAFETY: so the caller is the writer.
+            // SAFETY: `is_writers` says that the caller, which is inside, is the writer.
             unsafe { parts.leave_exclusive() };
             return 0;
         }
-        // SAFETY: the seat is the running thread's, and it is no writer that leaves.
-        if unsafe { parts.leave_shared(local::seat) } {
+        // SAFETY: the row is the running thread's. The caller is not the writer, so it is a reader, or nobody reads.
+        if unsafe { parts.leave_shared(local::row) } {
             0
         } else {
             EPERM
         }
     }
 
-    /// The lock begins its life: nobody else uses it. Its memory may hold anything, and so may the table: who sets a bias
-    /// looks.
+    /// The lock begins its life. Its memory may hold anything. So may the table, which a reader that sets the bias
+    /// checks.
     pub(crate) fn begin(&self) {
-        // SAFETY: as said.
+        // SAFETY: this is `pthread_rwlock_init`, whose caller promises that no other thread uses the lock.
         unsafe { self.bias.begin() };
     }
 
-    /// The lock ends its life: nobody else uses it. Without a bias, as is one that processes share, the table knows
-    /// nothing of it, and is not looked through.
+    /// The lock ends its life. Without a bias (a lock that processes share has none) the table does not hold its
+    /// address, and is not scanned.
     pub(crate) fn end(&self) {
         if self.bias.is_open() {
-            // SAFETY: as said.
+            // SAFETY: this is `pthread_rwlock_destroy`, whose caller promises that no other thread uses the lock.
             unsafe { self.bias.reset() };
         }
     }
 }
 
-/// `errno`, which glibc's functions leave alone and system calls do not: put back when dropped.
+/// The answer to a thread that has waited for that long and gives up.
+fn given_up(wait: Wait) -> c_int {
+    match wait {
+        Wait::Never => EBUSY,
+        Wait::Until(_) => ETIMEDOUT,
+        Wait::Forever => unreachable!("a wait without end ends with a grant"),
+    }
+}
+
+/// The thread's `errno` while this lives: it is restored at the end. System calls change it, and glibc's functions do
+/// not.
 pub(crate) struct Errno {
     place: *mut c_int,
     value: c_int,
@@ -307,9 +332,9 @@ pub(crate) struct Errno {
 
 impl Errno {
     pub(crate) fn kept() -> Self {
-        // SAFETY: it has no preconditions.
+        // SAFETY: the function has no preconditions.
         let place = unsafe { libc::__errno_location() };
-        // SAFETY: the thread's own.
+        // SAFETY: it points to the running thread's `errno`, which lives as long as the thread.
         let value = unsafe { *place };
         Self { place, value }
     }
@@ -317,56 +342,44 @@ impl Errno {
 
 impl Drop for Errno {
     fn drop(&mut self) {
-        // SAFETY: as above: the pointer keeps this on its thread.
+        // SAFETY: the pointer makes this type `!Send`, so it is still on the thread whose `errno` it points to.
         unsafe { *self.place = self.value };
     }
 }
 
-/// For how long a thread waits.
-pub(crate) trait Patience {
+/// For how long a thread waits, known when the program is compiled as far as the fast path needs it.
+pub(crate) trait Patience: Deadline {
     /// Whether it waits until it is inside.
-    fn is_endless(&self) -> bool;
+    const IS_ENDLESS: bool = false;
+}
 
+/// For how long a thread waits.
+pub(crate) trait Deadline {
     /// For how long, counted from now.
     fn wait(&self) -> Wait;
-
-    /// What it says when it gives up.
-    fn at_an_end(&self) -> c_int;
 }
 
 /// As long as it takes.
 pub(crate) struct Endless;
 
 impl Patience for Endless {
-    #[inline(always)]
-    fn is_endless(&self) -> bool {
-        true
-    }
+    const IS_ENDLESS: bool = true;
+}
 
+impl Deadline for Endless {
     fn wait(&self) -> Wait {
         Wait::Forever
-    }
-
-    fn at_an_end(&self) -> c_int {
-        unreachable!("a wait without end ends with a grant")
     }
 }
 
 /// Not at all.
 pub(crate) struct Try;
 
-impl Patience for Try {
-    #[inline(always)]
-    fn is_endless(&self) -> bool {
-        false
-    }
+impl Patience for Try {}
 
+impl Deadline for Try {
     fn wait(&self) -> Wait {
         Wait::Never
-    }
-
-    fn at_an_end(&self) -> c_int {
-        EBUSY
     }
 }
 
@@ -378,7 +391,7 @@ pub(crate) struct Until {
 }
 
 impl Until {
-    /// `EINVAL` for what glibc rejects, whether or not anybody has to wait.
+    /// `EINVAL` for what glibc rejects, whether or not the thread has to wait.
     pub(crate) fn new(clock: clockid_t, time: timespec) -> Result<Self, c_int> {
         let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
         let valid = (0..1_000_000_000).contains(&time.tv_nsec);
@@ -390,19 +403,16 @@ impl Until {
     }
 }
 
-impl Patience for Until {
-    #[inline(always)]
-    fn is_endless(&self) -> bool {
-        false
-    }
+impl Patience for Until {}
 
-    /// A clock that is set meanwhile is not followed.
+impl Deadline for Until {
+    /// If the clock is set while the thread waits, the wait does not follow it.
     fn wait(&self) -> Wait {
         let mut now = timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: `now` is live, and the clock is one that exists.
+        // SAFETY: `now` is live, and `new` admits only clocks that exist.
         unsafe { libc::clock_gettime(self.clock, &raw mut now) };
         let nanoseconds =
             |time: timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
@@ -411,9 +421,5 @@ impl Patience for Until {
         Instant::now()
             .checked_add(left)
             .map_or(Wait::Forever, Wait::Until)
-    }
-
-    fn at_an_end(&self) -> c_int {
-        ETIMEDOUT
     }
 }

@@ -1,4 +1,4 @@
-//! glibc's functions: the next ones after ours.
+//! glibc's own functions, which come next after ours in the order of symbol lookup.
 
 use crate::lock::Lock;
 use libc::{c_char, c_int, c_void, clockid_t, timespec};
@@ -7,8 +7,8 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// One of them, looked up when first called, be that before any constructor has run.
-#[repr(C)] // `open` reads the first.
+/// One function, looked up when it is first called. That may be before any constructor has run.
+#[repr(C)] // The assembly in `open` reads the first field.
 pub(crate) struct Next {
     found: AtomicPtr<c_void>,
     name: &'static CStr,
@@ -24,14 +24,14 @@ impl Next {
 
     #[inline]
     pub(crate) fn address(&self) -> *mut c_void {
-        // Relaxed: code is there before its address is.
+        // Relaxed: the code at the address was loaded before this library could find it.
         let found = self.found.load(Ordering::Relaxed);
         if found.is_null() { self.find() } else { found }
     }
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        // SAFETY: the name is a C string.
+        // SAFETY: the name is a C string, which `dlsym` only reads.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
         self.found.store(found, Ordering::Relaxed);
         found
@@ -42,7 +42,7 @@ impl Next {
 macro_rules! next {
     ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {
         $(
-            /// glibc's. A glibc too old to have it cannot have called us for it: then `EINVAL`.
+            /// glibc's function; `EINVAL` if this glibc is too old to have it. No program for that glibc calls it.
             #[inline]
             pub(crate) fn $name($($argument: $type),*) -> c_int {
                 static NEXT: Next = Next::new($symbol);
@@ -50,9 +50,9 @@ macro_rules! next {
                 if address.is_null() {
                     return libc::EINVAL;
                 }
-                // SAFETY: glibc's function of that name has that signature.
+                // SAFETY: the address is that of glibc's function of that name, which has this signature.
                 let next: unsafe extern "C" fn($($type),*) -> c_int = unsafe { transmute(address) };
-                // SAFETY: the arguments are those that our caller gave for this very function.
+                // SAFETY: the arguments are those that the program passed for this very function.
                 unsafe { next($($argument),*) }
             }
         )*

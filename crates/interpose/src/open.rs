@@ -1,8 +1,8 @@
-//! `dlopen` without `RTLD_DEEPBIND`: a library that is loaded with it finds glibc's functions before ours, and glibc's
-//! code would work on the words of our locks.
+//! `dlopen` without `RTLD_DEEPBIND`. A library that is loaded with that flag finds glibc's lock functions before ours,
+//! and glibc's code would then work on the words of our locks.
 //!
-//! glibc asks who has called `dlopen`, by the address it returns to: the caller's `RUNPATH` and `$ORIGIN` count, and the
-//! namespace that it is in. So ours does not call glibc's but jumps there.
+//! glibc finds out which library has called `dlopen` from the address to which the function returns: that library's
+//! `RUNPATH`, `$ORIGIN` and namespace count. So our function does not call glibc's. It clears the flag and jumps there.
 
 use crate::next::Next;
 use libc::{RTLD_DEEPBIND, c_char, c_int, c_void};
@@ -12,7 +12,7 @@ use std::ptr;
 /// glibc's function.
 static NEXT: Next = Next::new(c"dlopen");
 
-/// Where to jump when it was not looked for yet.
+/// Finds the address to jump to, the first time.
 extern "C" fn find() -> *mut c_void {
     let found = NEXT.address();
     if found.is_null() {
@@ -21,15 +21,15 @@ extern "C" fn find() -> *mut c_void {
     found
 }
 
-/// In place of glibc's, where that is in a library of its own that was not loaded: then nobody can have called it.
+/// Stands for glibc's function where that is in a library of its own that is not loaded: then nothing can be loaded.
 extern "C" fn absent(_name: *const c_char, _flags: c_int) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// As the function of that name in `dlfcn.h`.
+/// The function of that name in `dlfcn.h`.
 ///
 /// # Safety
-/// As there.
+/// That of the function in `dlfcn.h`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "mov rax, qword ptr [rip + {next}]",
         "test rax, rax",
         "jnz 2f",
-        // The arguments outlive the call; and the stack is aligned for it.
+        // Saves the arguments across the call, and aligns the stack for it.
         "push rdi",
         "push rsi",
         "sub rsp, 8",
@@ -55,10 +55,10 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
     )
 }
 
-/// As the function of that name in `dlfcn.h`.
+/// The function of that name in `dlfcn.h`.
 ///
 /// # Safety
-/// As there.
+/// That of the function in `dlfcn.h`.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
         "cbnz x16, 2f",
-        // The arguments and the address to return to outlive the call.
+        // Saves the arguments and the return address across the call.
         "stp x29, x30, [sp, #-32]!",
         "stp x0, x1, [sp, #16]",
         "bl {find}",

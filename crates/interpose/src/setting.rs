@@ -1,24 +1,24 @@
-//! What the environment asks for; what happens when the library is loaded, and in the child after a fork.
+//! What the environment asks for, and what happens when the library is loaded and in the child after a fork.
 
 use crate::lock::Errno;
 use crate::{local, stats};
-use spanlock::rw::visible;
+use spanlock::rw::pthread::table;
 use spanlock::rw::{Bias, Policy, Tuning};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What the environment says, once anybody has asked: maybe before any constructor has run.
+/// What the environment says, once a thread has read it. That may be before any constructor has run.
 static SETTING: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 const UNKNOWN: u8 = u8::MAX;
 
-/// How locks are biased, and whether they are counted.
+/// Which lock is asked for, and whether acquisitions are counted. One byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting(u8);
 
 #[inline]
 pub(crate) fn get() -> Setting {
-    // Relaxed: who finds it unknown finds out.
+    // Relaxed: a thread that finds it unknown reads the environment itself.
     let known = SETTING.load(Ordering::Relaxed);
     Setting(if known == UNKNOWN { find() } else { known })
 }
@@ -39,10 +39,10 @@ fn find() -> u8 {
         setting |= Setting::COUNTS;
     }
     if membarrier.meaning(&FENCES).is_some() {
-        // No lock has a bias before the setting is known, so nobody has prepared.
+        // No lock has a bias before the setting is known, so no thread has prepared the barrier.
         prim::barrier::forgo();
     }
-    // Only one of the threads that find out at the same time complains.
+    // Several threads may read the environment at the same time; one of them complains.
     if SETTING.swap(setting, Ordering::Relaxed) == UNKNOWN {
         lock.complain_unless_known(&Setting::NAMES, c"bravo, bravo-eager, futex or glibc");
         membarrier.complain_unless_known(&FENCES, c"off");
@@ -56,10 +56,10 @@ impl Setting {
     const EAGER: u8 = 2;
     /// The underlying lock alone.
     const UNBIASED: u8 = 8;
-    /// Beside one of these.
+    /// Acquisitions are counted. It may be set beside any of the others.
     const COUNTS: u8 = 4;
 
-    /// What the locks that can be asked for are called.
+    /// The names of the locks that can be asked for.
     const NAMES: [(&CStr, u8); 4] = [
         (c"bravo", Self::ADAPTIVE),
         (c"bravo-eager", Self::EAGER),
@@ -72,11 +72,11 @@ impl Setting {
         self.0 & Self::COUNTS != 0
     }
 
-    /// Whether a reader that took the slow path considers a bias, or is counted.
+    /// Whether this slow read may set the bias, or is counted.
     #[inline]
-    pub(crate) fn is_considered(self) -> bool {
+    pub(crate) fn notes_slow_read(self) -> bool {
         match self.0 {
-            Self::ADAPTIVE => local::is_considered(),
+            Self::ADAPTIVE => local::samples_this_read(),
             Self::UNBIASED => false,
             _ => true,
         }
@@ -105,7 +105,7 @@ impl Policy for Setting {
     }
 }
 
-/// What `SPANLOCK_MEMBARRIER` can be.
+/// The values of `SPANLOCK_MEMBARRIER`.
 const FENCES: [(&CStr, ()); 1] = [(c"off", ())];
 
 /// A variable of the environment.
@@ -117,10 +117,11 @@ struct Variable {
 
 impl Variable {
     fn find(name: &'static CStr) -> Self {
-        // SAFETY: the name is a C string. This is when the first lock is used or the library is loaded: hardly ever does
-        // anybody change the environment then.
+        // SAFETY: the name is a C string. This runs when the library is loaded, or when an earlier constructor uses a
+        // lock. A thread that changed the environment at that time would be a race; programs start theirs later.
         let value = unsafe { libc::getenv(name.as_ptr()) };
-        // SAFETY: not null, so it is a C string in the environment, read before anybody can change that.
+        // SAFETY: `getenv` returned no null, so it is a C string in the environment, which is not changed yet, as
+        // above.
         let value = (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) });
         Self {
             name,
@@ -148,13 +149,13 @@ impl Variable {
             expected,
             c"; it is ignored\n",
         ];
-        // In one piece, and without memory of the allocator's, which may be what uses the lock.
+        // In one piece, and without allocation: the allocator may be what uses the lock.
         let pieces = words.map(|word| libc::iovec {
             iov_base: word.as_ptr().cast_mut().cast(),
             iov_len: word.count_bytes(),
         });
         let _errno = Errno::kept();
-        // SAFETY: the pieces are live, and only read. If it fails there is nobody to tell.
+        // SAFETY: the pieces are live and are only read. A failure cannot be reported anywhere.
         unsafe {
             libc::writev(
                 libc::STDERR_FILENO,
@@ -171,17 +172,17 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
     get();
-    local::seat(); // Sizes the table, which asks the system for the number of processors.
+    local::row(); // It sizes the table, and for that asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
     stats::announce();
-    // Asks to be told of forks, which allocates: not while a thread waits for a lock.
+    // Registers for forks, which allocates, and so must not happen while a thread waits for a lock.
     let _none_so_far = prim::thread::forks();
 }
 
-/// The child has one thread: what others published will never be retracted.
+/// The child has one thread. The publications of others are cleared, because no thread will retract them.
 extern "C" fn after_fork() {
     local::after_fork();
-    // SAFETY: this is the process's one thread, and publishes in that row.
-    unsafe { visible::forget_all_but_at(local::seat()) };
+    // SAFETY: this thread is the only one of the process, and it publishes in that row alone.
+    unsafe { table::forget_all_but_at(local::row()) };
     stats::reset();
 }

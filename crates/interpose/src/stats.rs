@@ -1,6 +1,9 @@
-//! Counts for each lock, when asked for: written as lines of JSON when the process exits.
+//! Counts for each lock, if the environment asks for them. They are written as lines of JSON when the process exits.
 //!
-//! Counting costs an atomic operation on a shared word for each acquisition: with it locks do not scale.
+//! Counting costs an atomic operation on a shared word for each acquisition, so counted locks do not scale.
+//!
+//! The counts are in a table of fixed size, found by a hash of the lock's address: a lock has no room for them, and to
+//! allocate while a lock is acquired could recurse, because an allocator may use locks.
 
 use crate::lock::Lock;
 use libc::{c_int, c_void};
@@ -15,12 +18,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Locks that are told apart; those that come later are counted together.
+/// The most locks with counts of their own. Later ones are counted together.
 const LOCKS: usize = 1 << 12;
 
-/// What is counted of one lock. Everything is relaxed: counts order nothing.
+/// The counts of one lock. All accesses are relaxed: counts order nothing.
 pub(crate) struct Counts {
-    /// Zero: nobody's yet.
+    /// The lock's address; zero while these counts are free.
     lock: AtomicUsize,
     /// An address in the code that acquired it first.
     caller: AtomicUsize,
@@ -66,13 +69,13 @@ impl Counts {
     }
 }
 
-/// By a hash of the lock's address and then the next place free; the last is for those that find none.
+/// By a hash of the lock's address, and then the next that are free. The last is for locks that find none free.
 static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
 
-/// Where they are written.
+/// Where the counts are written.
 static TO: OnceLock<&'static CStr> = OnceLock::new();
 
-/// The counts of a lock. A lock made where another was goes on with that one's.
+/// The counts of a lock. A lock at the address of an earlier one goes on with the earlier one's counts.
 pub(crate) fn of(lock: &Lock) -> &'static Counts {
     let address = ptr::from_ref(lock).addr();
     let hash = (address >> 3).wrapping_mul(0x9E37_79B9) >> 7; // The golden ratio's.
@@ -95,7 +98,7 @@ fn claim(counts: &Counts, address: usize) -> bool {
     }
 }
 
-/// What `acquire` answers, and how many nanoseconds that took unless `attempt` succeeded.
+/// The answer of `acquire` and the nanoseconds that it took; or zero twice, if `attempt` succeeded.
 pub(crate) fn timed(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) -> (c_int, u64) {
     if attempt() == 0 {
         return (0, 0);
@@ -104,15 +107,15 @@ pub(crate) fn timed(attempt: impl Fn() -> c_int, acquire: impl Fn() -> c_int) ->
     (acquire(), since(started))
 }
 
-/// Nanoseconds.
+/// The nanoseconds since then.
 pub(crate) fn since(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Has statistics written to that file, at the end of it, when the process exits; `-` is the standard error.
+/// Registers that the counts are appended to that file when the process exits; `-` is the standard error.
 pub(crate) fn keep(to: &'static CStr) {
     if TO.set(to).is_ok() {
-        // SAFETY: the function is there as long as this library, which is never unloaded before the exit.
+        // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
         unsafe { libc::atexit(report) };
     }
 }
@@ -124,7 +127,7 @@ pub(crate) fn reset() {
     }
 }
 
-/// Writes down that this process counts, if it does: else nobody would know of one that cannot write at its end.
+/// Writes that this process counts, if it does. Otherwise a process that cannot write at its end would go unnoticed.
 pub(crate) fn announce() {
     if TO.get().is_some() {
         let process = std::process::id();
@@ -151,7 +154,7 @@ fn append(lines: &str) {
         match TO.get().map(|to| to.to_bytes()) {
             None => Ok(()),
             Some(b"-") => io::stderr().write_all(lines.as_bytes()),
-            // In one piece: other processes write there too.
+            // In one piece, because other processes append to the file too.
             Some(file) => OpenOptions::new()
                 .append(true)
                 .create(true)
@@ -159,7 +162,7 @@ fn append(lines: &str) {
                 .write_all(lines.as_bytes()),
         }
     };
-    // There is nobody to tell that it failed.
+    // A failure cannot be reported anywhere.
     let _ = write();
 }
 
@@ -191,7 +194,7 @@ fn lines() -> String {
 struct Context(c_void);
 
 unsafe extern "C" {
-    // libgcc's, which is linked for std anyway.
+    // From libgcc, which is linked for std anyway.
     fn _Unwind_Backtrace(
         visit: extern "C" fn(*mut Context, *mut c_void) -> c_int,
         argument: *mut c_void,
@@ -199,20 +202,20 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut Context) -> usize;
 }
 
-/// An address in the innermost function on the stack that is not this library's; zero if it cannot be had.
+/// An address in the innermost function on the stack that is not this library's; zero if there is none.
 fn caller() -> usize {
     extern "C" fn visit(context: *mut Context, found: *mut c_void) -> c_int {
-        // SAFETY: the context is the one that the unwinder just gave.
+        // SAFETY: the unwinder calls this with a context that is valid during the call.
         let address = unsafe { _Unwind_GetIP(context) };
         if object_of(address) == object_of(caller as *const () as usize) {
             return 0; // Go on.
         }
-        // SAFETY: the argument given below.
+        // SAFETY: `found` is the pointer to a live `usize` that is passed to the unwinder below.
         unsafe { *found.cast::<usize>() = address };
         1 // Stop: any other value does.
     }
     let mut found = 0_usize;
-    // SAFETY: the callback is called during the call only, with the argument, which lives as long.
+    // SAFETY: the unwinder calls `visit` during this call only, with a pointer to `found`, which lives longer.
     unsafe { _Unwind_Backtrace(visit, (&raw mut found).cast()) };
     found
 }
@@ -224,7 +227,7 @@ fn info(address: usize) -> Option<libc::Dl_info> {
         dli_sname: ptr::null(),
         dli_saddr: ptr::null_mut(),
     };
-    // SAFETY: any address will do; `info` is live.
+    // SAFETY: `dladdr` accepts any address, and `info` is live.
     let known = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
     (known != 0).then_some(info)
 }
@@ -233,15 +236,15 @@ fn object_of(address: usize) -> usize {
     info(address).map_or(0, |info| info.dli_fbase as usize)
 }
 
-/// In characters that need no escape in JSON.
+/// The text with characters that JSON would escape replaced.
 fn unescaped(text: &str) -> String {
     text.replace(|c: char| c.is_control() || c == '"' || c == '\\', "?")
 }
 
-/// Members of a JSON object: `first`, `function+offset (file)`, or `file+offset` where no function is known, or nothing;
-/// `object`, the file with the code, and `offset`, the place in it, counted from where the file was loaded.
+/// Members of a JSON object: `first`, `function+offset (file)`, or `file+offset` where no function is known, or
+/// nothing; `object`, the file with the code, and `offset`, the place in it, counted from where the file was loaded.
 fn place(address: usize) -> String {
-    // SAFETY: `dladdr` gives C strings that live as long as the object they tell of.
+    // SAFETY: `dladdr` returns C strings that live as long as the object that they describe, which is still loaded.
     let text =
         |text: *const libc::c_char| unescaped(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let Some(info) = info(address).filter(|info| !info.dli_fname.is_null()) else {
@@ -263,8 +266,8 @@ fn place(address: usize) -> String {
     format!("\"first\":\"{first}\",\"object\":\"{object}\",\"offset\":{offset}")
 }
 
-/// An address in the program itself.
+/// An address in the program's own file.
 fn program_headers() -> usize {
-    // SAFETY: it has no preconditions.
+    // SAFETY: the function has no preconditions.
     (unsafe { libc::getauxval(libc::AT_PHDR) }) as usize
 }

@@ -9,7 +9,7 @@ pub use loom::sync::atomic::{
 use core::marker::PhantomData;
 use core::ptr;
 
-/// Holds a compiler back: loom orders nothing by it.
+/// A fence for the compiler only. Loom ignores it.
 pub fn compiler_fence(_: Ordering) {}
 
 /// A full fence.
@@ -17,36 +17,18 @@ pub fn fence_after_rmw() {
     fence(Ordering::SeqCst);
 }
 
-/// Replaces `current` by `new` in a word that no other thread writes meanwhile: to other threads a load and then a store,
-/// as it is on the processor that locks least. There are no signal handlers.
-///
-/// # Errors
-/// The value found, if it was not `current`.
-#[track_caller]
-pub fn compare_exchange_by_owner(
-    word: &AtomicUsize,
-    current: usize,
-    new: usize,
-    success: Ordering,
-) -> Result<usize, usize> {
-    let found = word.load(Ordering::Relaxed);
-    if found != current {
-        return Err(found);
-    }
-    word.store(new, success);
-    Ok(found)
-}
+hardware::simulated_exchange_by_owner!();
 
-/// An atomic pointer. Loom's own lacks the bit operations, its integers have them.
+/// An atomic pointer, made of one of loom's atomic integers: loom's own atomic pointer lacks the bit operations.
 #[derive(Debug)]
 pub struct AtomicPtr<T> {
     address: AtomicUsize,
     _pointee: PhantomData<*mut T>,
 }
 
-// SAFETY: as for the standard library's: it hands out raw pointers only.
+// SAFETY: the type gives out raw pointers only, as the atomic pointer of the standard library does.
 unsafe impl<T> Send for AtomicPtr<T> {}
-// SAFETY: as above.
+// SAFETY: all access through a shared reference is atomic.
 unsafe impl<T> Sync for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
@@ -94,13 +76,13 @@ impl<T> AtomicPtr<T> {
             .map_err(ptr::with_exposed_provenance_mut)
     }
 
-    /// Adds to the address; returns the pointer before.
+    /// Adds to the address; returns the previous pointer.
     #[track_caller]
     pub fn fetch_byte_add(&self, bytes: usize, order: Ordering) -> *mut T {
         ptr::with_exposed_provenance_mut(self.address.fetch_add(bytes, order))
     }
 
-    /// Sets bits of the address; returns the pointer before.
+    /// Sets bits of the address; returns the previous pointer.
     #[track_caller]
     pub fn fetch_or(&self, bits: usize, order: Ordering) -> *mut T {
         ptr::with_exposed_provenance_mut(self.address.fetch_or(bits, order))

@@ -1,19 +1,19 @@
-//! An asymmetric store-load fence: here both halves are the full fence. [`light`](mod@light) is modelled by itself.
+//! The asymmetric barrier. Here both sides are a full fence. A separate model covers [`light`](mod@light).
 
 #[path = "../../prim/src/barrier/light.rs"]
 pub mod light;
 
 use crate::atomic::{Ordering, fence};
 
-/// There is nothing to prepare.
+/// Does nothing: a model needs no preparation.
 pub fn prepare() {}
 
-/// The cheap half.
+/// The light side.
 pub fn light() {
     fence(Ordering::SeqCst);
 }
 
-/// The dear half.
+/// The heavy side.
 pub fn heavy() {
     fence(Ordering::SeqCst);
 }

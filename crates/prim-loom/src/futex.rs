@@ -1,22 +1,16 @@
-//! Wait until a word changes; wake those who wait for it. As in the kernel, the look at the word and the falling
-//! asleep are one step, and the word looked at is the newest.
+//! Futexes: a thread sleeps until a word changes, and another thread wakes it. As in the kernel, the load of the word
+//! and the start of the sleep are one step, and the load gets the newest value.
 //!
-//! A wait with a deadline sleeps, too: it takes a wake-up that comes meanwhile, which then is lost to others. It times out
-//! when the thread runs again, which loom tries before and after each wake-up of the word, as far as preemptions go.
+//! A wait with a deadline sleeps too. If a wake-up comes while it sleeps, the wait takes it, and no other sleeper gets
+//! it. The wait times out when its thread runs again. Loom tries this before and after each wake-up of the word, within
+//! the bound on preemptions.
+
+pub use hardware::futex::Woken;
 
 use crate::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::clock::Instant;
 use crate::with_execution;
 use core::ptr;
-
-/// Why a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
-    /// The word differed, somebody woke us, or for no reason: look at the word again.
-    LookAgain,
-    /// The deadline passed.
-    TimedOut,
-}
 
 fn differs(word: &AtomicU32, expected: u32) -> bool {
     // A read-modify-write sees the newest value. Relaxed: a wait on a futex orders nothing.
@@ -24,7 +18,7 @@ fn differs(word: &AtomicU32, expected: u32) -> bool {
         .is_err()
 }
 
-/// A thread asleep on the word at that address.
+/// A thread that sleeps on the word at `address`.
 pub(crate) struct Sleeper {
     address: usize,
     who: Who,
@@ -32,17 +26,17 @@ pub(crate) struct Sleeper {
 
 enum Who {
     Parked(loom::thread::Thread),
-    /// With a deadline; each such wait has a number of its own.
+    /// A wait with a deadline, identified by a number.
     Timed(usize),
 }
 
-/// Sleeps while `word` holds `expected`, until woken or, with a deadline, until others have had a chance to run.
+/// Sleeps while `word` holds `expected`, until woken or, with a deadline, until the other threads could run.
 #[track_caller]
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
     if differs(word, expected) {
-        return Woken::LookAgain;
+        return Woken::Recheck;
     }
-    // No other thread runs between the look and the entry.
+    // No other thread runs between the load and the entry.
     let address = ptr::from_ref(word).addr();
     if deadline.is_some() {
         return wait_a_while(address);
@@ -50,7 +44,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
     let who = Who::Parked(loom::thread::current());
     with_execution(|execution| execution.sleepers.push(Sleeper { address, who }));
     loom::thread::park();
-    Woken::LookAgain
+    Woken::Recheck
 }
 
 #[track_caller]
@@ -71,7 +65,7 @@ fn wait_a_while(address: usize) -> Woken {
                 sleepers.remove(at);
                 Woken::TimedOut
             }
-            None => Woken::LookAgain,
+            None => Woken::Recheck,
         }
     })
 }
@@ -80,18 +74,19 @@ loom::lazy_static! {
     static ref MEETING: AtomicUsize = AtomicUsize::new(0);
 }
 
-/// What a time-out and a wake-up both change: so loom knows that their order matters. Relaxed: it orders nothing else.
+/// Changes a word that both a time-out and a wake-up change, so that loom explores both orders. Relaxed: the word
+/// orders nothing else.
 #[track_caller]
 fn meet() {
     MEETING.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Wakes the one who has slept longest on `word`.
+/// Wakes the thread that has slept longest on `word`.
 pub fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }
 
-/// Wakes everybody who sleeps on `word`.
+/// Wakes all threads that sleep on `word`.
 pub fn wake_all(word: &AtomicU32) {
     wake(word, usize::MAX);
 }
@@ -114,7 +109,7 @@ fn wake(word: &AtomicU32, at_most: usize) {
     for sleeper in woken {
         match sleeper.who {
             Who::Parked(thread) => thread.unpark(),
-            // It finds itself no longer entered.
+            // The thread finds that its entry is gone.
             Who::Timed(_) => {}
         }
     }

@@ -1,23 +1,32 @@
 //! The interface of the crate `prim` on the [loom](https://docs.rs/loom) model checker.
 //!
-//! The library's source is compiled against this crate by `spanlock-loom`, and its tests run models: loom executes
-//! a model under every schedule and every behaviour the memory model allows, up to a bound on preemptions.
+//! `spanlock-loom` compiles the library's source against this crate, and its tests run models. Loom executes a model
+//! under every schedule and every behaviour that the memory model allows, up to a bound on preemptions.
 //!
-//! What differs from `prim`, beyond atomics being loom's:
+//! Atomics are loom's. Beyond that, this crate differs from `prim` as follows:
 //!
-//! - [`model`] runs a model; everything global starts afresh in each of its executions.
-//! - Thread indices are handed out in order and are not re-used.
-//! - A futex wait with a deadline sleeps for one chance of the others to run, and then times out unless it was woken.
-//! - Spins on a holder have no rounds unless a [`Model`] asks for them, so that waits reach their parking code at once.
-//! - Lots are won unless a [`Model`] decides them.
-//! - [`edge`]: the environment variable `SPANLOCK_MUTANT` names an edge to weaken.
+//! - [`model`] runs a model. Everything global is fresh in each of its executions.
+//! - Thread indices are given out in order and are not reused.
+//! - A futex wait with a deadline lets the other threads run once, and then times out unless it was woken.
+//! - Spins on a holder have no rounds unless a [`Model`] asks for them. So waiting threads park at once.
+//! - Random draws succeed unless a [`Model`] decides otherwise.
+//! - The environment variable `SPANLOCK_MUTANT` names an [`edge`] to weaken.
+//!
+//! If the environment variable `SPANLOCK_EXECUTIONS` is set, each model prints how many executions loom explored
+//! (`cargo test … -- --nocapture`).
+
+// `order!` and `intact!` go by this name, here as in the library.
+extern crate self as prim;
+
+pub use hardware::{cost, debug, simulated_intact as intact, simulated_order as order};
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub mod atomic;
 pub mod barrier;
 pub mod clock;
-pub mod cost;
 pub mod edge;
 pub mod futex;
 pub mod spin;
@@ -25,7 +34,7 @@ pub mod sync;
 pub mod thread;
 pub mod track;
 
-/// Interior mutability in closure style; loom reports accesses that race.
+/// Interior mutability by closures. Loom reports accesses that race.
 pub mod cell {
     pub use loom::cell::UnsafeCell;
 }
@@ -33,7 +42,7 @@ pub mod cell {
 #[doc(hidden)]
 pub use loom;
 
-/// State of the running execution that is not part of the model. Loom runs an execution on one host thread.
+/// The state of the running execution that is not part of the model. Loom runs an execution on one host thread.
 #[derive(Default)]
 struct Execution {
     threads: usize,
@@ -55,7 +64,7 @@ fn with_execution<R>(f: impl FnOnce(&mut Execution) -> R) -> R {
     EXECUTION.with_borrow_mut(f)
 }
 
-/// A model, and how far it is explored.
+/// The settings of a model, and how far loom explores it.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct Model {
@@ -63,14 +72,14 @@ pub struct Model {
     setting: Setting,
 }
 
-/// What differs between models besides what their threads do.
+/// The settings of a model.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
     /// Rounds of a spin on a holder.
     rounds: u32,
-    /// Spins and yields that are explored.
+    /// The number of spins and yields that loom explores.
     explored: usize,
-    /// How often lots are won.
+    /// The results of random draws.
     wins: &'static [u32],
 }
 
@@ -87,7 +96,7 @@ impl Setting {
 }
 
 impl Model {
-    /// Every schedule with at most `preemptions` preemptions, or all of them with `None`.
+    /// A model of every schedule with at most `preemptions` preemptions; with `None`, of all schedules.
     pub const fn new(preemptions: Option<usize>) -> Self {
         Self {
             preemptions,
@@ -95,15 +104,15 @@ impl Model {
         }
     }
 
-    /// With spins on a holder of one round, and more spins explored than else.
+    /// Spins on a holder have one round, and loom explores more spins than by default.
     pub const fn spinning(mut self) -> Self {
         self.setting.rounds = 1;
         self.setting.explored = spin::EXPLORED + 4;
         self
     }
 
-    /// With lots won so often: the n-th of the thread with index `i` is the (i + n)-th of these, from the beginning
-    /// again when they are used up.
+    /// The results of random draws: the `n`-th draw of the thread with index `i` is the `(i + n)`-th of these numbers,
+    /// which repeat when they are used up.
     pub const fn wins(mut self, wins: &'static [u32]) -> Self {
         self.setting.wins = wins;
         self
@@ -119,16 +128,24 @@ impl Model {
             builder.preemption_bound = self.preemptions;
         }
         builder.max_branches = builder.max_branches.max(10_000);
+        let executions = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&executions);
         builder.check(move || {
+            count.fetch_add(1, Ordering::Relaxed);
             SETTING.set(self.setting);
             with_execution(|execution| *execution = Execution::default());
             f();
             thread::exit();
         });
+        if std::env::var_os("SPANLOCK_EXECUTIONS").is_some() {
+            let executions = executions.load(Ordering::Relaxed);
+            let test = std::thread::current();
+            println!("executions: {executions} {}", test.name().unwrap_or("?"));
+        }
     }
 }
 
-/// Runs `f` under every schedule with at most `preemptions` preemptions, or all of them with `None`.
+/// Runs `f` under every schedule with at most `preemptions` preemptions; with `None`, under all schedules.
 ///
 /// # Panics
 /// When an execution panics, deadlocks, races or leaks.
@@ -136,20 +153,24 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     Model::new(preemptions).check(f);
 }
 
-/// So many preemptions for a model that takes long; one more in a mutant, which is not searched to the end.
+/// The number of preemptions of a model that takes long. A mutant gets one more, because its search ends at the first
+/// failure.
 #[must_use]
 pub fn one_more_in_mutants(preemptions: usize) -> Option<usize> {
     Some(preemptions + usize::from(edge::is_mutant()))
 }
 
-/// Chooses between the size for real use and the small one that lets loom reach the rare paths.
+/// Never: models release on other threads what a thread has acquired.
+pub const SELF_DEADLOCK_CHECKS: bool = false;
+
+/// Chooses between the size for real use and a small one, with which loom reaches the rare paths. Here: the small one.
 #[must_use]
 pub const fn sized(_real: usize, model: usize) -> usize {
     model
 }
 
-/// A number that nothing else has while this lives where it does: the same in each execution that asks for the same
-/// things in the same order, as loom needs.
+/// A number that identifies an object for as long as the object stays in its place. It is the same in each execution
+/// that asks for the same objects in the same order, as loom requires.
 #[must_use]
 pub fn address_of<T>(what: &T) -> usize {
     let address = std::ptr::from_ref(what).addr();
@@ -163,13 +184,13 @@ pub fn address_of<T>(what: &T) -> usize {
     })
 }
 
-/// Chooses like [`sized`] how many of something to keep in stock.
+/// Chooses, like [`sized`], how many spare objects to keep.
 #[must_use]
 pub const fn stock(_real: usize, model: usize) -> usize {
     model
 }
 
-/// How often in a row a lot is won: as the [`Model`] says, or always.
+/// The number of successive draws that succeed: as the [`Model`] says, or all.
 #[must_use]
 pub fn wins(_random: u64, _digits: u32) -> u32 {
     let wins = SETTING.get().wins;
@@ -195,7 +216,7 @@ macro_rules! const_fn {
     };
 }
 
-/// An array of that many times the same new thing.
+/// An array whose elements are all made by the same expression.
 #[macro_export]
 macro_rules! array {
     ($new:expr; $count:expr) => {
@@ -203,7 +224,8 @@ macro_rules! array {
     };
 }
 
-/// The initial value that a trait demands as a constant: there is none here, and nobody may ask for it.
+/// The initial value of a constant that a trait requires. Loom's atomics cannot be made in a constant, so using it
+/// panics.
 #[macro_export]
 macro_rules! initial {
     ($new:expr) => {

@@ -1,67 +1,48 @@
-//! Spinning, as short as it can be: what spins on hardware parks here, unless a model asks for spins.
+//! Spinning, as short as possible: threads that spin on hardware park here, unless a model asks for spins.
+
+pub use hardware::spin::{ON_DECISION, ON_HOLDER};
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::with_execution;
+use hardware::spin::{Pause, SpinBy};
 
-/// Spins on a holder before the thread parks: none, unless the model has others.
-pub const ON_HOLDER: u32 = u32::MAX;
-
-/// Spins while another request, already published, decides whether it stays.
-pub const ON_DECISION: u32 = 1;
-
-/// Spins and yields of one execution that loom explores; past them it follows one fair schedule to the execution's end.
-/// Models with spins explore a few more.
+/// The number of spins and yields that loom explores in one execution. After that it follows one fair schedule to the
+/// end. Models with spins explore a few more.
 pub(crate) const EXPLORED: usize = 6;
 
-/// Spins until `word` does not hold `seen` any more, and returns what it holds.
+/// Spins until `word` differs from `seen`, and returns its new value.
 #[track_caller]
 pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
-    loop {
-        let now = word.load(Ordering::Acquire);
-        if now != seen {
-            return now;
-        }
+    let mut now = word.load(Ordering::Acquire);
+    while now == seen {
         crate::thread::yield_now();
+        now = word.load(Ordering::Acquire);
     }
+    now
 }
 
-/// A bounded spin.
+/// A bounded spin: of one round on a decision, and otherwise of as many as the model asks for.
+pub type Spin = SpinBy<Model>;
+
+/// Pauses that let another thread run.
 #[derive(Debug)]
-pub struct Spin {
-    round: u32,
-    rounds: u32,
-}
+pub struct Model;
 
-impl Spin {
-    /// A spin of at most `rounds` rounds.
-    #[must_use]
-    pub const fn new(rounds: u32) -> Self {
-        Self { round: 0, rounds }
-    }
-
-    /// A spin on a word that its holder changes too.
-    #[must_use]
-    pub const fn backing_off() -> Self {
-        Self::new(ON_HOLDER)
-    }
-
-    /// Lets another thread run; `false` once the rounds are used up.
-    #[track_caller]
-    pub fn round(&mut self) -> bool {
-        let rounds = match self.rounds {
-            ON_HOLDER => crate::SETTING.get().rounds,
-            rounds => rounds,
-        };
-        if self.round == rounds {
-            return false;
+impl Pause for Model {
+    fn limit(rounds: u32) -> u32 {
+        match rounds {
+            ON_DECISION => 1,
+            _ => crate::SETTING.get().rounds,
         }
-        self.round += 1;
+    }
+
+    #[track_caller]
+    fn pause(_exponent: u32) {
         crate::thread::yield_now();
-        true
     }
 }
 
-/// Counts one spin; past those explored, loom no longer branches.
+/// Counts one spin. Beyond the number that is explored, loom does not branch.
 pub(crate) fn count() {
     let spins = with_execution(|execution| {
         execution.spins += 1;

@@ -6,7 +6,7 @@ use loom::sync;
 #[derive(Debug)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
-/// Holds a [`Mutex`].
+/// The guard of a held [`Mutex`].
 pub type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 
 impl<T> Mutex<T> {
@@ -18,7 +18,7 @@ impl<T> Mutex<T> {
     /// Blocks until the mutex is held.
     ///
     /// # Panics
-    /// When a holder panicked: the execution is lost anyway.
+    /// When a holder has panicked, because the execution has failed anyway.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("a holder panicked")

@@ -1,6 +1,6 @@
-//! A marker that loom counts: an execution that ends with one alive has leaked.
+//! A marker for allocations, which loom counts: an execution that ends with a marker alive has leaked.
 
-/// Lives inside an allocation that must not be leaked.
+/// A field of a type that must not be leaked.
 #[derive(Debug)]
 pub struct Track(#[expect(dead_code, reason = "its drop is what counts")] loom::alloc::Track<()>);
 

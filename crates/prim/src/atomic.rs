@@ -6,14 +6,15 @@ pub use core::sync::atomic::{
 
 #[cfg(target_has_atomic = "64")]
 pub use core::sync::atomic::AtomicU64;
-/// Of two words and a lock: some 32-bit processors have no atomic operations on 64 bits. Correct there, but not lock-free.
+/// Some 32-bit processors have no atomic operations on 64 bits. There this type is two words and a lock: correct, but
+/// not lock-free.
 #[cfg(not(target_has_atomic = "64"))]
 pub use portable_atomic::AtomicU64;
 
-/// A full store-load fence for a thread whose last atomic access was a *successful read-modify-write*.
+/// A full store-load fence, for a thread whose last atomic access was a *successful read-modify-write*.
 ///
-/// Nothing that follows is performed before that access. On x86 a locked instruction is such a fence already, so
-/// this only holds the compiler back; elsewhere it is `fence(SeqCst)`.
+/// No later access is performed before that one. On x86 the locked instruction of the read-modify-write is a fence
+/// already, so this function restrains the compiler only. Elsewhere it is `fence(SeqCst)`.
 #[inline]
 pub fn fence_after_rmw() {
     if cfg!(all(
@@ -26,15 +27,16 @@ pub fn fence_after_rmw() {
     }
 }
 
-/// Replaces `current` by `new` in a word that no other thread writes meanwhile; what was found, if it was something else.
+/// Compare-exchange on a word that no other thread writes at the same time.
 ///
-/// Atomic for this thread and the signal handlers that interrupt it: where one writes the word, this fails or comes first.
-/// Another thread's write at the same time may be lost, also where this fails. On x86-64 it is one instruction that locks nothing, which costs
-/// little more than a store; elsewhere it is a compare-exchange. `success` is [`Relaxed`](Ordering::Relaxed) or
-/// [`Release`](Ordering::Release); a failure is relaxed.
+/// The operation is atomic with respect to this thread and to the signal handlers that interrupt it. It is not atomic
+/// with respect to other threads: a write by another thread at the same time may be lost, even if this operation fails.
+/// On x86-64 it is one instruction without a lock prefix, which costs little more than a store. Elsewhere it is an
+/// ordinary compare-exchange. `success` is [`Relaxed`](Ordering::Relaxed) or [`Release`](Ordering::Release); a failure
+/// is relaxed.
 ///
 /// # Errors
-/// The value found, if it was not `current`.
+/// The value found, if it differs from `current`.
 #[inline(always)]
 pub fn compare_exchange_by_owner(
     word: &AtomicUsize,
@@ -46,8 +48,8 @@ pub fn compare_exchange_by_owner(
     {
         let _stores_release_anyway = success;
         let found: usize;
-        // SAFETY: the word is live and aligned, and shared mutably by its type. To other threads the instruction is a
-        // load and then a store; the compiler moves no access to memory across it.
+        // SAFETY: the word is live and aligned, and its type allows shared writes. To other threads the instruction is
+        // a load followed by a store. The block is not declared `nomem`, so no memory access moves across it.
         unsafe {
             core::arch::asm!(
                 "cmpxchg qword ptr [{word}], {new}",

@@ -1,35 +1,44 @@
-//! An asymmetric store-load fence: the frequent side executes [`light`], which costs next to nothing, the rare side
-//! [`heavy`], which interrupts every processor that runs this process.
+//! An asymmetric store-load fence, for two threads of which one runs often and the other seldom.
 //!
-//! Of a thread that stores, calls `light` and loads, and one that stores, calls `heavy` and loads, at least one sees
-//! the other's store, as if both had called `fence(SeqCst)`.
+//! ```text
+//!   frequent thread                      rare thread
+//!   ---------------                      -----------
+//!   A := 1                               B := 1
+//!   light(): holds back the compiler     heavy(): interrupts each processor that runs the process
+//!   load B                               load A
+//! ```
 //!
-//! `barrier/light.rs` has the protocol by which the light half becomes cheap.
+//! At least one of the two threads observes the other's store, as if both had called `fence(SeqCst)`. The light side
+//! costs next to nothing, and the heavy side microseconds.
+//!
+//! On Linux the heavy side is the system call `membarrier`, for which a process registers first ([`prepare`]). Until it
+//! is registered, and on other platforms, both sides are fences. `barrier/light.rs` has the protocol by which the light
+//! side becomes cheap, and by which it becomes a fence again if the kernel withdraws the call.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use membarrier as system;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 use symmetric as system;
 
-/// Makes [`light`] cheap, where the platform can. To be called by threads that use it, before they do: the first that
-/// calls it in a process may wait tens of milliseconds, the others do not.
+/// Makes [`light`] cheap, where the platform can. A thread calls it before its first `light`. The first call in a
+/// process may wait tens of milliseconds; later calls do not wait.
 pub fn prepare() {
     system::prepare();
 }
 
-/// Makes both halves fences for good, and asks the system for nothing: for a process that a sandbox would kill for
-/// asking. To be called before anybody calls [`prepare`]; without effect later.
+/// Makes both sides fences for good, without a system call: for a process that a sandbox would kill for the call. It
+/// has no effect once a thread has called [`prepare`].
 pub fn forgo() {
     system::forgo();
 }
 
-/// The cheap half.
+/// The light side: it orders earlier stores before later loads, towards a thread that calls [`heavy`].
 #[inline]
 pub fn light() {
     system::light();
 }
 
-/// The dear half: microseconds; a mere fence while `light` is not cheap.
+/// The heavy side: microseconds, or a plain fence while [`light`] is one.
 pub fn heavy() {
     system::heavy();
 }
@@ -68,11 +77,11 @@ mod membarrier {
     #[derive(Debug)]
     pub(super) struct Linux;
 
-    /// In that time what a processor has stored is seen by all. They take less than a microsecond.
+    /// A time after which all processors observe what one has stored. They take less than a microsecond.
     const LONG: Duration = Duration::from_millis(10);
 
     fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: membarrier takes numbers only.
+        // SAFETY: membarrier takes numbers and no pointers.
         keeping(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
     }
 
@@ -86,7 +95,7 @@ mod membarrier {
         }
 
         fn settle(&self) {
-            // Not `std::thread::sleep`: where that is called a C program's thread may be cancelled.
+            // Not `std::thread::sleep`, which is a point where a C program's thread may be cancelled.
             let (nobodys, until) = (AtomicU32::new(0), Instant::now() + LONG);
             while futex::wait(&nobodys, 0, Some(until)) != Woken::TimedOut {}
         }
@@ -120,7 +129,8 @@ mod tests {
     use std::sync::{Mutex, PoisonError};
     use std::thread;
 
-    /// Lets threads go on together: within nanoseconds, or what is in a store buffer is out before another looks.
+    /// Lets threads go on together: within nanoseconds, or a store has left its store buffer before the other thread
+    /// loads.
     struct Start {
         threads: u32,
         came: AtomicU32,
@@ -135,11 +145,11 @@ mod tests {
         fn wait(&self, round: u32) {
             self.came.fetch_add(1, Ordering::AcqRel);
             let all = self.threads * round;
-            for look in 1.. {
+            for load in 1.. {
                 if self.came.load(Ordering::Acquire) >= all {
                     break;
                 }
-                if look % 1000 == 0 {
+                if load % 1000 == 0 {
                     thread::yield_now();
                 }
                 hint::spin_loop();
@@ -154,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Store, fence, look on both sides, in each round. One test at a time: side by side they hardly meet.
+    /// Store, fence, load on both sides, in each round. One test at a time: side by side the threads hardly meet.
     fn one_of_two_sees_the_other(
         rounds: u32,
         start: &Start,
@@ -197,43 +207,43 @@ mod tests {
         one_of_two_sees_the_other(20_000, &Start::new(2), |_| light(), |_| heavy());
     }
 
-    /// The kernel takes back what it granted.
     #[cfg(all(target_os = "linux", not(miri)))]
-    #[test]
-    fn a_kernel_that_refuses_is_done_without() {
-        use super::{light::Light, membarrier::Linux};
+    mod by_the_kernel {
+        use super::super::{light::Light, membarrier::Linux};
+        use super::*;
 
-        let shared = &Light::new(Linux);
-        shared.prepare();
-        let refused = |_| {
-            crate::atomic::fence(Ordering::SeqCst);
-            shared.withdraw();
-        };
-        one_of_two_sees_the_other(20_000, &Start::new(2), |_| shared.light(), refused);
-    }
+        /// The kernel takes back what it granted.
+        #[test]
+        fn a_kernel_that_refuses_is_done_without() {
+            let shared = &Light::new(Linux);
+            shared.prepare();
+            let refused = |_| {
+                crate::atomic::fence(Ordering::SeqCst);
+                shared.withdraw();
+            };
+            one_of_two_sees_the_other(20_000, &Start::new(2), |_| shared.light(), refused);
+        }
 
-    /// While others use it. (Nothing here shows on x86 that the look of the dear half has to be a read-modify-write: its
-    /// fence before a mere look does as well there. The model in `spanlock-loom` shows it.)
-    #[cfg(all(target_os = "linux", not(miri)))]
-    #[test]
-    fn the_kernel_may_be_asked_at_any_time() {
-        use super::{light::Light, membarrier::Linux};
-
-        let rounds = 5_000;
-        let each: &Vec<_> = &(0..=rounds).map(|_| Light::new(Linux)).collect();
-        let of = |round: u32| &each[usize::try_from(round).unwrap()];
-        of(0).prepare(); // From here on it answers at once.
-        let start = &Start::new(3);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for round in 1..=rounds {
-                    start.wait(round);
-                    delay(round % 131);
-                    of(round).prepare();
-                }
+        /// While others use it. (Nothing here shows on x86 that the load of the heavy side has to be a
+        /// read-modify-write: a fence before a plain load does as well there. The model in `spanlock-loom` shows it.)
+        #[test]
+        fn the_kernel_may_be_asked_at_any_time() {
+            let rounds = 5_000;
+            let each: &Vec<_> = &(0..=rounds).map(|_| Light::new(Linux)).collect();
+            let of = |round: u32| &each[usize::try_from(round).unwrap()];
+            of(0).prepare(); // From here on it answers at once.
+            let start = &Start::new(3);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    for round in 1..=rounds {
+                        start.wait(round);
+                        delay(round % 131);
+                        of(round).prepare();
+                    }
+                });
+                let (light, heavy) = (|round| of(round).light(), |round| of(round).heavy());
+                one_of_two_sees_the_other(rounds, start, light, heavy);
             });
-            let (light, heavy) = (|round| of(round).light(), |round| of(round).heavy());
-            one_of_two_sees_the_other(rounds, start, light, heavy);
-        });
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Interior mutability in closure style, so that a model checker sees where each access begins and ends.
+//! Interior mutability by closures: a model checker sees where each access begins and ends.
 
-/// A cell whose content is guarded by a protocol and not by the type system.
+/// A cell whose content is protected by a protocol and not by the type system.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
@@ -12,13 +12,13 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// Calls `f` with a pointer that may be read through until `f` returns.
+    /// Calls `f` with a pointer for reading, valid until `f` returns.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    /// Calls `f` with a pointer that may be read and written through until `f` returns.
+    /// Calls `f` with a pointer for reading and writing, valid until `f` returns.
     #[inline]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())

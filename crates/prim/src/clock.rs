@@ -4,7 +4,7 @@ pub use std::time::{Duration, Instant};
 
 /// Nanoseconds since some moment before the process began.
 ///
-/// Nothing is set up for it: a child forked while another thread asked for the first time can ask too.
+/// The function keeps no state. So a child can call it even if it was forked while another thread made its first call.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn nanoseconds() -> u64 {
@@ -12,7 +12,7 @@ pub fn nanoseconds() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is live. It does not fail: every Linux has this clock.
+    // SAFETY: `now` is live and writable for the call. The call cannot fail, because every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

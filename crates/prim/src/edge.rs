@@ -1,10 +1,13 @@
 //! Named protocol edges, which a model checker can weaken one at a time.
 //!
-//! A lock writes `prim::order!("publish", Release)` or `if prim::intact!("w-validate") { … }` where its protocol
-//! depends on that ordering or that step. Here both are the plain thing and cost nothing. On the model checker a
-//! *mutant* run names one edge: its ordering becomes `Relaxed` and its step is left out, and the models must fail.
+//! An *edge* is a memory ordering or a step on which the correctness of a protocol depends. A lock writes it as
+//! `prim::order!("publish", Release)` or `if prim::intact!("w-validate") { … }`. Here the first is the plain ordering,
+//! the second is `true`, and neither costs anything.
+//!
+//! On the model checker and the simulator, a *mutant* is a run with one edge weakened: the ordering is `Relaxed`, or
+//! the step is left out. The models must then fail.
 
-/// The memory ordering of a named edge; in that edge's mutant the weaker one named third, or `Relaxed`.
+/// The memory ordering of a named edge. In that edge's mutant it is the third argument instead, or `Relaxed`.
 #[macro_export]
 macro_rules! order {
     ($edge:literal, $ordering:expr $(, $weaker:expr)?) => {
@@ -12,7 +15,7 @@ macro_rules! order {
     };
 }
 
-/// Whether the step that a named edge stands for is to be taken: always, except in that edge's mutant.
+/// Whether to take the step of a named edge: always, except in that edge's mutant.
 #[macro_export]
 macro_rules! intact {
     ($edge:literal) => {
@@ -20,7 +23,7 @@ macro_rules! intact {
     };
 }
 
-/// Notes that a search starts over because of what another thread did. A model checker counts: a search that can go on
-/// starting over has no bound.
+/// Records that a search starts over because another thread interfered. A model checker counts these events, to show
+/// that their number is bounded.
 #[inline]
 pub fn starts_over() {}

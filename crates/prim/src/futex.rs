@@ -1,4 +1,4 @@
-//! Wait until a word changes; wake those who wait for it.
+//! Futexes: a thread sleeps until a word changes, and another thread wakes it.
 
 use crate::atomic::AtomicU32;
 use crate::clock::Instant;
@@ -16,25 +16,25 @@ use linux as system;
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// The word differed, somebody woke us, or for no reason: look at the word again.
-    LookAgain,
+    /// The word differed, a waker called, or the wake-up was spurious. The caller loads the word again.
+    Recheck,
     /// The deadline passed.
     TimedOut,
 }
 
-/// Sleeps while `word` holds `expected`, until woken or until `deadline`. May return at any time.
+/// Sleeps while `word` holds `expected`, until woken or until `deadline`. It may return at any time.
 ///
-/// A waker changes the word first and calls [`wake_all`] after; then no wake-up is lost.
+/// No wake-up is lost if the waker changes the word first and then calls [`wake_all`].
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken {
     system::wait(word, expected, deadline)
 }
 
-/// Wakes one of those who sleep on `word`, or more.
+/// Wakes at least one of the threads that sleep on `word`.
 pub fn wake_one(word: &AtomicU32) {
     system::wake_one(word);
 }
 
-/// Wakes everybody who sleeps on `word`. The word's owner may be gone: only its address matters.
+/// Wakes all threads that sleep on `word`. The memory may have been freed: only the address matters.
 pub fn wake_all(word: &AtomicU32) {
     system::wake_all(word);
 }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_word_that_differs_does_not_wait() {
         for (wait, _) in BOTH {
-            assert_eq!(wait(&AtomicU32::new(1), 0, None), Woken::LookAgain);
+            assert_eq!(wait(&AtomicU32::new(1), 0, None), Woken::Recheck);
         }
     }
 
@@ -70,7 +70,7 @@ mod tests {
         for (wait, _) in BOTH {
             let word = AtomicU32::new(0);
             let deadline = Instant::now() + Duration::from_millis(2);
-            while wait(&word, 0, Some(deadline)) == Woken::LookAgain {}
+            while wait(&word, 0, Some(deadline)) == Woken::Recheck {}
             assert!(Instant::now() >= deadline);
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     fn a_deadline_too_far_for_32_bits_of_seconds_does_not_end_the_wait() {
         for (wait, wake) in BOTH {
             let word = &AtomicU32::new(0);
-            // Were the seconds cut to their last 32 bits, a tenth of a second would be left.
+            // If the seconds were cut to their last 32 bits, a tenth of a second would remain.
             let deadline = Instant::now() + Duration::new(1 << 32, 100_000_000);
             let ends: Vec<Woken> = std::thread::scope(|scope| {
                 let sleeper = scope.spawn(move || {

@@ -1,23 +1,35 @@
-//! What Spanlock asks of the platform: atomics, cells, fences, threads, waiting and time.
+//! The platform layer of Spanlock: atomics, cells, fences, threads, waiting and time.
 //!
-//! This is the *hardware* build. The crates `prim-loom` and `prim-sim` offer the same names on the loom model checker
-//! and on a simulated machine, and the library's source is compiled against each. So a lock never says `std::sync`, never says `cfg`, and never
-//! names a platform: it says `prim`.
+//! ```text
+//!           the source of `spanlock`, written once, in terms of `prim`
+//!                                  |
+//!            +---------------------+----------------------+
+//!            v                     v                      v
+//!          prim                prim-loom              prim-sim
+//!     (this crate: the      (the loom model       (a simulated machine
+//!        hardware)             checker)             of many cores)
+//! ```
 //!
-//! There is no algorithm here. The package, `spanlock-prim`, is a part of Spanlock and outside any promise of stability.
+//! The three crates offer the same names, and the library's source is compiled against each of them. So the code of a
+//! lock takes atomics, threads and time from `prim` and not from `std`, and it contains no platform names. A
+//! test of `spanlock-loom` checks this.
+//!
+//! There is no algorithm here. The package, `spanlock-prim`, is a part of Spanlock and makes no promise of stability.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`atomic`] | atomic types and orderings |
-//! | [`barrier`] | a store-load fence whose cost one side bears |
+//! | [`barrier`] | the asymmetric barrier: a store-load fence of which one side bears the cost |
 //! | [`cell`] | an `UnsafeCell` whose accesses a model checker can see |
 //! | [`thread`] | a small dense index per thread, exit hooks, thread ids, per-thread tables |
-//! | [`futex`] | wait for a word to change, wake those who wait |
-//! | [`spin`] | bounded polite spinning, with the limits named |
+//! | [`futex`] | sleep until a word changes, wake the threads that sleep |
+//! | [`spin`] | bounded spinning, with the limits named |
 //! | [`clock`] | monotonic time |
-//! | [`cost`] | what a simulated machine is told about plain work and memory |
+//! | [`cost`] | the cost of plain work and memory, for a simulated machine; nothing here |
+//! | [`debug`] | whether debug builds run extra checks |
+//! | [`edge`] | named protocol edges, which the model checker and the simulator can weaken |
 //! | [`sync`] | a plain mutex for slow paths |
-//! | [`track`] | marks an allocation for a leak check |
+//! | [`track`] | a marker inside an allocation, for a leak check |
 
 pub mod atomic;
 pub mod barrier;
@@ -28,41 +40,57 @@ pub mod edge;
 #[cfg(target_os = "linux")]
 mod errno;
 pub mod futex;
+#[doc(hidden)]
+pub mod simulated;
 pub mod spin;
 pub mod sync;
 pub mod thread;
 pub mod track;
 
-/// Chooses between the size for real use and a small one that lets a model checker reach the rare paths.
+/// Whether reader-writer locks keep account of what each thread holds, to panic when a thread would wait for itself: in
+/// debug builds. The account decides nothing else, so debug builds run the same algorithms as release builds.
+pub const SELF_DEADLOCK_CHECKS: bool = cfg!(debug_assertions);
+
+/// Diagnostics of debug builds.
+pub mod debug {
+    /// Whether checks that cost time are on. They only report errors: the algorithm is the same without them.
+    pub const CHECKS: bool = cfg!(debug_assertions);
+}
+
+/// Chooses between the size for real use and a small one, with which a model checker reaches the rare paths. Here:
+/// the size for real use.
 #[must_use]
 pub const fn sized(real: usize, _model: usize) -> usize {
     real
 }
 
-/// A number that nothing else has while this lives where it does: its address. On a simulated machine it follows from the
-/// run and not from the host, so that what is placed by it, as by a hash, is so in each.
+/// A number that identifies an object for as long as the object stays in its place: here, its address.
+///
+/// On a simulated machine the number depends on the run alone and not on where the host puts memory. So a hash of it
+/// gives the same result each time the run is repeated.
 #[inline]
 #[must_use]
 pub fn address_of<T>(what: &T) -> usize {
     core::ptr::from_ref(what).addr()
 }
 
-/// Chooses like [`sized`] how many of something to keep in stock. Asked each time: a simulated run may be one in which
-/// everything is scarce.
+/// Chooses, like [`sized`], how many spare objects to keep. The caller asks each time, because a simulated run may make
+/// spare objects scarce.
 #[must_use]
 pub const fn stock(real: usize, _model: usize) -> usize {
     real
 }
 
-/// How often in a row a lot is won at a chance of one in `2^digits`, decided by a random number. A model checker asks
-/// the model instead.
+/// The number of successive draws that succeed, where each succeeds with probability `2^-digits`. The draws are the
+/// digits of the random number. On a model checker the model decides instead.
 #[inline]
 #[must_use]
 pub const fn wins(random: u64, digits: u32) -> u32 {
     random.trailing_zeros() / digits
 }
 
-/// Declares one function that is `const` here and plain where atomics cannot be constructed in constants.
+/// Declares one function that is `const` here. On platforms whose atomics cannot be made in a constant it is a plain
+/// function.
 #[macro_export]
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
@@ -70,7 +98,7 @@ macro_rules! const_fn {
     };
 }
 
-/// An array of that many times the same new thing.
+/// An array whose elements are all made by the same expression.
 #[macro_export]
 macro_rules! array {
     ($new:expr; $count:expr) => {
@@ -78,7 +106,7 @@ macro_rules! array {
     };
 }
 
-/// The initial value that a trait demands as a constant.
+/// The initial value of a constant that a trait requires.
 #[macro_export]
 macro_rules! initial {
     ($new:expr) => {
@@ -86,7 +114,7 @@ macro_rules! initial {
     };
 }
 
-/// Declares a global: a plain `static` here, one per execution in a model checker.
+/// Declares a global: a plain `static` here; on a model checker, one for each execution.
 #[macro_export]
 macro_rules! global {
     ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {
@@ -94,7 +122,7 @@ macro_rules! global {
     };
 }
 
-/// Declares a thread-local that has no destructor and so can be read at any time of a thread's life.
+/// Declares a thread-local without a destructor. A thread can read it at any time of its life.
 #[macro_export]
 macro_rules! local {
     ($(#[$meta:meta])* static $name:ident: $ty:ty = $init:expr;) => {

@@ -1,30 +1,32 @@
-//! Bounded polite spinning. Every spin in the library ends after one of the limits named here.
+//! Bounded spinning. Every spin in the library ends after one of the limits named here.
 
 use crate::atomic::{AtomicU64, Ordering};
+use core::marker::PhantomData;
 
-/// Spins on a holder before the thread parks: a few microseconds, about what parking and being woken cost.
+/// Rounds of spinning on a holder before the thread parks: a few microseconds, about the cost of parking and waking.
 pub const ON_HOLDER: u32 = 7;
 
-/// Spins while another request, already published, decides whether it stays: it is a short walk away from that.
+/// Rounds of spinning while another request, already published, decides whether it stays. It decides after a short
+/// walk.
 pub const ON_DECISION: u32 = 6;
 
-/// Looks of an unbounded spin before the processor is given away after each.
-const LOOKS: u32 = 1000;
+/// Loads of an unbounded spin before the thread begins to yield its processor after each load.
+const LOADS: u32 = 1000;
 
-/// Spins until `word` does not hold `seen` any more, and returns what it holds.
+/// Spins until `word` differs from `seen`, and returns its new value.
 ///
-/// Without bound, as hardware locks do: for workloads, and for locks that ours are compared with.
+/// The spin has no bound. It is for workloads and for the comparison locks, not for the library's locks.
 #[inline]
 pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
-    let mut looks = 0;
+    let mut loads = 0;
     loop {
-        // Acquire: as a lock that is spun on acquires.
+        // Acquire: callers use the load as the acquisition of a spin lock.
         let now = word.load(Ordering::Acquire);
         if now != seen {
             return now;
         }
-        if looks < LOOKS {
-            looks += 1;
+        if loads < LOADS {
+            loads += 1;
             core::hint::spin_loop();
         } else {
             crate::thread::yield_now();
@@ -32,41 +34,82 @@ pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
     }
 }
 
-/// A bounded spin that waits longer each time: `2^k` pauses in round `k`.
-#[derive(Debug)]
-pub struct Spin {
-    round: u32,
-    rounds: u32,
+/// The way in which a platform waits during a bounded spin.
+#[doc(hidden)]
+pub trait Pause {
+    /// The number of rounds that a spin of at most `rounds` takes on this platform.
+    #[inline]
+    #[must_use]
+    fn limit(rounds: u32) -> u32 {
+        rounds
+    }
+
+    /// Waits for `2^exponent` pauses.
+    fn pause(exponent: u32);
 }
 
-impl Spin {
+/// The processor's own pauses.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Processor;
+
+impl Pause for Processor {
+    #[inline]
+    fn pause(exponent: u32) {
+        for _ in 0..1_u32 << exponent {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// A bounded spin with exponential back-off: `2^k` pauses in round `k`.
+pub type Spin = SpinBy<Processor>;
+
+/// A [`Spin`] on a platform that pauses as `P` does.
+#[derive(Debug)]
+pub struct SpinBy<P> {
+    round: u32,
+    rounds: u32,
+    /// The exponent of the first round.
+    first: u32,
+    platform: PhantomData<P>,
+}
+
+impl<P: Pause> SpinBy<P> {
     /// A spin of at most `rounds` rounds.
     #[must_use]
     pub const fn new(rounds: u32) -> Self {
-        Self { round: 0, rounds }
+        Self::from_exponent(0, rounds)
     }
 
-    /// A spin on a word that its holder changes too: a look takes that away from it. So the first wait is long already,
-    /// and who holds the lock for less gets it again meanwhile without a transfer (Anderson, TPDS 1990, §IV). That pays
-    /// where threads do little but take the lock; where they have other work it makes short waits long.
+    /// A spin on a word that the holder also writes.
+    ///
+    /// Each load by a waiter takes the cache line away from the holder. So the first wait is already long: a thread
+    /// that releases and takes the lock again in that time does so without a transfer of the line (Anderson, TPDS
+    /// 1990, §IV). This pays if threads do little but take the lock. If they have other work, short waits become long.
     #[must_use]
     pub const fn backing_off() -> Self {
-        // 64 and 128 pauses: a pause takes from 10 to 140 cycles.
+        // 64 and then 128 pauses. One pause takes from 10 to 140 cycles, depending on the processor.
+        Self::from_exponent(6, 2)
+    }
+
+    const fn from_exponent(first: u32, rounds: u32) -> Self {
         Self {
-            round: 6,
-            rounds: 8,
+            round: 0,
+            rounds,
+            first,
+            platform: PhantomData,
         }
     }
 
-    /// Waits one round; `false` once the rounds are used up.
+    /// Waits for one round; `false` once all rounds have been used.
     #[inline]
+    #[track_caller]
     pub fn round(&mut self) -> bool {
-        if self.round == self.rounds {
+        if self.round == P::limit(self.rounds) {
             return false;
         }
-        for _ in 0..1_u32 << self.round {
-            core::hint::spin_loop();
-        }
+        P::pause(self.first + self.round);
         self.round += 1;
         true
     }

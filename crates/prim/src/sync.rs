@@ -1,4 +1,5 @@
-//! A plain mutex for the slow paths, which park anyway. It does not poison: what it guards is kept consistent.
+//! A plain mutex for slow paths. It does not poison: its critical sections leave the data consistent even if they
+//! panic.
 
 use std::sync::{self, PoisonError};
 
@@ -6,7 +7,7 @@ use std::sync::{self, PoisonError};
 #[derive(Debug, Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
-/// Holds a [`Mutex`].
+/// The guard of a held [`Mutex`].
 pub type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 
 impl<T> Mutex<T> {

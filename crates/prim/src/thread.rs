@@ -1,8 +1,8 @@
-//! Threads: a small dense index for each, hooks for their exit, ids for people, and tables with a place per thread.
+//! Threads: small dense indices, exit hooks, ids for people, and tables with an entry for each thread.
 //!
-//! An index is the smallest one free when a thread first asks; it is the thread's until the thread exits, and then
-//! goes to another. A thread whose thread-locals are already torn down borrows an index for the length of a call,
-//! so locks work in any destructor.
+//! A thread gets the smallest free index when it first asks. It keeps the index until it exits; then another thread may
+//! get it. While a thread exits, after its thread-locals have been destroyed, it borrows an index for the length of one
+//! call. So locks work in any destructor.
 
 mod table;
 
@@ -13,8 +13,9 @@ use crate::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ord
 use crate::clock::{Duration, Instant};
 use crate::futex;
 use std::cell::RefCell;
+use std::sync::Barrier;
 
-/// Runs when a thread gives an index back, with the index, on the thread that held it.
+/// A function that a thread calls when it gives its index back, with that index.
 pub type ExitHook = fn(usize);
 
 /// How long an index belongs to the caller of [`with_index`].
@@ -36,26 +37,27 @@ static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<HeldIndex>> = const { RefCell::new(None) };
 }
 
 /// A taken index. Dropping it runs the exit hooks and frees the index.
-struct Seat {
+struct HeldIndex {
     index: usize,
     hooks: Vec<ExitHook>,
 }
 
-impl Seat {
+impl HeldIndex {
     fn take() -> Self {
         for (at, word) in TAKEN.iter().enumerate() {
-            // Acquire: pairs with the Release in `drop`, so that the tables' entries of this index arrive whole.
+            // Acquire: pairs with the Release in `drop`. The table entries of this index are as their last user left
+            // them.
             let claim = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |taken| {
                 (taken != u64::MAX).then(|| taken | (taken + 1))
             });
             if let Ok(before) = claim {
                 let index = at * WORD + before.trailing_ones() as usize;
-                // SeqCst: whoever scans all indices after a SeqCst fence sees this one, or this thread's own later
-                // fence comes after the scanner's.
+                // SeqCst: a thread that scans all indices after a SeqCst fence sees this one, unless this thread's own
+                // later fence comes after the scanner's fence.
                 HIGH_WATER.fetch_max(index + 1, Ordering::SeqCst);
                 return Self {
                     index,
@@ -67,7 +69,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for HeldIndex {
     fn drop(&mut self) {
         for hook in &self.hooks {
             hook(self.index);
@@ -77,31 +79,33 @@ impl Drop for Seat {
     }
 }
 
-/// Calls `f` with this thread's index; `on_exit` will run when the thread gives the index back.
+/// Calls `f` with this thread's index, and registers `on_exit` to run when the thread gives the index back.
 ///
-/// Every call registers its hook, so callers remember that they have called. Cold: keep what it yields.
+/// Every call registers its hook again. The function is slow, so a caller calls it once for each thread and keeps the
+/// result.
 ///
 /// # Panics
 /// When more than 65,536 threads hold an index.
 #[cold]
 pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R {
-    let seated = SEAT.try_with(|seat| {
-        let mut seat = seat.borrow_mut();
-        let seat = seat.get_or_insert_with(Seat::take);
-        seat.hooks.push(on_exit);
-        seat.index
+    let of_thread = HELD.try_with(|held| {
+        let mut held = held.borrow_mut();
+        let held = held.get_or_insert_with(HeldIndex::take);
+        held.hooks.push(on_exit);
+        held.index
     });
-    match seated {
+    match of_thread {
         Ok(index) => f(index, Tenure::Thread),
         Err(_) => {
-            let mut seat = Seat::take();
-            seat.hooks.push(on_exit);
-            f(seat.index, Tenure::Call)
+            let mut held = HeldIndex::take();
+            held.hooks.push(on_exit);
+            f(held.index, Tenure::Call)
         }
     }
 }
 
-/// Sleeps for a moment: for a loop that waits for a thread which has a few instructions to go, and wakes nobody.
+/// Sleeps for a moment. For a loop that waits until another thread has executed a few more instructions, when that
+/// thread does not wake this one.
 pub fn nap() {
     let nobody_wakes = AtomicU32::new(0);
     futex::wait(&nobody_wakes, 0, Some(Instant::now() + NAP));
@@ -110,32 +114,87 @@ pub fn nap() {
 /// Long enough for a thread of lower priority to run.
 const NAP: Duration = Duration::from_micros(50);
 
-/// All indices in use are below this. Load it after a `SeqCst` fence to miss nobody who entered before.
+/// Runs `work` in `threads` threads, each with its number, and `meanwhile` in this thread. Returns their results when
+/// all have ended.
+///
+/// # Panics
+/// When `work` or `meanwhile` does.
+pub fn crew<T: Send>(
+    threads: usize,
+    work: impl Fn(usize) -> T + Sync,
+    meanwhile: impl FnOnce(),
+) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let crew: Vec<_> = (0..threads)
+            .map(|number| scope.spawn(move || work(number)))
+            .collect();
+        meanwhile();
+        let joined = crew.into_iter().map(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        joined.collect()
+    })
+}
+
+/// A barrier: threads wait for each other and begin together.
+#[derive(Debug)]
+pub struct Start(Barrier);
+
+impl Start {
+    /// A barrier for so many threads.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self(Barrier::new(threads))
+    }
+
+    /// Returns when all threads have called it.
+    pub fn wait(&self) {
+        self.0.wait();
+    }
+}
+
+/// Sleeps for at least `time`, and returns how long it really was.
+pub fn sleep(time: Duration) -> Duration {
+    let begin = Instant::now();
+    std::thread::sleep(time);
+    begin.elapsed()
+}
+
+/// An upper bound of the indices: all that are in use are smaller. Call it after a `SeqCst` fence to miss no thread
+/// that took its index before.
 #[inline]
 pub fn high_water() -> usize {
     HIGH_WATER.load(Ordering::Relaxed)
 }
 
-/// How many threads this process can run at a time; one, if the platform does not tell. Who asks first may be a thread
-/// that was bound to few processors: for what lasts as long as the process ask for [`processors`].
+/// The number of threads that can run at a time; one if the platform does not report it.
+///
+/// The answer depends on the processors that the calling thread is bound to. For a decision that lasts as long as the
+/// process use [`processors`].
 #[must_use]
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, core::num::NonZero::get)
 }
 
-/// How many processors the machine has, whichever of them the thread may run on; where the platform does not tell,
-/// [`cpus`]. The system is asked once: the answer does not change, and later a sandbox may forbid to read the file that has it.
+/// The number of processors of the machine, including those that the thread may not run on. If the platform does not
+/// report it, [`cpus`].
+///
+/// The first call asks the system and keeps the answer. It does not change, and a sandbox that the program enters later
+/// may forbid to read the file that contains it.
 #[must_use]
 pub fn processors() -> usize {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        /// Zero: not yet known. Relaxed: whoever asks finds the same.
+        /// Zero while not known. Relaxed: every thread that asks the system gets the same answer.
         static KNOWN: AtomicUsize = AtomicUsize::new(0);
         let known = KNOWN.load(Ordering::Relaxed);
         if known != 0 {
             return known;
         }
-        // SAFETY: sysconf has no preconditions.
+        // SAFETY: `sysconf` accepts any number and accesses no memory of the caller.
         let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
         let found = usize::try_from(configured).map_or(1, |count| count.max(1));
         KNOWN.store(found, Ordering::Relaxed);
@@ -147,13 +206,13 @@ pub fn processors() -> usize {
     }
 }
 
-/// The processor that runs the thread: a guess, for it may be another the next moment. Where the platform does not
-/// tell, a number that is the thread's.
+/// The processor that runs the thread. The system may move the thread at any time, so the answer is a hint. If the
+/// platform does not report it, a number of the thread.
 #[must_use]
 pub fn cpu() -> usize {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        // SAFETY: sched_getcpu has no preconditions.
+        // SAFETY: `sched_getcpu` takes no argument and accesses no memory of the caller.
         let cpu = unsafe { libc::sched_getcpu() };
         usize::try_from(cpu).unwrap_or(0)
     }
@@ -163,7 +222,7 @@ pub fn cpu() -> usize {
     }
 }
 
-/// The memory node of the processor that runs the thread: a guess, as [`cpu`].
+/// The memory (NUMA) node of the processor that runs the thread: a hint, like [`cpu`].
 #[must_use]
 pub fn node() -> usize {
     let cpu = cpu();
@@ -174,7 +233,7 @@ pub fn node() -> usize {
     }
 }
 
-/// The nodes of the first processors, as far as known. Relaxed: whoever asks finds the same.
+/// The nodes of the first processors, as far as known. Relaxed: every thread that asks the system gets the same answer.
 static NODES: [AtomicU8; 1024] = [const { AtomicU8::new(UNKNOWN_NODE) }; 1024];
 
 const UNKNOWN_NODE: u8 = u8::MAX;
@@ -185,26 +244,26 @@ fn find_node(cpu: usize) -> usize {
     let (found, node) = {
         let (mut cpu, mut node) = (0_u32, 0_u32);
         let unused = core::ptr::null_mut::<libc::c_void>();
-        // SAFETY: it writes to the two places it is given.
+        // SAFETY: the call writes one `u32` to each of the first two pointers, which are live; the third may be null.
         unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, unused) };
         (cpu as usize, node)
     };
     #[cfg(not(all(target_os = "linux", not(miri))))]
     let (found, node) = (cpu, 0_u32);
     let node = u8::try_from(node).unwrap_or(0);
-    // The thread may have moved between the two questions.
+    // The thread may have moved to another processor between the two calls.
     if found == cpu {
         NODES[cpu].store(node, Ordering::Relaxed);
     }
     node.into()
 }
 
-/// The running thread's id as tools show it; on Linux the number in `ps -L` and a debugger.
+/// The id of the running thread as tools show it; on Linux the number in `ps -L` and in a debugger.
 #[must_use]
 pub fn id() -> u32 {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: gettid has no preconditions.
+        // SAFETY: `gettid` takes no argument and cannot fail.
         unsafe { libc::gettid() }.cast_unsigned()
     }
     #[cfg(not(target_os = "linux"))]
@@ -221,7 +280,8 @@ pub fn id() -> u32 {
     }
 }
 
-/// Has `hook` run in the child after each `fork`, on its only thread. Where there is no fork it is never run.
+/// Registers `hook` to run in the child after each `fork`, on the child's only thread. On platforms without `fork` it
+/// never runs.
 pub fn after_fork_in_child(hook: extern "C" fn()) {
     #[cfg(target_os = "linux")]
     {
@@ -232,16 +292,18 @@ pub fn after_fork_in_child(hook: extern "C" fn()) {
                 child: Option<extern "C" fn()>,
             ) -> libc::c_int;
         }
-        // It fails for want of memory only, and then a forked child merely reclaims less.
+        // It fails for lack of memory only. Then a forked child reclaims less memory, and nothing else changes.
         pthread_atfork(None, None, Some(hook));
     }
     #[cfg(not(target_os = "linux"))]
     let _ = hook;
 }
 
-/// How often this process's ancestors and it were made by a fork since one of them first asked this, at least: a child has
-/// another number than its parent, if that has asked. Where there is no fork, zero. For what a thread is about to wait
-/// by, and nobody but that thread will take back.
+/// A count of forks: after the first call in a process, each child has a larger number than its parent. On platforms
+/// without `fork` it is zero.
+///
+/// A thread writes the number beside a mark that only the same thread removes, such as a mark in a lock's word before
+/// it sleeps. In a forked child that thread does not exist, and the number reveals that the mark is stale.
 #[must_use]
 pub fn forks() -> u32 {
     extern "C" fn forked() {
@@ -253,7 +315,7 @@ pub fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// A hook for the children of `fork`, to be registered before it is needed and as often as that is convenient.
+/// A hook for the children of `fork`. Register it before it is needed, any number of times.
 #[derive(Debug)]
 pub struct ForkHook {
     hook: extern "C" fn(),
@@ -261,7 +323,7 @@ pub struct ForkHook {
 }
 
 impl ForkHook {
-    /// A hook that may run more than once in a child, and has to stand that.
+    /// A hook. It may run more than once in the same child, and must allow for that.
     #[must_use]
     pub const fn new(hook: extern "C" fn()) -> Self {
         Self {
@@ -272,11 +334,11 @@ impl ForkHook {
 
     /// Has the hook run in the child after each `fork` from now on, as [`after_fork_in_child`] does.
     ///
-    /// No thread waits here for another one that registers the same hook: a child forked meanwhile does not have that
-    /// thread, and would wait forever. Instead both register it.
+    /// Two threads that call this at the same time both register the hook, and neither waits for the other. A child
+    /// that is forked at that moment has only one of them, and would wait for the other for ever.
     #[inline]
     pub fn register(&self) {
-        // Acquire and Release: who finds it registered is in a process whose next child will run it.
+        // Acquire and Release: a thread that finds `true` is in a process whose next child runs the hook.
         if !self.is_registered.load(Ordering::Acquire) {
             after_fork_in_child(self.hook);
             self.is_registered.store(true, Ordering::Release);
@@ -329,11 +391,11 @@ mod tests {
     fn processors_are_the_machine_s_and_not_the_thread_s() {
         let before = super::processors();
         let (bound, after) = std::thread::spawn(|| {
-            // SAFETY: a set of processors is plain data, and empty if all zero.
+            // SAFETY: `cpu_set_t` is plain data, for which all zeros is a valid value: the empty set.
             let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-            // SAFETY: the number of a processor that exists.
+            // SAFETY: the processor exists, so its number is within the set.
             unsafe { libc::CPU_SET(super::cpu(), &mut one) };
-            // SAFETY: the set is live and as large as said.
+            // SAFETY: the set is live, and its size is passed with it.
             unsafe { libc::sched_setaffinity(0, size_of_val(&one), &raw const one) };
             (super::cpus(), super::processors())
         })
@@ -371,7 +433,7 @@ mod tests {
         }
         thread_local!(static EARLIER: UsesIndexWhenDropped = const { UsesIndexWhenDropped });
         std::thread::spawn(|| {
-            // Destructors run in reverse order of first use: this one after the seat's.
+            // Destructors run in reverse order of first use, so this one runs after the index has been given back.
             EARLIER.with(|_| ());
             with_index(hook, |_, tenure| assert_eq!(tenure, Tenure::Thread));
         })

@@ -1,6 +1,6 @@
-//! A marker that a model checker counts, to find allocations that were never freed.
+//! A marker for allocations: a model checker counts the markers, to find allocations that were never freed.
 
-/// Lives inside an allocation that must not be leaked. Of no size and no effect here.
+/// A field of a type that must not be leaked. It has no size and no effect here.
 #[derive(Debug, Default)]
 pub struct Track;
 

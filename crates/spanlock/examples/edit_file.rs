@@ -1,9 +1,15 @@
-//! Many threads edit one file at a time, in place: each locks the bytes that it edits, and no others.
+//! Many threads edit one file in place at the same time. Each thread locks the bytes that it edits, and no others.
 //!
-//! `cargo run --release --example edit_file` edits a text of its own; with a path, a copy of that file.
+//! ```text
+//!   file       |....|====== A ======|......|=== B ===|........|      A and B are disjoint: both edits run
+//!              |...........|========= C ========|.............|      C overlaps both: its edit waits
+//! ```
 //!
-//! An edit turns each letter of a range into the next one of the alphabet. Edits of the same bytes can be done in any
-//! order, so the outcome can be compared with the same edits done one after another.
+//! `cargo run --release --example edit_file` edits a built-in text. With a path as its argument it edits a copy of that
+//! file.
+//!
+//! An edit replaces each letter of a range by the next letter of the alphabet. Edits of the same bytes give the same
+//! result in any order. So the example compares the file with the result of the same edits made one after another.
 
 use std::process::ExitCode;
 
@@ -46,7 +52,7 @@ mod edit_file {
     }
 
     impl SharedFile {
-        /// Reads a range, changes it and writes it back; nobody else has any of it meanwhile.
+        /// Reads a range, changes it and writes it back. No other thread edits any of these bytes in the meantime.
         fn edit(&self, range: Range<u64>, change: impl Fn(&mut [u8])) -> io::Result<()> {
             let _held = self.bytes.write(range.clone());
             let mut content = vec![0; length(&range)];
@@ -71,7 +77,7 @@ mod edit_file {
         }
     }
 
-    /// The ranges that a thread edits: scattered, and overlapping those of other threads here and there.
+    /// The ranges that a thread edits. They are scattered, and some overlap ranges of other threads.
     fn ranges(thread: usize, file_length: u64) -> impl Iterator<Item = Range<u64>> {
         let mut state = thread as u64;
         let mut below = move |bound: u64| {
@@ -100,7 +106,7 @@ mod edit_file {
         })
     }
 
-    /// The file to edit, and what is in it.
+    /// Makes the file to edit; returns its path and its content.
     fn prepare() -> Result<(PathBuf, Vec<u8>), Box<dyn Error>> {
         let mut arguments = std::env::args_os().skip(1);
         let content = match (arguments.next(), arguments.next()) {

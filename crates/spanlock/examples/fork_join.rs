@@ -1,8 +1,8 @@
-//! Fork and join under a held range, beside a thread that asks for everything.
+//! Fork and join while a range is held, and while another thread asks for everything.
 //!
-//! A parent holds the head of an array and has workers change the rest. A checkpointer asks for all of it meanwhile: it waits
-//! for the parent, the parent joins the workers, and the workers' ranges are free. They give way to the checkpointer for a
-//! limited time only, so that all three make progress.
+//! A parent holds the head of an array, and its workers change the rest. Meanwhile a checkpointer asks for the whole
+//! array. It waits for the parent, and the parent joins the workers. The workers ask for free ranges, but the
+//! checkpointer's request is older. They give way to it for a limited time only, so all three make progress.
 //!
 //! ```text
 //! checkpointer --waits for--> parent --joins--> workers --give way, for a time--> checkpointer

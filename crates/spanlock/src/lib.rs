@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod local;
 pub mod range;
 mod reclaim;
 #[cfg(feature = "rw")]

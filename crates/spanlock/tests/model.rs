@@ -208,34 +208,24 @@ mod in_segments {
         });
     }
 
-    #[test]
-    fn array() {
-        agrees(common::srl_array, 1, SEGMENTS);
+    macro_rules! agree {
+        ($($test:ident: $make:ident, $segment:literal positions in each of $segments:expr;)+) => {
+            $(
+                #[test]
+                fn $test() {
+                    agrees(common::$make, $segment, $segments);
+                }
+            )+
+        };
     }
 
-    #[test]
-    fn array_unfair() {
-        agrees(common::srl_array_unfair, 1, SEGMENTS);
-    }
-
-    #[test]
-    fn array_fair_at_once() {
-        agrees(common::srl_array_fair_at_once, 1, SEGMENTS);
-    }
-
-    #[test]
-    fn array_of_eights() {
-        agrees(common::srl_array_of_eights, 8, 3);
-    }
-
-    #[test]
-    fn tree() {
-        agrees(common::srl_tree, 1, SEGMENTS);
-    }
-
-    #[test]
-    fn tree_of_eights() {
-        agrees(common::srl_tree_of_eights, 8, 4);
+    agree! {
+        array: srl_array, 1 positions in each of SEGMENTS;
+        array_unfair: srl_array_unfair, 1 positions in each of SEGMENTS;
+        array_fair_at_once: srl_array_fair_at_once, 1 positions in each of SEGMENTS;
+        array_of_eights: srl_array_of_eights, 8 positions in each of 3;
+        tree: srl_tree, 1 positions in each of SEGMENTS;
+        tree_of_eights: srl_tree_of_eights, 8 positions in each of 4;
     }
 }
 

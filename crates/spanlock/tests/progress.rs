@@ -1,4 +1,4 @@
-//! Whoever waits gets in, and waiting costs next to no processor time.
+//! Every waiting request is granted, and waiting uses almost no processor time.
 
 #[macro_use]
 mod common;
@@ -168,7 +168,7 @@ mod on_linux {
         assert!(used < Duration::from_millis(100), "{used:?}");
     }
 
-    /// Trap 19: a thousand releases that wake somebody wake nobody who sleeps behind another range.
+    /// Trap 19: a thousand releases wake no request that sleeps behind another range.
     fn trap_19_a_release_wakes_only_those_behind_it<L: Shared>(lock: &RangeLock<L>) {
         const RELEASES: u64 = 1_000;
         let held = lock.write(100..110);

@@ -1,83 +1,39 @@
-//! In a debug build a thread that would wait for itself panics, and says for what. One test at a time, lest one's tries
-//! to write look like those of another's lock.
+//! In a debug build a thread that would wait for itself panics, and the message names the lock. The tests run one at a
+//! time, so that their tries do not interfere.
 #![cfg(all(debug_assertions, not(feature = "send_guard")))]
 
+#[macro_use]
 mod common;
 
-use common::{HANG, abort, elsewhere, panic_message, until};
+use common::rw::SHORT;
+use common::{elsewhere, panic_message, until};
 use lock_api::{
     RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RwLock,
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst, Tuning,
-    WritersFirst,
-};
+use spanlock::rw::{FutexRwLock, ReadersFirst, WritersFirst};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Runs a scenario. Should it hang, aborts. Nothing is held afterwards.
+/// Runs a scenario alone. Should it hang, aborts. Nothing is held afterwards.
 fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let lock = RwLock::from_raw(raw, 0);
-    let name = thread::current().name().map(str::to_owned);
-    thread::scope(|scope| {
-        let (running, ended) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
-                abort(&format!("{name:?} hangs"));
-            }
-        });
-        scenario(&lock);
-        drop(running);
-    });
-    assert!(lock.try_write().is_some(), "something is held");
-}
-
-fn bravo<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
-    let bound = Tuning::STANDARD.bound;
-    Bravo::with_policy(L::INIT, Tuning { bias, bound })
-}
-
-/// Makes scenarios tests for each lock: `name: lock`.
-macro_rules! for_each {
-    ([$($name:ident: $make:expr),+ $(,)?] $scenarios:tt) => {
-        $(for_each!(@$name, $make, $scenarios);)+
-    };
-    (@$name:ident, $make:expr, { $($scenario:ident),+ $(,)? }) => {
-        mod $name {
-            use super::*;
-            $(
-                #[test]
-                fn $scenario() {
-                    run($make, super::$scenario);
-                }
-            )+
-        }
-    };
+    common::rw::run(raw, scenario);
 }
 
 for_each! {
     [
-        futex: FutexRwLock::<WritersFirst>::new(),
-        futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-        ticket: PhaseFairTicket::new(),
-        queue: PhaseFairQueue::new(),
-        cohort: CohortRwLock::<2>::new(),
-        bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
-        bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-        bravo_off: bravo::<FutexRwLock>(Bias::Off),
-        bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
+        futex, futex_readers_first, ticket, queue, cohort, bravo_adaptive, bravo_eager, bravo_off,
+        bravo_queue,
     ]
     {
-        who_writes_asks_for_nothing,
-        who_reads_does_not_ask_to_write,
-        who_was_a_writer_reads,
-        who_has_left_waits_for_others,
+        a_writer_asks_for_nothing,
+        a_reader_does_not_ask_to_write,
+        a_downgraded_writer_reads,
+        a_thread_that_has_left_waits_for_others,
         tries_are_refused,
     }
 }
@@ -85,32 +41,20 @@ for_each! {
 mod again {
     use super::*;
     for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            bravo_off: bravo::<FutexRwLock>(Bias::Off),
-        ]
+        [futex, bravo_off]
         {
-            who_reads_does_not_read_beside_a_writer_that_waits,
+            a_reader_does_not_read_again_beside_a_waiting_writer,
             a_writer_that_may_give_up_is_waited_for,
         }
     }
-    use super::{
-        a_writer_that_may_give_up_is_waited_for, who_reads_does_not_read_beside_a_writer_that_waits,
-    };
 }
 
 mod upgradable {
     use super::*;
     for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-            bravo_off: bravo::<FutexRwLock>(Bias::Off),
-        ]
-        { who_may_write_later_does_not_ask_again }
+        [futex, futex_readers_first, bravo_eager, bravo_off]
+        { an_upgradable_reader_does_not_ask_again }
     }
-    use super::who_may_write_later_does_not_ask_again;
 }
 
 /// A line of this file, as a panic names it.
@@ -126,7 +70,7 @@ fn says<L: RawRwLock>(
     f: impl FnOnce(),
 ) {
     let message = panic_message(f);
-    // SAFETY: its address is looked at only.
+    // SAFETY: the test only takes its address and does not release it.
     let address = unsafe { lock.raw() };
     let asks = format!("the lock at {address:p} {asks}, at {}", place(asked));
     let holds = format!("holds it {holds} since {}", place(held));
@@ -139,7 +83,7 @@ const READING: &str = "for reading";
 const WRITING: &str = "for writing";
 const UPGRADABLE: &str = "for upgradable reading";
 
-fn who_writes_asks_for_nothing<L: RawRwLock>(lock: &RwLock<L, u32>) {
+fn a_writer_asks_for_nothing<L: RawRwLock>(lock: &RwLock<L, u32>) {
     let held = (WRITING, line!() + 1);
     let writing = lock.write();
     let asked = line!() + 1;
@@ -151,7 +95,7 @@ fn who_writes_asks_for_nothing<L: RawRwLock>(lock: &RwLock<L, u32>) {
     drop(writing);
 }
 
-fn who_reads_does_not_ask_to_write<L: RawRwLock>(lock: &RwLock<L, u32>) {
+fn a_reader_does_not_ask_to_write<L: RawRwLock>(lock: &RwLock<L, u32>) {
     for _ in 0..10 {
         let held = (READING, line!() + 1);
         let reading = lock.read();
@@ -168,7 +112,7 @@ fn who_reads_does_not_ask_to_write<L: RawRwLock>(lock: &RwLock<L, u32>) {
     drop(reading);
 }
 
-fn who_was_a_writer_reads<L: RawRwLockDowngrade>(lock: &RwLock<L, u32>) {
+fn a_downgraded_writer_reads<L: RawRwLockDowngrade>(lock: &RwLock<L, u32>) {
     let held = (READING, line!() + 1);
     let writing = lock.write();
     let reading = RwLockWriteGuard::downgrade(writing);
@@ -179,7 +123,7 @@ fn who_was_a_writer_reads<L: RawRwLockDowngrade>(lock: &RwLock<L, u32>) {
     drop(lock.write());
 }
 
-fn who_has_left_waits_for_others<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+fn a_thread_that_has_left_waits_for_others<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
     drop(lock.write());
     let reading = lock.read();
     let other = lock.try_read();
@@ -210,9 +154,9 @@ fn tries_are_refused<L: RawRwLockTimed<Duration = Duration>>(lock: &RwLock<L, u3
     drop(writing);
 }
 
-const SHORT: Duration = Duration::from_millis(2);
-
-fn who_reads_does_not_read_beside_a_writer_that_waits<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+fn a_reader_does_not_read_again_beside_a_waiting_writer<L: RawRwLock + Sync>(
+    lock: &RwLock<L, u32>,
+) {
     thread::scope(|scope| {
         let held = (READING, line!() + 1);
         let reading = lock.read();
@@ -243,7 +187,7 @@ where
 }
 
 /// The thread has left, for the guard is gone, when it panics for its upgrade.
-fn who_may_write_later_does_not_ask_again<L: RawRwLockUpgrade>(lock: &RwLock<L, u32>) {
+fn an_upgradable_reader_does_not_ask_again<L: RawRwLockUpgrade>(lock: &RwLock<L, u32>) {
     let held = (UPGRADABLE, line!() + 1);
     let upgradable = lock.upgradable_read();
     let asked = line!() + 1;

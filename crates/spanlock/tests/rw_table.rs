@@ -5,7 +5,7 @@ mod common;
 
 use common::elsewhere;
 use spanlock::range::raw::Wait;
-use spanlock::rw::visible::{self, COLUMNS, LockAddress, Seat, Slot};
+use spanlock::rw::pthread::table::{self, COLUMNS, LockAddress, Publication, ReaderRow};
 use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,12 +18,12 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn here() -> Seat {
+fn here() -> ReaderRow {
     // SAFETY: these tests use it at once.
-    unsafe { Seat::here() }
+    unsafe { ReaderRow::here() }
 }
 
-fn retract(slot: Slot) {
+fn retract(slot: Publication) {
     // SAFETY: these tests retract each publication once.
     unsafe { slot.retract() };
 }
@@ -34,20 +34,20 @@ fn a_row_takes_so_many_and_no_more() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     // All numbers are good, and share rows if need be.
-    let shared = [0, 1, 12_345, usize::MAX].map(Seat::shared);
+    let shared = [0, 1, 12_345, usize::MAX].map(ReaderRow::shared);
     // SAFETY: no other thread of this process has got so far, and one alone publishes now.
-    let own = [Seat::owners() - 1, usize::MAX].map(|number| unsafe { Seat::own(number) });
-    for seat in shared.into_iter().chain(own).chain([here()]) {
-        let slots: Vec<Slot> = (0..COLUMNS)
-            .map(|_| visible::publish(address, seat).expect("there is a slot free"))
+    let own = [ReaderRow::owners() - 1, usize::MAX].map(|number| unsafe { ReaderRow::own(number) });
+    for row in shared.into_iter().chain(own).chain([here()]) {
+        let slots: Vec<Publication> = (0..COLUMNS)
+            .map(|_| table::publish(address, row).expect("there is a slot free"))
             .collect();
-        let collisions = slots.iter().filter(|slot| slot.is_collision(seat)).count();
+        let collisions = slots.iter().filter(|slot| slot.is_collision(row)).count();
         assert_eq!(collisions, COLUMNS - 1);
-        assert!(visible::publish(address, seat).is_none());
-        assert!(visible::is_published(address));
+        assert!(table::publish(address, row).is_none());
+        assert!(table::is_published(address));
         slots.into_iter().for_each(retract);
-        assert!(!visible::is_published(address));
-        assert!(visible::drain(address, Wait::Never));
+        assert!(!table::is_published(address));
+        assert!(table::drain(address, Wait::Never));
     }
 }
 
@@ -56,13 +56,13 @@ fn a_drain_waits_for_its_lock_only() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let slot = visible::publish(mine, here()).expect("free");
-    assert!(visible::drain(other, Wait::Forever));
-    assert!(!visible::drain(mine, Wait::Never));
+    let slot = table::publish(mine, here()).expect("free");
+    assert!(table::drain(other, Wait::Forever));
+    assert!(!table::drain(mine, Wait::Never));
     let soon = Wait::Until(Instant::now() + Duration::from_millis(2));
-    assert!(!visible::drain(mine, soon));
+    assert!(!table::drain(mine, soon));
     thread::scope(|scope| {
-        let drain = scope.spawn(|| visible::drain(mine, Wait::Forever));
+        let drain = scope.spawn(|| table::drain(mine, Wait::Forever));
         thread::sleep(Duration::from_millis(2));
         retract(slot);
         assert!(drain.join().unwrap());
@@ -75,18 +75,18 @@ fn a_publication_is_retracted_by_address_too() {
     let lock = 0_u8;
     let address = LockAddress::of(&lock);
     for _ in 0..2 {
-        let _leaked = visible::publish(address, here());
+        let _leaked = table::publish(address, here());
     }
     // SAFETY: here and below: nobody reads this lock.
-    let retract_any = || unsafe { visible::retract_any(address) };
+    let retract_any = || unsafe { table::retract_any(address) };
     assert!(elsewhere(retract_any));
-    assert!(visible::is_published(address));
+    assert!(table::is_published(address));
     assert!(retract_any());
     assert!(!retract_any());
-    let _leaked = visible::publish(address, here());
+    let _leaked = table::publish(address, here());
     // SAFETY: as above.
-    unsafe { visible::forget(address) };
-    assert!(!visible::is_published(address));
+    unsafe { table::forget(address) };
+    assert!(!table::is_published(address));
 }
 
 /// Has the kernel refuse `membarrier` to this thread, as sandboxes do to all.
@@ -130,7 +130,7 @@ fn refuse_membarrier() {
 /// From then on readers fence in earnest: so in a process of its own.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_writer_to_whom_the_fence_is_refused_gets_in() {
+fn a_writer_whose_fence_is_refused_gets_in() {
     let _alone = alone();
     let status = common::status_of_child(|| {
         let lock = 0_u8;
@@ -144,12 +144,12 @@ fn a_writer_to_whom_the_fence_is_refused_gets_in() {
                 for _ in 0..300 {
                     turns.wait();
                     let patience = Wait::Until(Instant::now() + common::HANG);
-                    assert!(visible::drain(address, patience));
+                    assert!(table::drain(address, patience));
                     turns.wait();
                 }
             });
             for round in 0..300 {
-                let slot = visible::publish(address, here()).expect("free");
+                let slot = table::publish(address, here()).expect("free");
                 turns.wait();
                 // Long enough to be slept through, in most rounds.
                 thread::sleep(Duration::from_micros(10 * (round % 20)));
@@ -169,16 +169,16 @@ fn a_child_forgets_the_readers_it_left_behind() {
     let _alone = alone();
     let locks = [0_u8; 2];
     let [mine, other] = [0, 1].map(|at| LockAddress::of(&locks[at]));
-    let kept = [visible::publish(mine, here()).expect("free")];
-    let theirs = elsewhere(|| visible::publish(other, here()).expect("free"));
+    let kept = [table::publish(mine, here()).expect("free")];
+    let theirs = elsewhere(|| table::publish(other, here()).expect("free"));
     let status = common::status_of_child(|| {
-        let before = visible::is_published(other);
+        let before = table::is_published(other);
         // SAFETY: a child's one thread, which reads nothing.
-        unsafe { visible::forget_all_but(&kept) };
-        before && !visible::is_published(other) && visible::is_published(mine)
+        unsafe { table::forget_all_but(&kept) };
+        before && !table::is_published(other) && table::is_published(mine)
     });
     assert_eq!(status, 0);
-    assert!(visible::is_published(other));
+    assert!(table::is_published(other));
     retract(theirs);
     kept.into_iter().for_each(retract);
 }

@@ -1,9 +1,15 @@
 //! The measurements, compiled for each lock.
 
+use crate::meter::Meter;
+use crate::run::{Outcome, Trial};
 use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
-use crate::{arr, batch, latency, memory, soak, uncontended, waiting};
+use crate::{memory, pairs, processor, soak};
 use spanlock::range::raw::Mode;
+use spanlock_judge::record::Memory;
+use spanlock_trial as trial;
+use spanlock_workloads::crew::Signal;
+use spanlock_workloads::{arr, batch, latency};
 use std::time::Duration;
 
 /// The measurements, each compiled for one lock and run on a fresh one.
@@ -15,42 +21,40 @@ pub trait Measure: Sync {
     fn gives_up(&self) -> GivesUp;
 
     /// Runs [`arr`].
-    fn arr(&self, values: Values, trial: &arr::Trial) -> arr::Outcome;
+    fn arr(&self, values: Values, trial: &Trial<trial::arr::Load>) -> Outcome;
 
     /// Runs [`batch`].
-    fn batch(&self, values: Values, trial: &batch::Trial) -> batch::Outcome;
+    fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome;
 
-    /// Runs a round of [`latency`].
-    fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome;
+    /// Runs a round of [`latency`], which `repeat` numbers.
+    fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
 
     /// Runs [`memory`]: what so many holders take.
-    fn memory(
-        &self,
-        values: Values,
-        hold: usize,
-        allocated: memory::Allocated<'_>,
-    ) -> memory::Outcome;
+    fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory;
 
     /// Makes a lock for [`soak`].
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked>;
 
-    /// Runs [`uncontended`]: how long so many acquisitions and releases take one thread.
+    /// Runs [`pairs`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration;
 
-    /// Runs [`waiting::sleeper`]: processor time of a thread that waits while another holds for so long.
+    /// Runs [`processor::sleeper`]: processor time of a thread that waits while another holds for so long.
     fn sleeper(&self, values: Values, hold: Duration) -> Option<Duration>;
 }
 
 /// How to make a lock.
-pub struct Make<T>(pub fn(&Setting) -> T);
+pub struct Make<F>(pub F);
 
-impl<T> Make<T> {
-    fn made(&self, resource: Resource, values: Values) -> T {
+impl<F> Make<F> {
+    fn made<T>(&self, resource: Resource, values: Values) -> T
+    where
+        F: Fn(&Setting) -> T,
+    {
         (self.0)(&Setting { resource, values })
     }
 }
 
-impl<T: Target + Send + 'static> Measure for Make<T> {
+impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F> {
     fn readers(&self) -> Readers {
         T::READERS
     }
@@ -59,25 +63,28 @@ impl<T: Target + Send + 'static> Measure for Make<T> {
         T::GIVES_UP
     }
 
-    fn arr(&self, values: Values, trial: &arr::Trial) -> arr::Outcome {
-        arr::run(&self.made(Resource::ARRAY, values), trial)
+    fn arr(&self, values: Values, trial: &Trial<trial::arr::Load>) -> Outcome {
+        arr::run::<Signal>(
+            &self.made(Resource::ARRAY, values),
+            trial,
+            &mut Meter::of(trial.events),
+        )
     }
 
-    fn batch(&self, values: Values, trial: &batch::Trial) -> batch::Outcome {
-        batch::run(&self.made(trial.resource(), values), trial)
+    fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome {
+        batch::run::<Signal>(
+            &self.made(trial.load.resource(), values),
+            trial,
+            &mut Meter::of(trial.events),
+        )
     }
 
-    fn latency(&self, values: Values, trial: &latency::Trial, round: u32) -> latency::Outcome {
-        let make = || self.made(trial.resource(), values);
-        latency::run(&make(), &make(), trial, round)
+    fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome {
+        let make = || self.made(trial.load.resource(), values);
+        latency::run(make, trial)
     }
 
-    fn memory(
-        &self,
-        values: Values,
-        hold: usize,
-        allocated: memory::Allocated<'_>,
-    ) -> memory::Outcome {
+    fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory {
         memory::run(|| self.made(memory::RESOURCE, values), hold, allocated)
     }
 
@@ -85,11 +92,11 @@ impl<T: Target + Send + 'static> Measure for Make<T> {
         Box::new(soak::Soaking::new(self.made(soak::RESOURCE, values), plan))
     }
 
-    fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration {
-        uncontended::time(&self.made(Resource::ARRAY, values), mode, pairs)
+    fn uncontended(&self, values: Values, mode: Mode, count: u32) -> Duration {
+        pairs::time(&self.made(Resource::ARRAY, values), mode, count)
     }
 
     fn sleeper(&self, values: Values, hold: Duration) -> Option<Duration> {
-        waiting::sleeper(&self.made(Resource::ARRAY, values), hold)
+        processor::sleeper(&self.made(Resource::ARRAY, values), hold)
     }
 }

@@ -6,86 +6,30 @@ mod measure;
 pub use locks::{FLOORS, LOCKS};
 pub use measure::{Make, Measure};
 
-use crate::setting::{Holds, Knob, Resource, Setting, Values};
-use crate::target::Null;
+use crate::setting::{Resource, Setting, Values};
+pub use spanlock_trial::lock::{Described, Exclusion, WaitsFor};
+use std::ops::Deref;
 
-/// What a lock claims, and so what the check at the end of a run demands of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exclusion {
-    /// Holders that conflict never meet: no update may be lost.
-    Promised,
-    /// Nobody is kept out: updates get lost when threads overlap.
-    None,
-}
-
-/// Whom a request waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitsFor {
-    /// Holders; and nobody else, if its thread holds something.
-    Holders,
-    /// Earlier requests too, though they wait themselves. So a thread that holds a range and waits for another may wait
-    /// for one that waits for it, whatever the order of their ranges.
-    EarlierRequests,
-}
-
-/// A lock that can be measured.
+/// A lock that can be measured. It derefs to its row.
 #[derive(Clone, Copy)]
 pub struct Lock {
-    /// What users call it.
-    pub name: &'static str,
-    /// Locks of one family differ in what was tuned, and not in what they are.
-    pub family: &'static str,
-    /// What it is, in one line.
-    pub about: &'static str,
-    /// When to use it.
-    pub when: &'static str,
-    /// When to use another.
-    pub avoid: &'static str,
-    /// What it takes of memory.
-    pub memory: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// What it claims.
-    pub exclusion: Exclusion,
-    /// How many ranges a thread may hold.
-    pub holds: Holds,
-    /// Whom a request waits for.
-    pub waits_for: WaitsFor,
-    /// The atomic read-modify-writes of an uncontended acquisition and release, found by reading its code.
-    pub rmw: &'static str,
-    /// What users may choose about it.
-    pub knobs: &'static [Knob],
-    /// What they chose.
+    /// Its row.
+    pub described: Described,
+    /// The parameters that users chose.
     pub values: Values,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
 
+impl Deref for Lock {
+    type Target = Described;
+
+    fn deref(&self) -> &Described {
+        &self.described
+    }
+}
+
 impl Lock {
-    /// What entries have in common: a lock of ranges, made anew by nobody yet.
-    pub const RANGES: Self = Self {
-        name: "",
-        family: "",
-        about: "",
-        when: "",
-        avoid: "",
-        memory: "",
-        source: "",
-        exclusion: Exclusion::Promised,
-        holds: Holds::Many,
-        waits_for: WaitsFor::Holders,
-        rmw: "2",
-        knobs: &[],
-        values: Values::NONE,
-        measure: &Make(|_| Null),
-    };
-
-    /// What entries for the whole resource have in common.
-    pub const WHOLE: Self = Self {
-        holds: Holds::One,
-        ..Self::RANGES
-    };
-
     /// For a resource, with what users chose.
     #[must_use]
     pub fn setting(&self, resource: Resource) -> Setting {
@@ -102,30 +46,19 @@ impl Lock {
     }
 }
 
-/// The lock that the comparisons below tables are about.
-pub const OURS: &str = "list-rw";
-
-/// Those that [`OURS`] is to be compared with.
-pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
-
 /// The lock of that name, whatever its parameters.
 pub fn find(name: &str) -> Option<&'static Lock> {
     let name = name.split(':').next().unwrap_or(name);
     LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
 }
 
-/// What the lock of that name claims. One that is not known is taken at its word.
-pub(crate) fn exclusion(name: &str) -> Exclusion {
-    find(name).map_or(Exclusion::Promised, |lock| lock.exclusion)
-}
-
 /// The locks of a text `name,name,…`, among those lists. A name may be followed by `:key=value:key=value:…`, and a
 /// value may be several, for so many locks: `a..b`, both included, or `a,b,…`.
 ///
-/// What is made up here lives as long as the program, which reads its arguments once.
+/// A lock with parameters lives as long as the program, which reads its arguments once.
 ///
 /// # Errors
-/// What was not understood, and what was expected instead.
+/// The part that was not understood, and what was expected instead.
 pub fn parse(text: &str, among: &[&'static [Lock]]) -> Result<Vec<&'static Lock>, String> {
     let mut locks = Vec::new();
     let mut parts = text.split(',').peekable();
@@ -156,19 +89,23 @@ fn parse_one(text: &str, among: &[&'static [Lock]]) -> Result<Vec<&'static Lock>
     };
     let with = |values: Values| {
         let named = Lock {
-            name: format!("{name}:{values}").leak(),
+            described: Described {
+                name: format!("{name}:{values}").leak(),
+                ..lock.described
+            },
             values,
             ..*lock
         };
         &*Box::leak(Box::new(named))
     };
-    let all = Values::parse(name, lock.knobs, chosen)?;
+    let all = Values::parse(name, lock.params, chosen)?;
     Ok(all.into_iter().map(with).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FLOORS, LOCKS, OURS, RIVALS, find, parse};
+    use super::{FLOORS, LOCKS, find, parse};
+    use spanlock_judge::compare::{OURS, RIVALS};
     use std::collections::HashSet;
 
     #[test]
@@ -184,7 +121,7 @@ mod tests {
     #[test]
     fn every_lock_says_when_to_use_it_and_what_it_costs() {
         for lock in LOCKS.iter().chain(FLOORS) {
-            let told = [
+            let texts = [
                 lock.family,
                 lock.about,
                 lock.when,
@@ -194,8 +131,8 @@ mod tests {
                 lock.source,
             ];
             assert!(
-                told.iter().all(|text| !text.is_empty()),
-                "{}: {told:?}",
+                texts.iter().all(|text| !text.is_empty()),
+                "{}: {texts:?}",
                 lock.name
             );
             assert!(
@@ -209,7 +146,7 @@ mod tests {
     #[test]
     fn parameters_make_a_lock_of_their_own_name() {
         let named = |text| {
-            let locks = parse(text, &[LOCKS]).unwrap().into_iter();
+            let locks = parse(text, &[&LOCKS]).unwrap().into_iter();
             locks
                 .map(|lock| (lock.name, lock.values.get("h")))
                 .collect::<Vec<_>>()
@@ -239,7 +176,7 @@ mod tests {
             ("", "'' is not one of"),
             ("song,,null", "'' is not one of"),
         ] {
-            let error = parse(wrong, &[LOCKS]).err().unwrap();
+            let error = parse(wrong, &[&LOCKS]).err().unwrap();
             assert!(error.contains(expected), "{wrong}: {error}");
         }
     }

@@ -1,53 +1,46 @@
 //! All reader-writer locks, by name.
 
-use super::again::Again;
-use super::target::{Called, PrivateLine, RwTarget, SharedCount};
-use super::{Outcome, Trial, uncontended};
+use super::Trial;
+use super::harm::ControlLock;
+use crate::meter::Meter;
+use crate::pairs;
 use crate::registry::Exclusion;
-use crate::target::Null;
-use crossbeam_utils::sync::ShardedLock;
+use crate::run::Outcome;
+use crate::setting::named;
+use crate::target::called::{Called, PrivateLine, SharedCount};
+#[cfg(feature = "cpp-peers")]
+use crate::target::cpp;
+use crate::target::{Null, ParkingLot, Sharded, Std, Target};
 use lock_api::{RawRwLock, RwLock};
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, Tuning,
+    CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
 };
 use spanlock_baseline::PaperBravo;
+pub use spanlock_judge::record::lock::CONTROL;
+pub use spanlock_judge::record::lock::{FLOOR, NULL, PRELOADED, PTHREAD};
+use spanlock_trial::lock::Role;
+pub use spanlock_trial::lock::{Over, RwDescribed};
+use spanlock_workloads::rw::locks as table;
+use std::ops::Deref;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-/// A lock that can be measured.
+/// A lock that can be measured. It derefs to its row.
 #[derive(Clone, Copy)]
 pub struct Lock {
-    /// What users call it.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub about: &'static str,
-    /// What it claims.
-    pub exclusion: Exclusion,
-    /// What it is made of and compared with, if it is.
-    pub over: Option<Over>,
+    /// Its row.
+    pub described: RwDescribed,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
 
-/// What a lock is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over {
-    /// The name of the underlying lock.
-    pub lock: &'static str,
-    /// When it is biased, or `again` for what is the underlying lock itself: a column of the table of harm.
-    pub policy: &'static str,
-}
+impl Deref for Lock {
+    type Target = RwDescribed;
 
-impl Lock {
-    /// What entries have in common.
-    const ANY: Self = Self {
-        name: "",
-        about: "",
-        exclusion: Exclusion::Promised,
-        over: None,
-        measure: &Make(|| Null),
-    };
+    fn deref(&self) -> &RwDescribed {
+        &self.described
+    }
 }
 
 /// The measurements, each compiled for one lock and run on fresh ones.
@@ -55,270 +48,194 @@ pub trait Measure: Sync {
     /// Runs a workload.
     fn run(&self, trial: &Trial) -> Outcome;
 
-    /// Runs [`uncontended`]: how long so many acquisitions and releases take one thread.
+    /// Runs [`pairs`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, mode: Mode, pairs: u32) -> Duration;
 }
 
 /// How to make a lock.
 pub struct Make<T>(pub fn() -> T);
 
-impl<T: RwTarget> Measure for Make<T> {
+impl<T: Target> Measure for Make<T> {
     fn run(&self, trial: &Trial) -> Outcome {
-        super::run(self.0, trial)
+        spanlock_workloads::rw::run(self.0, trial, &mut Meter::of(&[]))
     }
 
-    fn uncontended(&self, mode: Mode, pairs: u32) -> Duration {
-        uncontended::time(&(self.0)(), mode, pairs)
+    fn uncontended(&self, mode: Mode, count: u32) -> Duration {
+        pairs::time_rw(&(self.0)(), mode, count)
     }
 }
 
-/// Ours as it is.
-fn bravo<L: RawRwLock>() -> RwLock<Bravo<L>, ()> {
-    RwLock::new(())
-}
-
-/// Ours without a bias.
-fn off<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
-    let tuning = Tuning {
-        bias: Bias::Off,
-        ..Tuning::STANDARD
-    };
-    RwLock::from_raw(Bravo::with_policy(L::INIT, tuning), ())
-}
-
-/// The paper's.
-fn paper<L: RawRwLock>() -> RwLock<PaperBravo<L>, ()> {
-    RwLock::new(())
-}
-
-/// The lock itself.
-fn again<L: RawRwLock>() -> RwLock<Again<L>, ()> {
-    RwLock::new(())
-}
-
-/// The policy of those that are the underlying lock itself.
-pub(crate) const AGAIN: &str = "again";
-
-/// An entry for the control of a comparison: its name, the underlying lock's, and that lock's type.
-macro_rules! again {
-    ($name:literal, $lock:literal, $raw:ty) => {
+/// The control of a comparison: a lock of that name and type, as large as under a bias and compiled again.
+macro_rules! control {
+    ($name:literal, $raw:ty) => {
         Lock {
-            name: $name,
-            about: concat!(
-                $lock,
-                " itself, as large as under a bias and compiled again"
-            ),
-            over: Some(Over {
-                lock: $lock,
-                policy: AGAIN,
-            }),
-            measure: &Make(again::<$raw>),
-            ..Lock::ANY
+            described: RwDescribed {
+                name: concat!($name, "-again"),
+                about: concat!(
+                    $name,
+                    " itself, as large as under a bias and compiled again"
+                ),
+                over: Some(Over {
+                    lock: $name,
+                    policy: CONTROL,
+                }),
+                ..RwDescribed::ANY
+            },
+            measure: &Make(RwLock::<ControlLock<$raw>, ()>::default),
         }
     };
 }
 
-/// An entry for a biased lock: its name, the underlying lock's, and one of [`bravo`], [`off`] and [`paper`] for the
-/// underlying lock's type.
-macro_rules! over {
-    ($name:literal, $lock:literal, $policy:ident::<$raw:ty>) => {
-        Lock {
-            name: $name,
-            about: concat!("BRAVO over ", $lock, ", policy ", stringify!($policy)),
-            over: Some(Over {
-                lock: $lock,
-                policy: stringify!($policy),
-            }),
-            measure: &Make($policy::<$raw>),
-            ..Lock::ANY
-        }
-    };
+/// A lock that is on hardware only.
+const fn peer(name: &'static str, about: &'static str, measure: &'static dyn Measure) -> Lock {
+    Lock {
+        described: RwDescribed {
+            name,
+            about,
+            ..RwDescribed::ANY
+        },
+        measure,
+    }
+}
+
+/// The same, which excludes nobody.
+const fn open(name: &'static str, about: &'static str, measure: &'static dyn Measure) -> Lock {
+    let lock = peer(name, about, measure);
+    Lock {
+        described: RwDescribed {
+            exclusion: Exclusion::None,
+            ..lock.described
+        },
+        ..lock
+    }
 }
 
 /// As the paper's, of phase-fair locks: one for each of up to 16 processors.
-type PerProcessor = PerCpu<PhaseFairQueue, 16>;
-type Cohort = CohortRwLock<2>;
-type Mutex = MutexRwLock<FutexMutex>;
+const PROCESSORS: usize = 16;
+const NODES: usize = 2;
 
-/// What no lock can do better than whose readers do not meet.
-pub const FLOOR: &str = "floor-private";
+/// All of them, in the order of tables: those of the common table, then peers that are on hardware only.
+pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
+    let mut table = Measured(Vec::new());
+    table::words(&mut table);
+    table::by_node::<NODES>(&mut table);
+    table::by_processor::<PROCESSORS>(&mut table);
+    table::exclusive(&mut table);
+    let Measured(mut all) = table;
+    let paper = all.iter().position(|lock| lock.name == "bravo-futex-paper");
+    let after = paper.expect("it is there") + 1;
+    all.splice(after..after, SMALLER_TABLES.iter().copied());
+    all.extend(PEERS);
+    all
+});
 
-/// The name of no lock at all.
-pub const NULL: &str = "null";
+/// Rows that are measured on hardware.
+struct Measured(Vec<Lock>);
 
-/// The C library's lock.
-pub const PTHREAD: &str = "pthread";
+impl table::Table for Measured {
+    fn untimed<L: RawRwLock + Send + Sync + 'static>(
+        &mut self,
+        described: RwDescribed,
+        make: fn() -> RwLock<L, ()>,
+    ) {
+        if described.role != Role::Configuration {
+            self.0.push(Lock {
+                described,
+                measure: Box::leak(Box::new(Make(make))),
+            });
+        }
+    }
+}
 
-/// The same in a process with the preload library, as reports have it.
-pub const PRELOADED: &str = "pthread, preloaded";
-
-/// All of them, in the order of tables.
-pub static LOCKS: &[Lock] = &[
-    Lock {
-        name: "futex",
-        about: "spanlock's FutexRwLock: two words, writers first",
-        measure: &Make(RwLock::<FutexRwLock, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-futex", "futex", bravo::<FutexRwLock>),
-    over!("bravo-futex-off", "futex", off::<FutexRwLock>),
-    over!("bravo-futex-paper", "futex", paper::<FutexRwLock>),
-    Lock {
-        name: "bravo-futex-paper-1024",
-        about: "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
-        measure: &Make(RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default),
-        ..Lock::ANY
-    },
-    Lock {
-        name: "bravo-futex-paper-64",
-        about: "bravo-futex-paper with a table of 64 slots",
-        measure: &Make(RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default),
-        ..Lock::ANY
-    },
-    Lock {
-        name: "pf-t",
-        about: "spanlock's PhaseFairTicket: phases of readers and writers take turns",
-        measure: &Make(RwLock::<PhaseFairTicket, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-pf-t", "pf-t", bravo::<PhaseFairTicket>),
-    over!("bravo-pf-t-off", "pf-t", off::<PhaseFairTicket>),
-    over!("bravo-pf-t-paper", "pf-t", paper::<PhaseFairTicket>),
-    Lock {
-        name: "pf-q",
-        about: "spanlock's PhaseFairQueue: the same, and who waits does so in a queue",
-        measure: &Make(RwLock::<PhaseFairQueue, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-pf-q", "pf-q", bravo::<PhaseFairQueue>),
-    over!("bravo-pf-q-off", "pf-q", off::<PhaseFairQueue>),
-    over!("bravo-pf-q-paper", "pf-q", paper::<PhaseFairQueue>),
-    Lock {
-        name: "c-rw-wp",
-        about: "spanlock's CohortRwLock of two nodes: writers first",
-        measure: &Make(RwLock::<Cohort, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-c-rw-wp", "c-rw-wp", bravo::<Cohort>),
-    over!("bravo-c-rw-wp-off", "c-rw-wp", off::<Cohort>),
-    over!("bravo-c-rw-wp-paper", "c-rw-wp", paper::<Cohort>),
-    Lock {
-        name: "per-cpu",
-        about: "spanlock's PerCpu: 16 of pf-q, a reader takes one and a writer all",
-        measure: &Make(RwLock::<PerProcessor, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-per-cpu", "per-cpu", bravo::<PerProcessor>),
-    over!("bravo-per-cpu-off", "per-cpu", off::<PerProcessor>),
-    over!("bravo-per-cpu-paper", "per-cpu", paper::<PerProcessor>),
-    Lock {
-        name: "mutex",
-        about: "spanlock's FutexMutex: readers exclude each other",
-        measure: &Make(RwLock::<Mutex, ()>::default),
-        ..Lock::ANY
-    },
-    over!("bravo-mutex", "mutex", bravo::<Mutex>),
-    over!("bravo-mutex-off", "mutex", off::<Mutex>),
-    over!("bravo-mutex-paper", "mutex", paper::<Mutex>),
-    Lock {
-        name: "std-rwlock",
-        about: "std::sync::RwLock",
-        measure: &Make(|| std::sync::RwLock::new(())),
-        ..Lock::ANY
-    },
-    Lock {
-        name: "parking-lot",
-        about: "parking_lot::RwLock",
-        measure: &Make(|| parking_lot::RwLock::new(())),
-        ..Lock::ANY
-    },
-    Lock {
-        name: "sharded",
-        about: "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all",
-        measure: &Make(|| ShardedLock::new(())),
-        ..Lock::ANY
-    },
-    #[cfg(unix)]
-    Lock {
-        name: PTHREAD,
-        about: "the C library's pthread_rwlock_t: readers first",
-        measure: &Make(Called::<super::target::Pthread>::default),
-        ..Lock::ANY
-    },
-    #[cfg(feature = "cpp-peers")]
-    Lock {
-        name: "tbb-spin",
-        about: "tbb::spin_rw_mutex",
-        measure: &Make(super::cpp::tbb_spin),
-        ..Lock::ANY
-    },
-    #[cfg(feature = "cpp-peers")]
-    Lock {
-        name: "tbb",
-        about: "tbb::rw_mutex",
-        measure: &Make(super::cpp::tbb),
-        ..Lock::ANY
-    },
-    #[cfg(feature = "cpp-peers")]
-    Lock {
-        name: "ck-pflock",
-        about: "ck_pflock: phase-fair tickets; spins without end",
-        measure: &Make(super::cpp::ck_pflock),
-        ..Lock::ANY
-    },
-    #[cfg(feature = "cpp-peers")]
-    Lock {
-        name: "ck-brlock",
-        about: "ck_brlock: readers register once per thread; spins without end",
-        measure: &Make(super::cpp::ck_brlock),
-        ..Lock::ANY
-    },
-    #[cfg(feature = "cpp-peers")]
-    Lock {
-        name: "absl",
-        about: "absl::Mutex, with its reader lock",
-        measure: &Make(super::cpp::absl),
-        ..Lock::ANY
-    },
-    Lock {
-        name: NULL,
-        about: "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check",
-        exclusion: Exclusion::None,
-        ..Lock::ANY
-    },
+/// The paper's table of visible readers, smaller than the paper's.
+static SMALLER_TABLES: &[Lock] = &[
+    peer(
+        "bravo-futex-paper-1024",
+        "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
+        &Make(RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default),
+    ),
+    peer(
+        "bravo-futex-paper-64",
+        "bravo-futex-paper with a table of 64 slots",
+        &Make(RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default),
+    ),
 ];
 
-/// What locks are compared with, where nobody writes.
+/// Peers that are on hardware only.
+static PEERS: &[Lock] = &[
+    peer("std-rwlock", "std::sync::RwLock", &Make(Std::default)),
+    peer(
+        "parking-lot",
+        "parking_lot::RwLock",
+        &Make(ParkingLot::default),
+    ),
+    peer(
+        "sharded",
+        "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all",
+        &Make(Sharded::default),
+    ),
+    #[cfg(unix)]
+    peer(
+        PTHREAD,
+        "the C library's pthread_rwlock_t: readers first",
+        &Make(Called::<crate::target::called::Pthread>::default),
+    ),
+    #[cfg(feature = "cpp-peers")]
+    peer("tbb-spin", "tbb::spin_rw_mutex", &Make(cpp::tbb_spin)),
+    #[cfg(feature = "cpp-peers")]
+    peer("tbb", "tbb::rw_mutex", &Make(cpp::tbb)),
+    #[cfg(feature = "cpp-peers")]
+    peer(
+        "ck-pflock",
+        "ck_pflock: phase-fair tickets; spins without end",
+        &Make(cpp::ck_pflock),
+    ),
+    #[cfg(feature = "cpp-peers")]
+    peer(
+        "ck-brlock",
+        "ck_brlock: readers register once per thread; spins without end",
+        &Make(cpp::ck_brlock),
+    ),
+    #[cfg(feature = "cpp-peers")]
+    peer(
+        "absl",
+        "absl::Mutex, with its reader lock",
+        &Make(cpp::absl),
+    ),
+    open(
+        NULL,
+        "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check",
+        &Make(|| Null),
+    ),
+];
+
+/// Lower bounds of the cost of reading.
 pub static FLOORS: &[Lock] = &[
-    Lock {
-        name: FLOOR,
-        about: "one compare-exchange and one store on a line of each thread's own",
-        exclusion: Exclusion::None,
-        measure: &Make(Called::<PrivateLine>::default),
-        ..Lock::ANY
-    },
-    Lock {
-        name: "floor-shared",
-        about: "one addition and one subtraction on a shared line",
-        exclusion: Exclusion::None,
-        measure: &Make(Called::<SharedCount>::default),
-        ..Lock::ANY
-    },
+    open(
+        FLOOR,
+        "one compare-exchange and one store on a line of each thread's own",
+        &Make(Called::<PrivateLine>::default),
+    ),
+    open(
+        "floor-shared",
+        "one addition and one subtraction on a shared line",
+        &Make(Called::<SharedCount>::default),
+    ),
 ];
 
 /// Underlying locks once more, for comparisons only: what chance makes of a ratio.
 pub static CONTROLS: &[Lock] = &[
-    again!("futex-again", "futex", FutexRwLock),
-    again!("pf-t-again", "pf-t", PhaseFairTicket),
-    again!("pf-q-again", "pf-q", PhaseFairQueue),
-    again!("c-rw-wp-again", "c-rw-wp", Cohort),
-    again!("per-cpu-again", "per-cpu", PerProcessor),
-    again!("mutex-again", "mutex", Mutex),
+    control!("futex", FutexRwLock),
+    control!("pf-t", PhaseFairTicket),
+    control!("pf-q", PhaseFairQueue),
+    control!("c-rw-wp", CohortRwLock<NODES>),
+    control!("per-cpu", PerCpu<PhaseFairQueue, PROCESSORS>),
+    control!("mutex", MutexRwLock<FutexMutex>),
 ];
 
 /// All there are.
 fn known() -> impl Iterator<Item = &'static Lock> {
-    CONTROLS.iter().chain(LOCKS).chain(FLOORS)
+    CONTROLS.iter().chain(LOCKS.iter()).chain(FLOORS)
 }
 
 /// The lock of that name.
@@ -330,26 +247,12 @@ pub fn find(name: &str) -> Option<&'static Lock> {
 /// The lock of that name, among those.
 ///
 /// # Errors
-/// What was expected instead.
+/// The names that were expected instead.
 pub fn parse(
     name: &str,
-    mut among: impl Iterator<Item = &'static Lock> + Clone,
+    among: impl Iterator<Item = &'static Lock>,
 ) -> Result<&'static Lock, String> {
-    let names = among.clone().map(|lock| lock.name);
-    among.find(|lock| lock.name == name).ok_or_else(|| {
-        let names: Vec<_> = names.collect();
-        format!("expected one of {}", names.join(", "))
-    })
-}
-
-/// What the lock of that name claims. One that is not known is taken at its word.
-pub(crate) fn exclusion(name: &str) -> Exclusion {
-    find(name).map_or(Exclusion::Promised, |lock| lock.exclusion)
-}
-
-/// Whether the lock of that name is the control of a comparison, and no lock of its own.
-pub(crate) fn is_control(name: &str) -> bool {
-    find(name).is_some_and(|lock| lock.over.is_some_and(|over| over.policy == AGAIN))
+    named(name, among, |lock| lock.name)
 }
 
 /// Those that others are made of: each with its control, and what is made of it.

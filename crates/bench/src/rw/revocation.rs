@@ -1,26 +1,13 @@
-//! What a writer that revokes a bias pays, by the size of the table of visible readers: to fence for all threads, and to
-//! scan the rows that ever had a reader. It decides how large a table may be.
+//! The cost of a revocation, by the size of the table of visible readers: a fence for all threads, and a scan of the
+//! rows that ever had a reader. It decides how large a table may be.
 
-use crate::uncontended::repeat;
-use serde::{Deserialize, Serialize};
+use crate::pairs::repeat;
 use spanlock::range::raw::Wait;
-use spanlock::rw::visible::{self, LockAddress, Seat};
+use spanlock::rw::pthread::table::{self, LockAddress, ReaderRow};
+use spanlock_judge::record::Revocation;
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-
-/// One round at one size: a line of JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// Threads that read at some time, each with a row of the table.
-    pub rows: usize,
-    /// Which of several equal rounds, from 0.
-    pub round: u32,
-    /// Nanoseconds of a fence for all threads, of which the others sleep.
-    pub fence_ns: f64,
-    /// Nanoseconds of a scan that finds nobody.
-    pub scan_ns: f64,
-}
 
 /// Threads that have read, and sleep since.
 #[derive(Default)]
@@ -58,25 +45,23 @@ impl Drop for Sleepers {
 
 fn take_row() {
     // SAFETY: not kept.
-    let _ = unsafe { Seat::here() };
+    let _ = unsafe { ReaderRow::here() };
 }
 
-impl Record {
-    /// Measures one round.
-    #[must_use]
-    pub fn measure(rows: usize, round: u32) -> Self {
-        const TIMES: u32 = 20_000;
-        take_row();
-        let lock = 0_u64;
-        let address = LockAddress::of(&lock);
-        let each = |what: &dyn Fn()| repeat(TIMES, what).as_nanos() as f64 / f64::from(TIMES);
-        Self {
-            rows,
-            round,
-            fence_ns: each(&prim::barrier::heavy),
-            scan_ns: each(&|| {
-                black_box(visible::drain(black_box(address), Wait::Never));
-            }),
-        }
+/// Measures one round.
+#[must_use]
+pub fn measure(rows: usize, round: u32) -> Revocation {
+    const TIMES: u32 = 20_000;
+    take_row();
+    let lock = 0_u64;
+    let address = LockAddress::of(&lock);
+    let each = |what: &dyn Fn()| repeat(TIMES, what).as_nanos() as f64 / f64::from(TIMES);
+    Revocation {
+        rows,
+        round,
+        fence_ns: each(&prim::barrier::heavy),
+        scan_ns: each(&|| {
+            black_box(table::drain(black_box(address), Wait::Never));
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! A soak: random work on a lock for a long time, by many threads, checked all along.
 //!
 //! A lock lives through all its rounds; each round has threads of its own, which begin and end with it. Checked is that
-//! - holders that exclude each other never meet (*exclusion*): each unit of the resource says who holds it, and holds
+//! - holders that exclude each other never meet (*exclusion*): each unit of the resource has its holders, and holds
 //!   two numbers that writers raise one after the other by plain stores;
 //! - every thread gets on (*liveness*): a watchdog ends the soak when one does not for too long;
 //! - holders that do not exclude each other meet (*concurrency*): two of them wait for each other, inside;
@@ -15,15 +15,16 @@ pub use oracle::Slots;
 pub use watch::Watch;
 pub use work::Soaking;
 
-use crate::memory::{Allocated, Bytes};
+use crate::memory::Allocated;
 use crate::registry::{Lock, WaitsFor};
 use crate::setting::Resource;
 use crate::target::{GivesUp, Readers};
-use serde::{Deserialize, Serialize};
+use spanlock_judge::record::Bytes;
+pub use spanlock_judge::record::{Meeting, Soak as Record};
 use std::fmt;
 use std::time::Duration;
 
-/// What is locked.
+/// The resource, or the range of it, that is locked.
 pub const RESOURCE: Resource = Resource {
     units: 256,
     grain: 1,
@@ -33,7 +34,7 @@ pub const RESOURCE: Resource = Resource {
 /// acquisitions, or of a thread's pool of nodes in each round, comes to in ten minutes.
 pub const MAX_GROWTH: Bytes = 256 * 1024;
 
-/// What threads do beyond one range at a time.
+/// How threads hold several ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Several {
     /// They hold several ranges, and wait for each in ascending order.
@@ -44,7 +45,7 @@ pub enum Several {
     Never(&'static str),
 }
 
-/// What is done in each round.
+/// The work of each round.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Threads: at least one.
@@ -57,7 +58,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What was done in a round.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Ranges acquired.
@@ -70,7 +71,7 @@ pub struct Tally {
     pub longest_wait: Duration,
 }
 
-/// What a lock did that it must not do.
+/// A promise that a lock broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// Holders met that exclude each other.
@@ -81,7 +82,7 @@ pub enum Fault {
         thread: usize,
         /// For how long.
         time: Duration,
-        /// Who held and who waited, if the lock can tell.
+        /// The holders and the waiters, if the lock can name them.
         snapshot: Option<String>,
     },
     /// Holders that do not exclude each other were kept apart.
@@ -119,25 +120,6 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Two holders that do not exclude each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meeting {
-    /// They write ranges next to each other.
-    Neighbours,
-    /// They read the same range.
-    Readers,
-}
-
-impl fmt::Display for Meeting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Neighbours => "writers of neighbouring ranges",
-            Self::Readers => "readers",
-        })
-    }
-}
-
 /// A lock that is soaked, whatever its type.
 pub trait Soaked {
     /// The holders that can meet in it.
@@ -146,7 +128,7 @@ pub trait Soaked {
     /// One round, of about so much time.
     ///
     /// # Errors
-    /// What the lock did wrong. If a thread is stuck, it is left behind.
+    /// The promise that the lock broke. A thread that is stuck is left behind.
     fn round(&mut self, number: u32, time: Duration) -> Result<Tally, Fault>;
 }
 
@@ -190,7 +172,7 @@ impl Soak {
     /// Runs a round of about so much time. The first is number 0, and memory is compared with what it left.
     ///
     /// # Errors
-    /// What the lock did wrong.
+    /// The promise that the lock broke.
     pub fn round(
         &mut self,
         number: u32,
@@ -235,35 +217,4 @@ impl Soak {
             grown_bytes: self.grown,
         }
     }
-}
-
-/// One round of one lock: a line of JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The lock's name.
-    pub lock: String,
-    /// Which round, from 0.
-    pub round: u32,
-    /// Threads.
-    pub threads: usize,
-    /// What random numbers follow from.
-    pub seed: u64,
-    /// Ranges acquired.
-    pub acquired: u64,
-    /// Which requests can give up: `never`, `at once` (tries) or `in time` (tries, and waits of limited time).
-    pub gives_up: String,
-    /// Requests that did.
-    pub gave_up: u64,
-    /// How threads hold several ranges: `waiting` or `trying` for those after the first; or else why they do not.
-    pub several: String,
-    /// The most ranges that a thread held at once.
-    pub most_held: usize,
-    /// The holders that met.
-    pub meetings: Vec<Meeting>,
-    /// Whether there were readers; else all wrote.
-    pub readers_share: bool,
-    /// The longest that a request waited that did not give up, in milliseconds.
-    pub longest_wait_ms: f64,
-    /// Bytes allocated beyond what was after the first round.
-    pub grown_bytes: Bytes,
 }

@@ -1,19 +1,25 @@
-//! Who is in each unit of the resource, and what is there.
+//! The holders of each unit of the resource, and its content.
 
 use super::Fault;
 use crate::setting::Resource;
 use spanlock::range::raw::Mode;
+use spanlock_testkit::exclusion::{Found, Holder, Place};
 use std::ops::Range;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One unit.
 #[derive(Debug, Default)]
-#[repr(align(64))]
 struct Slot {
-    /// So many readers; or a writer, as minus its number less one.
-    holders: AtomicI32,
-    /// What writers raise by one, in this order.
+    holders: Place,
+    /// Each writer raises both by one, in this order.
     numbers: [AtomicU64; 2],
+}
+
+fn holder(thread: usize, mode: Mode) -> Holder {
+    match mode {
+        Mode::Shared => Holder::Reader,
+        Mode::Exclusive => Holder::Writer(u32::try_from(thread).expect("few threads")),
+    }
 }
 
 /// A slot for each unit.
@@ -39,20 +45,16 @@ impl Slots {
     /// # Errors
     /// When somebody holds some of it that it excludes.
     pub fn enter(&self, thread: usize, range: &Range<u64>, mode: Mode) -> Result<(), Fault> {
-        let me = -(thread as i32) - 1;
         for (unit, slot) in self.of(range) {
-            let (before, allowed) = match mode {
-                Mode::Shared => (slot.holders.fetch_add(1, Ordering::Relaxed), 0..=i32::MAX),
-                Mode::Exclusive => (slot.holders.swap(me, Ordering::Relaxed), 0..=0),
-            };
-            if !allowed.contains(&before) {
+            if let Err(conflict) = slot.holders.enter(holder(thread, mode)) {
                 let verb = match mode {
                     Mode::Shared => "reads",
                     Mode::Exclusive => "writes",
                 };
-                let other = match before {
-                    1.. => format!("{before} readers are"),
-                    _ => format!("thread {} is, which writes", -(before + 1)),
+                let other = match conflict.found {
+                    Found::Nobody => "nobody is".to_owned(),
+                    Found::Readers(count) => format!("{count} readers are"),
+                    Found::Writer(number) => format!("thread {number} is, which writes"),
                 };
                 let what = format!("thread {thread} {verb} {range:?}, and in {unit} {other}");
                 return Err(Fault::Met(what));
@@ -61,20 +63,17 @@ impl Slots {
         Ok(())
     }
 
-    /// A thread is about to release what it holds.
-    pub fn leave(&self, range: &Range<u64>, mode: Mode) {
+    /// A thread is about to release what it holds. A holder that entered meanwhile has reported the conflict.
+    pub fn leave(&self, thread: usize, range: &Range<u64>, mode: Mode) {
         for (_, slot) in self.of(range) {
-            match mode {
-                Mode::Shared => slot.holders.fetch_sub(1, Ordering::Relaxed),
-                Mode::Exclusive => slot.holders.swap(0, Ordering::Relaxed),
-            };
+            let _reported = slot.holders.leave(holder(thread, mode));
         }
     }
 
-    /// Looks at what a holder sees.
+    /// Checks a holder's units.
     ///
     /// # Errors
-    /// When somebody has not finished to write it.
+    /// When a writer has not finished writing one of them.
     pub fn read(&self, range: &Range<u64>) -> Result<(), Fault> {
         for (unit, slot) in self.of(range) {
             let [first, second] = slot.numbers.each_ref().map(|n| n.load(Ordering::Relaxed));
@@ -136,7 +135,7 @@ mod tests {
         let slots = Slots::new(RESOURCE);
         for mode in [Mode::Exclusive, Mode::Shared, Mode::Exclusive] {
             slots.enter(0, &(0..256), mode).unwrap();
-            slots.leave(&(0..256), mode);
+            slots.leave(0, &(0..256), mode);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// What a thread counts to when it is done.
+/// The number of a thread that is done.
 pub(super) const DONE: u64 = u64::MAX;
 
-/// Looks at numbers that threads raise as they get on.
+/// Observes numbers that threads raise as they make progress.
 #[derive(Debug)]
 pub struct Watch {
     limit: Duration,
@@ -23,8 +23,8 @@ impl Watch {
         }
     }
 
-    /// Looks; returns a thread that has been stuck for too long, and how long.
-    pub fn look(
+    /// A thread whose number has stayed the same for too long, and how long.
+    pub fn stuck(
         &mut self,
         numbers: impl IntoIterator<Item = u64>,
         now: Instant,
@@ -46,19 +46,19 @@ mod tests {
     use super::{DONE, Duration, Instant, Watch};
 
     #[test]
-    fn who_gets_nowhere_for_too_long_is_named_and_who_is_done_is_not() {
+    fn a_thread_without_progress_is_named_unless_it_is_done() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut watch = Watch::new(3, Duration::from_secs(30), start);
-        assert_eq!(watch.look([1, 1, 1], at(1)), None);
-        assert_eq!(watch.look([2, 1, DONE], at(20)), None);
-        assert_eq!(watch.look([3, 1, DONE], at(31)), None);
+        assert_eq!(watch.stuck([1, 1, 1], at(1)), None);
+        assert_eq!(watch.stuck([2, 1, DONE], at(20)), None);
+        assert_eq!(watch.stuck([3, 1, DONE], at(31)), None);
         let stuck = Some((1, Duration::from_secs(31)));
-        assert_eq!(watch.look([4, 1, DONE], at(32)), stuck);
-        assert_eq!(watch.look([4, 2, DONE], at(33)), None, "it got on");
+        assert_eq!(watch.stuck([4, 1, DONE], at(32)), stuck);
+        assert_eq!(watch.stuck([4, 2, DONE], at(33)), None, "it got on");
         let stuck = Some((0, Duration::from_secs(31)));
-        assert_eq!(watch.look([4, 2, DONE], at(63)), stuck);
+        assert_eq!(watch.stuck([4, 2, DONE], at(63)), stuck);
         let mut never_began = Watch::new(1, Duration::from_secs(30), start);
-        assert!(never_began.look([0], at(31)).is_some());
+        assert!(never_began.stuck([0], at(31)).is_some());
     }
 }

@@ -2,10 +2,10 @@
 
 use super::watch::DONE;
 use super::{Fault, Meeting, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
-use crate::crew;
 use crate::target::{GivesUp, Readers, Target};
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
+use spanlock_workloads::crew;
 use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// The most ranges that a thread holds at once.
 const MOST: usize = 4;
 
-/// How often the watchdog looks.
-const LOOKS: Duration = Duration::from_millis(5);
+/// How often the watchdog checks.
+const CHECKS: Duration = Duration::from_millis(5);
 
 /// A lock that is soaked.
 ///
@@ -25,7 +25,7 @@ const LOOKS: Duration = Duration::from_millis(5);
 pub struct Soaking<T> {
     plan: Plan,
     lock: Arc<Site<T>>,
-    /// What all threads so far raised in the slots.
+    /// The sum of what all threads so far added to the slots.
     raised: u64,
 }
 
@@ -38,7 +38,7 @@ struct Site<T> {
 struct Team {
     stop: AtomicBool,
     fault: Mutex<Option<Fault>>,
-    /// What each raises as it gets on.
+    /// A number of each thread, which it raises as it makes progress.
     beats: Box<[AtomicU64]>,
 }
 
@@ -74,7 +74,7 @@ impl<T: Target + Send + 'static> Soaking<T> {
         }
     }
 
-    /// Runs `work` on so many threads until they return or, after `time`, are told to.
+    /// Runs `work` on so many threads until they return or, after `time`, are asked to.
     fn team<W: Send + 'static>(
         &self,
         threads: usize,
@@ -103,7 +103,7 @@ impl<T: Target + Send + 'static> Soaking<T> {
             if left.is_zero() {
                 team.stop();
             }
-            if let Some((thread, time)) = watch.look(team.beats(), Instant::now()) {
+            if let Some((thread, time)) = watch.stuck(team.beats(), Instant::now()) {
                 team.stop();
                 return Err(Fault::Stuck {
                     thread,
@@ -112,9 +112,9 @@ impl<T: Target + Send + 'static> Soaking<T> {
                 });
             }
             thread::sleep(if left.is_zero() {
-                LOOKS
+                CHECKS
             } else {
-                left.min(LOOKS)
+                left.min(CHECKS)
             });
         }
         let joined = crew.into_iter().map(|worker| {
@@ -218,19 +218,20 @@ struct Worker<'a, T: Target> {
     thread: usize,
     rng: Rng,
     tally: Tally,
-    /// What it added to the slots.
+    /// The sum of what it added to the slots.
     raised: u64,
 }
 
 /// A range that is held until this is dropped.
 struct Held<'a, T: Target + 'a> {
+    thread: usize,
     slots: &'a Slots,
     range: Range<u64>,
     mode: Mode,
     _guard: Guard<'a, T>,
 }
 
-/// What is in it is dropped, and no more.
+/// Kept only to be dropped.
 enum Guard<'a, T: Target + 'a> {
     Read(T::Read<'a>),
     Write(T::Write<'a>),
@@ -238,7 +239,7 @@ enum Guard<'a, T: Target + 'a> {
 
 impl<T: Target> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        self.slots.leave(&self.range, self.mode);
+        self.slots.leave(self.thread, &self.range, self.mode);
     }
 }
 
@@ -299,6 +300,7 @@ impl<'a, T: Target> Worker<'a, T> {
         };
         self.tally.longest_wait = self.tally.longest_wait.max(begin.elapsed());
         Some(Held {
+            thread: self.thread,
             slots: &self.site.slots,
             range,
             mode,

@@ -1,12 +1,12 @@
-//! One run of a reader-writer lock in a fresh process, which is this program again: where code, stacks and locks lie is
-//! drawn anew, and can make a tenth.
+//! Measurements in fresh processes, which are this program again: where code, stacks and locks lie is drawn anew there,
+//! and can make a tenth.
 
-use spanlock_bench::report::Line;
-use spanlock_bench::rw::{Load, Record, Trial, handoff};
+use spanlock_bench::rw::{Load, Trial, harm};
+use spanlock_judge::record::{Line, Record};
 use std::process::Command;
 use std::time::Duration;
 
-/// What a process needs until it is as it stays, at least: to register for `membarrier`, which the first fast reader does,
+/// The least warm-up of a process: to register for `membarrier`, which the first fast reader does,
 /// takes the kernel tens of milliseconds, once.
 const WARMUP: Duration = Duration::from_millis(50);
 
@@ -18,49 +18,64 @@ pub(super) enum Start {
     Preloaded,
 }
 
-/// Measures the lock of that name, with a warm-up of 50 milliseconds if not longer.
+/// This program.
 ///
 /// # Errors
-/// What went wrong, in words.
-pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record, String> {
+/// When its file is not known.
+pub(super) fn own() -> Result<Command, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let warmup = trial.schedule.warmup.max(WARMUP);
-    let mut command = Command::new(&own);
-    if start == Start::Preloaded {
-        command.args(["run", "--"]).arg(&own);
-    }
-    let before = handoff::nanoseconds();
-    let output = command
-        .args(["bench", "rw"])
-        .args(words(trial.load))
-        .args(["--locks", lock, "--format", "json", "--repeat", "1"])
-        .args(["--threads", &trial.threads.to_string()])
-        .args(["--seed", &trial.seed.to_string()])
-        .args([
-            "--seconds",
-            &trial.schedule.measured.as_secs_f64().to_string(),
-        ])
-        .args(["--warmup", &warmup.as_secs_f64().to_string()])
-        .output()
-        .map_err(|error| error.to_string())?;
-    let handoff_ns = before.zip(handoff::nanoseconds()).map(<[f64; 2]>::from);
+    Ok(Command::new(own))
+}
+
+/// The output of a process that succeeds, as lines of JSON.
+///
+/// # Errors
+/// When it cannot be started, fails, or writes something else: its output, or why not.
+pub(super) fn lines(command: &mut Command) -> Result<Vec<Line>, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let lines = text.lines().map(str::parse);
-    let record = lines.flatten().find_map(|line| match line {
-        Line::Rw(record) => Some(record),
-        _ => None,
-    });
-    match record {
-        Some(record) if output.status.success() => Ok(Record {
-            repeat: trial.repeat,
-            handoff_ns,
-            ..record
-        }),
+    let lines = text.lines().map(str::parse).collect::<Result<Vec<_>, _>>();
+    match lines {
+        Ok(lines) if output.status.success() => Ok(lines),
         _ => {
             let errors = String::from_utf8_lossy(&output.stderr);
             Err(format!("{}: {text}{errors}", output.status))
         }
     }
+}
+
+/// Measures the reader-writer lock of that name, with a warm-up of 50 milliseconds if not longer.
+///
+/// # Errors
+/// As of [`lines`].
+pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record, String> {
+    let mut command = own()?;
+    if start == Start::Preloaded {
+        let program = command.get_program().to_owned();
+        command.args(["run", "--"]).arg(program);
+    }
+    let number = |name: &str, number: &dyn ToString| format!("--{name}={}", number.to_string());
+    let warmup = trial.schedule.warmup.max(WARMUP);
+    command
+        .args(["bench", "rw"])
+        .args(words(trial.load))
+        .args(["--locks", lock, "--format", "json", "--repeat", "1"])
+        .arg(number("threads", &trial.threads))
+        .arg(number("seed", &trial.seed))
+        .arg(number("seconds", &trial.schedule.measured.as_secs_f64()))
+        .arg(number("warmup", &warmup.as_secs_f64()));
+    let before = harm::handoff();
+    let lines = lines(&mut command)?;
+    let handoff_ns = before.zip(harm::handoff()).map(<[f64; 2]>::from);
+    let record = lines.into_iter().find_map(|line| match line {
+        Line::Run(record) => Some(*record),
+        _ => None,
+    });
+    Ok(Record {
+        repeat: trial.repeat,
+        handoff_ns,
+        ..record.ok_or("it measured nothing")?
+    })
 }
 
 /// The command for a workload.

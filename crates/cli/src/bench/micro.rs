@@ -1,38 +1,33 @@
 //! `spanlock bench micro`.
 
-use super::{Repeat, Result, distinct, measured};
-use crate::Failure;
-use crate::args::Micro;
-use spanlock_bench::compare::plural;
-use spanlock_bench::micro::{Record, Trial};
-use spanlock_bench::report::{self, Line};
+use super::measure::{Sampling, measured};
+use crate::failure::{Failure, Result};
+use crate::options::Threads;
+use crate::workloads::{Kernels, turns};
+use clap::Args;
+use spanlock_bench::workload::measure;
+use spanlock_judge::record::{Line, plural};
+use spanlock_judge::table;
 
-pub(super) fn run(args: Micro) -> Result {
-    let kernels = distinct(args.kernels, |kernel| *kernel);
-    let trials = |repeat: Repeat<'_>| {
-        let trials = repeat.threads.iter().map(|&threads| Trial {
-            threads,
-            schedule: repeat.schedule,
-            seed: repeat.seed,
-            repeat: repeat.number,
-        });
-        trials.collect()
-    };
-    let trials = args.sampling.trials(args.threads, &[], trials);
-    let steps = trials
-        .iter()
-        .flat_map(|trial| kernels.iter().map(move |&kernel| (kernel, trial)));
+#[derive(Args)]
+pub(super) struct Micro {
+    #[command(flatten)]
+    kernels: Kernels,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    sampling: Sampling,
+}
+
+pub(super) fn run(args: &Micro) -> Result {
+    let trials = args.sampling.trials(&args.kernels, &args.threads, &[]);
     measured(
-        args.sampling.output.format,
-        steps,
+        &args.sampling.output,
+        turns(trials, &args.kernels.distinct()),
         |(kernel, trial)| format!("{kernel}, {}", plural(trial.threads)),
-        |(kernel, trial)| {
-            Record::measure(*kernel, trial).map_err(|found| {
-                Failure::Check(format!("{kernel}, {}: {found}", plural(trial.threads)))
-            })
-        },
-        Line::Micro,
-        report::micro,
-    )?;
-    Ok(())
+        |(kernel, trial)| measure(*trial, *kernel).map_err(Failure::Check),
+        Line::from,
+        table::micro,
+    )
+    .map(drop)
 }

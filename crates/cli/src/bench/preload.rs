@@ -2,46 +2,50 @@
 //! which are this program again.
 
 use super::fresh::{self, Start};
-use super::rw::trials_of;
-use super::{Result, measured};
-use crate::Failure;
-use crate::args::RwPreload;
-use spanlock_bench::compare::plural;
-use spanlock_bench::report::{self, Line};
+use super::measure::{Sampling, measured};
+use crate::failure::{Failure, Result};
+use crate::options::Threads;
+use clap::Args;
+use spanlock_bench::rw::Load;
 use spanlock_bench::rw::locks::{PRELOADED, PTHREAD};
-use spanlock_bench::rw::{Load, Record, Trial};
+use spanlock_judge::record::lock::Lock;
+use spanlock_judge::record::{Line, Record, plural};
+use spanlock_judge::table;
 
-pub(super) fn run(RwPreload { threads, sampling }: RwPreload) -> Result {
-    let trials = trials_of(&sampling, threads, &Load::all());
-    let steps = trials.iter().flat_map(|trial| {
-        // Who is first changes from repeat to repeat.
-        let mut ways = [PTHREAD, PRELOADED];
+#[derive(Args)]
+#[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]
+#[command(mut_arg("threads", |threads| {
+    let help = "Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read";
+    threads.help(help).default_value("1,2,4,8")
+}))]
+pub(super) struct Preload {
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    sampling: Sampling,
+}
+
+pub(super) fn run(Preload { threads, sampling }: &Preload) -> Result {
+    let trials = sampling.trials(&Load::all(), threads, &[]);
+    let steps = trials.into_iter().flat_map(|trial| {
+        // The first of the two changes from repeat to repeat.
+        let mut ways = [(PTHREAD, Start::Plain), (PRELOADED, Start::Preloaded)];
         ways.rotate_left(trial.repeat as usize % 2);
         ways.map(|way| (way, trial))
     });
-    let describe = |way: &str, trial: &Trial| {
-        let Trial { load, threads, .. } = trial;
-        format!("{way}, {load}, {}", plural(*threads))
-    };
     measured(
-        sampling.output.format,
-        steps,
-        |(way, trial)| describe(way, trial),
-        |(way, trial)| {
-            let failed = |what| Failure::Probe(format!("{}: {what}", describe(way, trial)));
-            let start = if *way == PRELOADED {
-                Start::Preloaded
-            } else {
-                Start::Plain
-            };
-            let record = fresh::measure(PTHREAD, start, trial).map_err(failed)?;
+        &sampling.output,
+        steps.collect(),
+        |((way, _), trial)| format!("{way}, {}, {}", trial.load, plural(trial.threads)),
+        |((way, start), trial)| {
+            let record = fresh::measure(PTHREAD, *start, trial).map_err(Failure::Probe)?;
             Ok(Record {
-                lock: (*way).to_owned(),
+                lock: Lock::named(way),
                 ..record
             })
         },
-        Line::Rw,
-        report::preload,
-    )?;
-    Ok(())
+        Line::from,
+        table::preload,
+    )
+    .map(drop)
 }

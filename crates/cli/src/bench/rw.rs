@@ -1,147 +1,221 @@
 //! `spanlock bench rw`.
 
 use super::fresh::{self, Start};
-use super::{Repeat, Result, chosen_of, distinct, measured, preload, print, take_turns};
-use crate::Failure;
-use crate::args::{Rw, RwHarm, RwLoad, RwRevocation, RwRuns, RwUncontended, Sampling};
-use crate::values::Sweep;
-use spanlock_bench::compare::plural;
-use spanlock_bench::report::{self, Line};
-use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, NULL, families, find};
+use super::measure::{Pairs, Sampling, measured};
+use super::preload::{self, Preload};
+use crate::failure::{Failure, Result};
+use crate::options::{Output, Threads, chosen, times, without_seconds};
+use crate::output::{print, width};
+use crate::workloads::{Loads, turns};
+use clap::{Args, Subcommand};
+use spanlock_bench::costs;
+use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, NULL, families, find, parse};
 use spanlock_bench::rw::revocation::{self, Sleepers};
-use spanlock_bench::rw::{Load, Record, Trial, uncontended};
+use spanlock_bench::rw::{Load, Trial};
+use spanlock_bench::workload::measure;
+use spanlock_judge::record::{Line, plural};
+use spanlock_judge::table;
 
-pub(super) fn run(command: Rw) -> Result {
-    match command.load {
-        Some(RwLoad::Interference(args)) => {
-            let pools = distinct(args.pool, |pool| *pool);
-            let loads = pools.into_iter().map(|pool| Load::Interference { pool });
-            throughput(args.runs, &[LOCKS], loads.collect())
-        }
-        Some(RwLoad::Alternator(args)) => throughput(args.runs, &[LOCKS], vec![Load::Alternator]),
-        Some(RwLoad::TestRwlock(args)) => {
-            let pauses = distinct(args.pause, |pause| *pause);
-            let loads = pauses.into_iter().map(|pause| Load::TestRwlock { pause });
-            throughput(args.runs, &[LOCKS], loads.collect())
-        }
-        Some(RwLoad::Rwbench(args)) => {
-            let mixtures = distinct(args.writes, |writes| *writes);
-            let loads = mixtures.into_iter().map(|writes| Load::Rwbench { writes });
-            throughput(args.runs, &[LOCKS], loads.collect())
-        }
-        Some(RwLoad::HashTable(args)) => {
-            let entries = args.entries;
-            throughput(args.runs, &[LOCKS], vec![Load::HashTable { entries }])
-        }
-        Some(RwLoad::Readers(args)) => throughput(args.runs, &[LOCKS, FLOORS], vec![Load::Readers]),
-        Some(RwLoad::Uncontended(args)) => run_uncontended(args),
-        Some(RwLoad::Revocation(args)) => run_revocation(args),
-        Some(RwLoad::Harm(args)) => harm(args),
-        Some(RwLoad::Preload(args)) => preload::run(args),
-        None => print(&report::rw_locks(crate::terminal::width())),
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(mut_subcommand("readers", |readers| {
+    let help = "Nothing but reading, beside what no lock can do better";
+    readers.about(help).mut_arg("locks", |locks| locks.value_parser(lock_or_floor))
+}))]
+pub(super) struct Rw {
+    /// List the reader-writer locks and exit.
+    #[arg(long)]
+    list: bool,
+    #[command(subcommand)]
+    load: Option<Workload>,
+}
+
+#[derive(Subcommand)]
+enum Workload {
+    #[command(flatten)]
+    Load(Loads<Runs>),
+    /// What one thread pays for a lock that nobody else wants, beside what no lock can do better.
+    Uncontended(Uncontended),
+    /// What a writer that revokes a bias pays, by the threads that read.
+    Revocation(Revocation),
+    /// Every workload on locks with and without a bias: does the bias do harm?
+    Harm(Harm),
+    /// Every workload on `pthread_rwlock_t` with and without the preload library: does that do harm?
+    Preload(Preload),
+}
+
+/// Reader-writer locks.
+#[derive(Args)]
+struct Locks {
+    /// Locks, by name; all of them by default.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = lock, value_name = "NAME,...")]
+    locks: Vec<&'static Lock>,
+}
+
+impl Locks {
+    /// The locks named, or else all of these.
+    fn or(self, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
+        chosen(self.locks, all, |lock| lock.name)
     }
 }
 
-fn throughput(runs: RwRuns, all: &[&'static [Lock]], loads: Vec<Load>) -> Result {
-    let all = all.iter().copied().flatten();
-    let locks = chosen_of(runs.locks.clone(), all, |lock| lock.name);
-    let trials = trials_of(&runs.sampling, runs.threads, &loads);
-    take_turns(
-        &locks,
-        &trials,
-        runs.sampling.output.format,
-        describe,
-        |lock, trial| Record::measure(lock, trial).map_err(|found| found.to_string()),
-        Line::Rw,
-        report::rw,
-    )?;
-    Ok(())
+fn lock(text: &str) -> Result<&'static Lock, String> {
+    parse(text, LOCKS.iter().chain(CONTROLS))
 }
 
-fn harm(RwHarm { runs }: RwHarm) -> Result {
-    let named = chosen_of(runs.locks.clone(), LOCKS, |lock| lock.name);
-    let mut families = families();
-    families.retain(|(base, _)| named.iter().any(|lock| lock.name == base.name));
-    let trials = trials_of(&runs.sampling, runs.threads, &Load::all());
-    // An underlying lock and what is made of it: runs that are compared follow each other, and who is first changes from
-    // repeat to repeat.
-    let steps = trials.iter().flat_map(|trial| {
-        families.iter().flat_map(move |(base, made)| {
-            let mut family: Vec<_> = std::iter::once(*base).chain(made.iter().copied()).collect();
-            family.extend(find(NULL));
-            let first = trial.repeat as usize % family.len();
-            family.rotate_left(first);
-            family.into_iter().map(move |lock| (lock, trial))
-        })
-    });
+fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
+    parse(text, LOCKS.iter().chain(CONTROLS).chain(FLOORS))
+}
+
+/// A lock that others are made of.
+fn base(text: &str) -> Result<&'static Lock, String> {
+    parse(text, families().iter().map(|(base, _)| *base))
+}
+
+/// The arguments of all workloads.
+#[derive(Args)]
+#[command(mut_arg("repeat", |repeat| repeat.default_value("7")))] // the paper's, as are other defaults here but for time
+#[command(mut_arg("threads", |threads| {
+    threads.help("Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read")
+}))]
+struct Runs {
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    sampling: Sampling,
+}
+
+pub(super) fn run(command: Rw) -> Result {
+    match command.load {
+        Some(Workload::Load(load)) => throughput(load),
+        Some(Workload::Uncontended(args)) => run_uncontended(args),
+        Some(Workload::Revocation(args)) => run_revocation(&args),
+        Some(Workload::Harm(args)) => harm(args),
+        Some(Workload::Preload(args)) => preload::run(&args),
+        None => {
+            let locks: Vec<_> = LOCKS.iter().map(|lock| (lock.name, lock.about)).collect();
+            print(&table::rw_locks(&locks, width()))
+        }
+    }
+}
+
+fn throughput(loads: Loads<Runs>) -> Result {
+    let (loads, runs) = loads.split();
+    let floors = if loads == [Load::Readers] {
+        FLOORS
+    } else {
+        &[]
+    };
+    let trials = runs.sampling.trials(&loads, &runs.threads, &[]);
     measured(
-        runs.sampling.output.format,
-        steps,
-        |(lock, trial)| describe(lock, trial),
-        |(lock, trial)| {
-            let failed = |what| Failure::Check(format!("{}: {what}", describe(lock, trial)));
-            fresh::measure(lock.name, Start::Plain, trial).map_err(failed)
-        },
-        Line::Rw,
-        report::harm,
-    )?;
-    Ok(())
+        &runs.sampling.output,
+        turns(trials, &runs.locks.or(LOCKS.iter().chain(floors))),
+        describe,
+        |(lock, trial)| measure(*trial, *lock).map_err(Failure::Check),
+        Line::from,
+        table::rw,
+    )
+    .map(drop)
 }
 
-fn describe(lock: &Lock, Trial { load, threads, .. }: &Trial) -> String {
+fn describe((lock, Trial { load, threads, .. }): &(&'static Lock, Trial)) -> String {
     format!("{}, {load}, {}", lock.name, plural(*threads))
 }
 
-/// Repeats outside, workloads and threads inside.
-pub(super) fn trials_of(sampling: &Sampling, threads: Vec<Sweep>, loads: &[Load]) -> Vec<Trial> {
-    let trials = |repeat: Repeat<'_>| {
-        let mut trials = Vec::new();
-        for &load in loads {
-            trials.extend(repeat.threads.iter().map(|&threads| Trial {
-                load,
-                threads,
-                schedule: repeat.schedule,
-                seed: repeat.seed,
-                repeat: repeat.number,
-            }));
-        }
-        trials
-    };
-    sampling.trials(threads, &[], trials)
+#[derive(Args)]
+#[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
+#[command(mut_arg("locks", |locks| {
+    locks.help("Underlying locks, by name; all by default").value_parser(base)
+}))]
+struct Harm {
+    #[command(flatten)]
+    runs: Runs,
 }
 
-fn run_uncontended(args: RwUncontended) -> Result {
-    let locks = chosen_of(args.locks, LOCKS.iter().chain(FLOORS), |lock| lock.name);
-    let steps = (0..args.repeat).flat_map(|round| locks.iter().map(move |&lock| (lock, round)));
+fn harm(Harm { runs }: Harm) -> Result {
+    let named = runs.locks.or(LOCKS.iter());
+    let mut families = families();
+    families.retain(|(base, _)| named.iter().any(|lock| lock.name == base.name));
+    let trials = runs.sampling.trials(&Load::all(), &runs.threads, &[]);
+    // An underlying lock and what is made of it: runs that are compared follow each other, and the first of them
+    // changes from repeat to repeat.
+    let steps = turns(trials, &families.iter().collect::<Vec<_>>());
+    let steps = steps.into_iter().flat_map(|((base, made), trial)| {
+        let mut family: Vec<_> = std::iter::once(*base).chain(made.iter().copied()).collect();
+        family.extend(find(NULL));
+        let first = trial.repeat as usize % family.len();
+        family.rotate_left(first);
+        family.into_iter().map(move |lock| (lock, trial))
+    });
     measured(
-        args.output.format,
-        steps,
-        |(lock, round)| format!("{}, round {}", lock.name, round + 1),
-        |(lock, round)| Ok(uncontended::Record::measure(lock, args.pairs, *round)),
-        Line::RwUncontended,
-        report::rw_uncontended,
-    )?;
-    Ok(())
+        &runs.sampling.output,
+        steps.collect(),
+        describe,
+        |(lock, trial)| fresh::measure(lock.name, Start::Plain, trial).map_err(Failure::Check),
+        Line::from,
+        table::harm,
+    )
+    .map(drop)
 }
 
-fn run_revocation(args: RwRevocation) -> Result {
-    let sizes = args.threads.into_iter().flat_map(|Sweep(numbers)| numbers);
-    let mut sizes = distinct(sizes, |size| *size);
+#[derive(Args)]
+#[command(arg(without_seconds("it ends after so many --pairs in each round: see --repeat")))]
+#[command(mut_arg("locks", |locks| locks.value_parser(lock_or_floor)))]
+#[command(mut_arg("pairs", |pairs| {
+    pairs.help("Acquisitions and releases in each round, for reading and again for writing")
+}))]
+struct Uncontended {
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    pairs: Pairs,
+}
+
+fn run_uncontended(Uncontended { locks, pairs }: Uncontended) -> Result {
+    measured(
+        &pairs.output,
+        turns(0..pairs.repeat, &locks.or(LOCKS.iter().chain(FLOORS))),
+        |(lock, round)| format!("{}, round {}", lock.name, round + 1),
+        |(lock, round)| Ok(costs::rw_uncontended(lock, pairs.pairs, *round)),
+        Line::RwUncontended,
+        table::rw_uncontended,
+    )
+    .map(drop)
+}
+
+#[derive(Args)]
+#[command(arg(without_seconds("it ends after so many rounds at each size: see --repeat")))]
+#[command(mut_arg("threads", |threads| {
+    let help = "Threads that have read, each with a row of the table: each a number, a:b or a:b:step";
+    threads.help(help).default_value("1,2,4,8,16,32")
+}))]
+struct Revocation {
+    #[command(flatten)]
+    threads: Threads,
+    /// Rounds at each size.
+    #[arg(long, value_parser = times(), default_value_t = 7, value_name = "N", allow_negative_numbers = true)]
+    repeat: u32,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn run_revocation(args: &Revocation) -> Result {
+    let mut sizes = args.threads.numbers();
     sizes.sort_unstable();
-    let steps = sizes
-        .iter()
-        .flat_map(|&size| (0..args.repeat).map(move |round| (size, round)));
+    let rounds: Vec<_> = (0..args.repeat).collect();
     let mut sleepers = Sleepers::default();
     measured(
-        args.output.format,
-        steps,
-        |(size, round)| format!("{}, round {}", plural(*size), round + 1),
-        |&(size, round)| {
+        &args.output,
+        turns(sizes, &rounds),
+        |(round, size)| format!("{}, round {}", plural(*size), round + 1),
+        |&(round, size)| {
             sleepers.grow(size);
-            Ok(revocation::Record::measure(size, round))
+            Ok(revocation::measure(size, round))
         },
         Line::RwRevocation,
-        report::rw_revocation,
-    )?;
-    Ok(())
+        table::rw_revocation,
+    )
+    .map(drop)
 }

@@ -1,36 +1,64 @@
 //! `spanlock bench soak`.
 
-use super::{Result, chosen, measure, wrong_arguments};
-use crate::args::Soak as Arguments;
-use crate::{Failure, allocator};
-use spanlock_bench::registry::{Exclusion, LOCKS};
-use spanlock_bench::report::{self, Line};
-use spanlock_bench::soak::Soak;
+use super::measure::measured;
+use crate::allocator;
+use crate::failure::{Failure, Result};
+use crate::options::{Output, RangeLocks, Seed, number_to, seconds};
+use crate::workloads::turns;
+use clap::Args;
+use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::registry::{Exclusion, LOCKS, Lock};
+use spanlock_bench::soak;
+use spanlock_judge::record::Line;
+use spanlock_judge::table;
+use std::time::Duration;
 
-pub(super) fn run(args: Arguments) -> Result {
-    let promises = |exclusion| exclusion == Exclusion::Promised;
-    let all = LOCKS.iter().filter(|lock| promises(lock.exclusion));
-    let locks = chosen(args.locks, all);
-    if let Some(lock) = locks.iter().find(|lock| !promises(lock.exclusion)) {
-        wrong_arguments(&format!(
-            "--locks {}: it promises nothing to check\n",
-            lock.name
-        ));
+#[derive(Args)]
+#[command(mut_arg("locks", |locks| locks.help("Locks, by name; by default, all that promise exclusion")))]
+pub(super) struct Soak {
+    #[command(flatten)]
+    locks: RangeLocks,
+    /// Threads.
+    #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    threads: usize,
+    /// Length of it all, divided among locks and rounds.
+    #[arg(long, value_parser = seconds, default_value = "60", allow_negative_numbers = true)]
+    seconds: Duration,
+    /// Rounds, in which locks take turns; memory is compared with what it was after the first.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    rounds: u32,
+    /// How long a thread may get nowhere.
+    #[arg(long, value_parser = seconds, default_value = "30", value_name = "SECONDS", allow_negative_numbers = true)]
+    stall: Duration,
+    #[command(flatten)]
+    seed: Seed,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) fn run(args: Soak) -> Result {
+    let promises = |lock: &&'static Lock| lock.exclusion == Exclusion::Promised;
+    let locks = args.locks.or(LOCKS.iter().filter(promises));
+    if let Some(lock) = locks.iter().find(|lock| !promises(lock)) {
+        let what = format!("--locks {}: it promises nothing to check", lock.name);
+        return Err(Failure::Arguments(what));
     }
     allocator::begin();
-    let soak = |&lock| Soak::new(lock, args.threads, args.stall, args.seed);
+    let soak =
+        |lock: &&'static Lock| soak::Soak::new(lock, args.threads, args.stall, args.seed.seed);
     let mut soaks: Vec<_> = locks.iter().map(soak).collect();
     let time = args.seconds / args.rounds / u32::try_from(locks.len()).unwrap_or(u32::MAX);
-    let steps = (0..args.rounds).flat_map(|round| (0..locks.len()).map(move |lock| (round, lock)));
-    measure(
-        args.output.format,
-        steps,
-        |&(round, lock)| format!("lock {}, round {}", locks[lock].name, round + 1),
-        |&(round, lock)| {
+    let numbers: Vec<_> = (0..locks.len()).collect();
+    measured(
+        &args.output,
+        turns(0..args.rounds, &numbers),
+        |&(lock, _)| format!("lock {}", locks[lock].name),
+        |&(lock, round)| {
             let record = soaks[lock].round(round, time, &allocator::allocated);
-            record.map_err(|fault| Failure::Check(format!("lock {}: {fault}", locks[lock].name)))
+            record.map_err(Failure::check)
         },
         Line::Soak,
-        report::soak,
+        table::soak,
     )
+    .map(drop)
 }

@@ -1,10 +1,10 @@
 //! The program as a child of this process: for `--stats`, which has something to do when it ends.
 //!
-//! Whoever started `spanlock` knows its process only, so this process stands for the program:
+//! The process that started `spanlock` knows this process only, so this process stands for the program:
 //!
 //! - All signals are blocked and waited for, and those that are meant for the program are sent to it. A terminal
 //!   signals the whole process group, so the program already has what came from there. What another process sends
-//!   to the whole group cannot be told from what it sends to this process alone: the program gets that twice.
+//!   to the whole group cannot be distinguished from what it sends to this process alone: the program gets that twice.
 //! - When job control stops the program, this process stops as well, so that a shell notices.
 //! - When this process is killed, the kernel kills the program.
 
@@ -53,7 +53,7 @@ pub(super) fn wait_for(mut command: Command) -> io::Result<(u32, ExitStatus)> {
     }
 }
 
-/// What has become of the program: its status, once it has ended. Stops this process if the program was stopped.
+/// The state of the program: its status, once it has ended. Stops this process if the program was stopped.
 fn follow(child: pid_t) -> io::Result<Option<ExitStatus>> {
     loop {
         let mut status = 0;
@@ -99,7 +99,7 @@ fn is_for_program(arrived: &siginfo_t, child: pid_t) -> bool {
         | libc::SIGTTIN
         | libc::SIGTTOU
         | libc::SIGWINCH => is_kernels,
-        // A terminal that hangs up tells the leader of its session only.
+        // A terminal that hangs up signals the leader of its session only.
         libc::SIGHUP | libc::SIGCONT => is_kernels && getsid(None) != Ok(getpid()),
         _ => false,
     };
@@ -124,7 +124,7 @@ impl Signals {
         Self {
             all,
             mask_before: set_mask(libc::SIG_BLOCK, &all),
-            // Whoever ignores it is not told that a child has ended, and does not get its status.
+            // A process that ignores it is not notified when a child ends, and does not get its status.
             // SAFETY: the default disposition runs no code.
             on_child_before: unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) },
         }
@@ -144,7 +144,7 @@ impl Signals {
 }
 
 impl Drop for Signals {
-    /// What came for the program and too late is forgotten.
+    /// A signal for the program that came too late is dropped.
     fn drop(&mut self) {
         let at_once = libc::timespec {
             tv_sec: 0,
@@ -174,7 +174,7 @@ fn set_of(signal: c_int) -> sigset_t {
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
     // SAFETY: emptied just above, and the signal exists.
     unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
-    // SAFETY: as above.
+    // SAFETY: emptied above, and so initialised.
     unsafe { set.assume_init() }
 }
 

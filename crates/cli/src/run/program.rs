@@ -1,57 +1,26 @@
 //! Which program is meant, and whether a library can be preloaded into it.
 
+use crate::failure::{Failure, Result};
 use object::Endianness;
 use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::env;
 use std::ffi::OsStr;
-use std::fmt;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-
-/// Why a program is not run.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    why: String,
-    code: u8,
-}
-
-impl Refused {
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(self.code)
-    }
-
-    fn missing(why: String) -> Self {
-        Self { why, code: 127 }
-    }
-
-    pub(super) fn cannot(path: &Path, why: &str) -> Self {
-        Self::no_library(format!("cannot run {}: {why}", path.display()))
-    }
-
-    pub(super) fn no_library(why: String) -> Self {
-        Self { why, code: 126 }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
-    }
-}
 
 /// The file that a shell would run.
-pub(super) fn find(program: &OsStr) -> Result<PathBuf, Refused> {
+pub(super) fn find(program: &OsStr) -> Result<PathBuf> {
     let named = Path::new(program);
     if program.as_bytes().contains(&b'/') {
         return if named.exists() {
             Ok(named.to_owned())
         } else {
-            Err(Refused::missing(format!("there is no {}", named.display())))
+            Err(missing(format!("there is no {}", named.display())))
         };
     }
     let path = env::var_os("PATH").unwrap_or_default();
@@ -61,8 +30,17 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, Refused> {
             file.metadata()
                 .is_ok_and(|it| it.is_file() && is_executable(&it))
         });
-    let missing = || format!("there is no program {} in PATH", named.display());
-    found.ok_or_else(|| Refused::missing(missing()))
+    let name = named.display();
+    found.ok_or_else(|| missing(format!("there is no program {name} in PATH")))
+}
+
+fn missing(why: String) -> Failure {
+    Failure::Program { why, code: 127 }
+}
+
+/// The program is there, but not to be run.
+pub(super) fn cannot_run(path: &Path, why: &dyn Display) -> Failure {
+    Failure::cannot_preload(format!("cannot run {}: {why}", path.display()))
 }
 
 fn is_executable(file: &fs::Metadata) -> bool {
@@ -70,9 +48,9 @@ fn is_executable(file: &fs::Metadata) -> bool {
 }
 
 /// Says why a library cannot be preloaded into that file, if so.
-pub(super) fn check(path: &Path) -> Result<(), Refused> {
-    let refuse = |why: &str| Err(Refused::cannot(path, why));
-    let read = |error: std::io::Error| Refused::cannot(path, &error.to_string());
+pub(super) fn check(path: &Path) -> Result {
+    let refuse = |why: &str| Err(cannot_run(path, &why));
+    let read = |error: std::io::Error| cannot_run(path, &error);
     let metadata = path.metadata().map_err(read)?;
     if !metadata.is_file() {
         return refuse("it is not a file");

@@ -1,8 +1,8 @@
-//! What the preload library has counted.
+//! The counts of the preload library.
 
 use super::symbols::{Symbols, demangled};
-use crate::Failure;
-use crate::args::Format;
+use crate::failure::Result;
+use crate::options::Format;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -39,7 +39,7 @@ struct Lock {
     /// The file that this is in, and how far from its beginning, as loaded.
     object: String,
     offset: u64,
-    /// The function that this is, and the line, as the file tells.
+    /// The function that this is, and the line, as the file says.
     #[serde(skip_deserializing)]
     function: Option<String>,
     #[serde(skip_deserializing)]
@@ -153,32 +153,33 @@ impl Counted {
         if !self.locks.is_empty() {
             self.write_table(&mut text);
         }
-        let (told, mut untold): (Vec<_>, Vec<_>) = self.processes.iter().partition(|it| it.counted);
-        let started = untold.iter().position(|it| it.process == process);
+        let (counted, mut unknown): (Vec<_>, Vec<_>) =
+            self.processes.iter().partition(|it| it.counted);
+        let started = unknown.iter().position(|it| it.process == process);
         if let (Some(signal), Some(started)) = (status.signal(), started) {
             let _ = writeln!(
                 text,
                 "Counts are written by exit(), but signal {signal} killed {}.",
-                names(&[untold.remove(started)])
+                names(&[unknown.remove(started)])
             );
         }
         if self.processes.is_empty() {
             text += "Nothing was counted: no process has loaded the library. Programs do not that are\n\
                      linked statically, that are setuid or have capabilities, or whose LD_PRELOAD was\n\
                      taken away.\n";
-        } else if self.locks.is_empty() && !told.is_empty() {
+        } else if self.locks.is_empty() && !counted.is_empty() {
             let _ = writeln!(
                 text,
                 "No pthread_rwlock was used by {}.\n(Rust's std::sync::RwLock, Go's and Java's locks are none.)",
-                names(&told)
+                names(&counted)
             );
         }
-        if !untold.is_empty() {
+        if !unknown.is_empty() {
             let _ = writeln!(
                 text,
                 "Nothing is known of {}.\nCounts are written by exit(). It was killed, called _exit, became a program that\n\
                  does not load the library, may not open the file of counts, or still runs.",
-                names(&untold)
+                names(&unknown)
             );
         }
         text
@@ -253,12 +254,7 @@ fn names(processes: &[&Process]) -> String {
 }
 
 /// Prints what the library has written, to the standard error: the standard output is the program's.
-pub(super) fn print(
-    text: &str,
-    format: Format,
-    process: u32,
-    status: ExitStatus,
-) -> Result<(), Failure> {
+pub(super) fn print(text: &str, format: Format, process: u32, status: ExitStatus) -> Result {
     let mut counted = Counted::read(text);
     let named = match format {
         Format::Table => HOTTEST.min(counted.locks.len()),

@@ -20,7 +20,7 @@ pub(super) struct Symbols {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) function: String,
-    /// `file:line`, where debug information tells.
+    /// `file:line`, where debug information has it.
     pub(super) line: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Results kept from one command to the next, so that a figure can be extended.
 //!
-//! A result is a file of its own, whose name is a digest of all that it follows from and whose content tells that in
+//! A result is a file of its own, whose name is a digest of all that it follows from and whose content has that in
 //! full. What cannot be read or is of something else is not there.
 
 use serde::de::DeserializeOwned;
@@ -37,12 +37,12 @@ impl Cache {
         })
     }
 
-    /// The folder for this user, as far as the environment tells.
+    /// The folder for this user, as far as the environment names it.
     pub(super) fn of_user() -> Option<PathBuf> {
-        let told = |name| std::env::var_os(name).map(PathBuf::from);
+        let named = |name| std::env::var_os(name).map(PathBuf::from);
         let absolute = |path: &PathBuf| path.is_absolute();
-        let cache = told("XDG_CACHE_HOME").filter(absolute);
-        let home = || told("HOME").filter(absolute);
+        let cache = named("XDG_CACHE_HOME").filter(absolute);
+        let home = || named("HOME").filter(absolute);
         let cache = cache.or_else(|| Some(home()?.join(".cache")));
         Some(cache?.join("spanlock"))
     }
@@ -88,7 +88,7 @@ impl Cache {
 
     fn write<R: Serialize>(&self, path: &Path, kept: &Kept<R>) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        // Complete before it has its name: who reads meanwhile finds all of it or nothing.
+        // Complete before it has its name: a reader finds all of it or nothing.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         serde_json::to_writer(&mut file, kept)?;
         file.persist(path)?;
@@ -99,7 +99,7 @@ impl Cache {
     fn warn(&self, path: &Path, error: impl Display) {
         self.warned.call_once(|| {
             let path = path.display();
-            // If nobody reads this, there is nobody to tell.
+            // If the standard error is closed, the warning is lost.
             let _ = writeln!(io::stderr(), "warning: {path}: {error}; not used");
         });
     }

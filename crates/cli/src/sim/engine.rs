@@ -1,49 +1,50 @@
-//! Simulated runs of any workload: what they have in common on the command line, and how they are run and told.
+//! Simulated runs of any workload: what they have in common on the command line, and how they are run and reported.
 
 use super::cache::Cache;
-use crate::Failure;
-use crate::args::{Format, Output};
-use crate::bench::wrong_arguments;
+use crate::failure::{Failure, Result};
+use crate::options::{Format, Output, Seed, Threads};
+use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
-use crate::terminal;
-use crate::values::{Sweep, sweep};
+use crate::workloads::{Workload, turns};
 use clap::{Args, ValueEnum};
-use spanlock_bench::compare::plural;
-use spanlock_bench::provenance::Provenance;
-use spanlock_bench::report::{self, Line};
-use spanlock_bench::sim::sweep::rankings;
-use spanlock_bench::sim::{Machine, Placement, Point, Record, Setup};
-use std::io::{self, Write};
+use spanlock_bench::provenance;
+use spanlock_bench::run::{Schedule, Trial};
+use spanlock_bench::sim::{Machine, Placement, Setup};
+use spanlock_bench::workload::{Workload as Simulate, simulate};
+use spanlock_judge::record::{Line, plural};
+use spanlock_judge::table;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What all simulated workloads have.
+/// The arguments of all simulated workloads.
 #[derive(Args)]
-pub(crate) struct Simulated {
-    /// The machine: `--list-machines` names them. Latencies of it may be others (NAME:key=value:...); a file of one ends
-    /// in .toml.
+#[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8,16")))]
+#[command(mut_arg("seed", |seed| {
+    seed.help("What random numbers follow from; with several seeds, the first")
+}))]
+pub(super) struct Simulated {
+    /// The machine: `--list-machines` names them. NAME:key=value:... changes latencies; a name that ends in .toml is
+    /// the file of a machine.
     #[arg(long, value_parser = machine, default_value = "xeon-2x10x2", value_name = "NAME")]
     machine: Machine,
     /// Where threads run.
     #[arg(long, value_enum, default_value_t = Place::Unpinned)]
     placement: Place,
-    /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4,8,16", value_name = "N,...")]
-    threads: Vec<Sweep>,
-    /// What random numbers follow from; with several seeds, the first.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// So many seeds, each a run of its own: tables show the median and the spread.
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    seed: Seed,
+    /// The number of seeds; each seed is a separate run, and tables show the median and the spread.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 1, value_name = "N")]
     seeds: u64,
-    /// Also on machines of which one assumed number each is another: tells which rankings of locks survive that.
+    /// Run also on machines that differ in one assumed number each; report which rankings of locks do not change.
     #[arg(long)]
     sweep: bool,
-    /// Where results of committed sources are kept for later; unless told, in the user's folder for such things.
+    /// Where results of committed sources are kept for later; by default, in the user's cache folder.
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Simulate all of it, and keep nothing.
+    /// Ignore kept results and keep none.
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
     #[command(flatten)]
@@ -60,6 +61,16 @@ enum Place {
     Scatter,
 }
 
+impl From<Place> for Placement {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Unpinned => Self::Unpinned,
+            Place::Compact => Self::Compact,
+            Place::Scatter => Self::Scatter,
+        }
+    }
+}
+
 fn machine(text: &str) -> Result<Machine, String> {
     if !text.ends_with(".toml") {
         return Machine::find(text);
@@ -69,56 +80,47 @@ fn machine(text: &str) -> Result<Machine, String> {
 }
 
 impl Simulated {
-    /// The numbers of threads, each once. Ends the program if one is more than the machine or the workload has.
-    pub(crate) fn threads(&self, most: usize) -> Vec<usize> {
-        let most = self.machine.contexts().min(most);
-        let mut threads: Vec<usize> = Vec::new();
-        for &number in self.threads.iter().flat_map(|Sweep(numbers)| numbers) {
-            if number > most {
-                let name = &self.machine.name;
-                wrong_arguments(&format!(
-                    "{} on {name}: expected at most {most}",
-                    plural(number)
-                ));
-            }
-            if !threads.contains(&number) {
-                threads.push(number);
-            }
+    /// The numbers of threads, each once.
+    ///
+    /// # Errors
+    /// When one is more than the machine or the workload has.
+    fn threads(&self, most: usize) -> Result<Vec<usize>> {
+        let most = self.contexts().min(most);
+        let threads = self.threads.numbers();
+        match threads.iter().find(|number| **number > most) {
+            None => Ok(threads),
+            Some(number) => Err(Failure::Arguments(format!(
+                "{} on {}: expected at most {most}",
+                plural(*number),
+                self.machine.name
+            ))),
         }
-        threads
     }
 
     /// Threads that the machine runs at a time.
-    pub(crate) fn contexts(&self) -> usize {
+    pub(super) fn contexts(&self) -> usize {
         self.machine.contexts()
     }
 
     /// The machine, and those to compare it with.
     fn machines(&self) -> Vec<Machine> {
-        let others = if self.sweep {
-            self.machine.varied()
-        } else {
-            Vec::new()
-        };
-        std::iter::once(self.machine.clone())
-            .chain(others)
-            .collect()
+        let mut machines = vec![self.machine.clone()];
+        if self.sweep {
+            machines.extend(self.machine.varied());
+        }
+        machines
     }
 
     /// A setup for each seed.
-    fn setups(&self, machine: &Machine) -> Vec<Setup> {
-        let seeds = self.seed..self.seed.saturating_add(self.seeds);
-        let setup = |seed| Setup {
-            placement: match self.placement {
-                Place::Unpinned => Placement::Unpinned,
-                Place::Compact => Placement::Compact,
-                Place::Scatter => Placement::Scatter,
-            },
+    fn setups(&self, machine: &Machine) -> impl Iterator<Item = Setup> {
+        let first = self.seed.seed;
+        let seeds = first..first.saturating_add(self.seeds);
+        seeds.map(|seed| Setup {
+            placement: self.placement.into(),
             seed,
             trace: 50,
             ..Setup::new(machine.clone())
-        };
-        seeds.map(setup).collect()
+        })
     }
 
     /// Where results are kept, if they are.
@@ -126,45 +128,62 @@ impl Simulated {
         let folder = self.cache.clone().or_else(Cache::of_user);
         Cache::new(folder.filter(|_| !self.no_cache)?, commit)
     }
-}
 
-/// Runs all points for all machines and seeds, on all of the host's cores, and tells what they yield in their order.
-pub(crate) fn simulate<P: Point>(simulated: Simulated, points: &[P]) -> Result<(), Failure> {
-    let machines = simulated.machines();
-    let arguments = std::env::args_os().skip(1);
-    let words = arguments.map(|word| word.to_string_lossy().into_owned());
-    let provenance = Provenance::at_any_time(words);
-    let cache = simulated.cache(&provenance.commit);
-    let setups = machines
-        .iter()
-        .flat_map(|machine| simulated.setups(machine));
-    let setups: Vec<_> = setups.collect();
-    let steps: Vec<_> = setups
-        .iter()
-        .flat_map(|setup| points.iter().map(move |point| (setup, point)))
-        .collect();
-    let progress = Progress::new(steps.len());
-    let records = on_all_cores(&steps, |(setup, point)| {
-        let name = format!("{}, {}", setup.machine.name, point.name());
-        progress.step(&name);
-        let failed = |what| Failure::Check(format!("{name}: {what}"));
-        let measure = || point.measure(setup).map_err(failed);
-        let record = match &cache {
-            Some(cache) => cache.get_or(&follows_from(setup, &name), measure),
-            None => measure(),
-        };
-        progress.done();
-        record
-    });
-    drop(progress);
-    let records = records?;
-    let text = match simulated.output.format {
-        Format::Table => report::sim(&records, &machines, &provenance, terminal::width()),
-        Format::Json => lines(provenance, &machines, records),
-    };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    /// Runs a workload of up to `most` threads on these locks, with each seed and for all machines, on all of the
+    /// host's cores. Reports in the order of seeds, of trials and of locks.
+    pub(super) fn run<W: Workload<Load: Simulate>>(
+        &self,
+        workload: &W,
+        most: usize,
+        locks: &[<W::Load as Simulate>::Simulated],
+        schedule: Schedule,
+    ) -> Result {
+        if let Some(what) = workload.contradiction() {
+            return Err(Failure::Arguments(what));
+        }
+        let threads = self.threads(most)?;
+        let machines = self.machines();
+        let provenance = provenance(provenance::at_any_time);
+        let cache = self.cache(&provenance.commit);
+        let setups = machines.iter().flat_map(|machine| self.setups(machine));
+        let setups: Vec<_> = setups.collect();
+        let steps = setups.iter().flat_map(|setup| {
+            let trials = workload.trials(&threads, Trial::new(schedule, setup.seed));
+            let points = turns(trials, locks).into_iter();
+            points.map(move |point| (setup, point))
+        });
+        let steps: Vec<_> = steps.collect();
+        let progress = Progress::new(steps.len());
+        let records = on_all_cores(&steps, |(setup, (lock, trial))| {
+            let name = format!("{}, {}", setup.machine.name, W::Load::name(trial, *lock));
+            progress.step(&name);
+            let run = || {
+                simulate(*trial, *lock, setup)
+                    .map_err(|what| Failure::Check(format!("{name}: {what}")))
+            };
+            let record = match &cache {
+                Some(cache) => cache.get_or(&follows_from(setup, &name), run),
+                None => run(),
+            };
+            progress.done();
+            record
+        });
+        drop(progress);
+        let records = records?;
+        match self.output.format {
+            Format::Table => print(&table::sim(&records, &machines, &provenance, width())),
+            Format::Json => {
+                let findings = table::sim_findings(&records, &machines);
+                let lines = std::iter::once(Line::Meta(provenance));
+                let lines = lines.chain(machines.into_iter().map(Line::SimMachine));
+                print_lines(
+                    lines
+                        .chain(records.into_iter().map(Line::from))
+                        .chain(findings),
+                )
+            }
+        }
+    }
 }
 
 /// All that a result follows from, besides the source.
@@ -178,11 +197,8 @@ fn follows_from(setup: &Setup, name: &str) -> String {
     format!("{name}, {placement:?}, seed {seed}, {machine:?}")
 }
 
-/// What `f` makes of each, in their order; or the first failure, after which no more are begun.
-fn on_all_cores<T: Sync, R: Send>(
-    all: &[T],
-    f: impl Fn(&T) -> Result<R, Failure> + Sync,
-) -> Result<Vec<R>, Failure> {
+/// The results of `f` in order; or the first failure, after which no more are begun.
+fn on_all_cores<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let done = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -205,20 +221,4 @@ fn on_all_cores<T: Sync, R: Send>(
     let mut done = done.into_inner().expect("no panic while held");
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
-}
-
-/// All of it as JSON: where it comes from, the machines, the records, and what follows from them.
-fn lines<R: Record>(provenance: Provenance, machines: &[Machine], records: Vec<R>) -> String {
-    let after: Vec<Line> = match machines {
-        [machine] => R::conclusions(&records, machine.contexts()).1,
-        [machine, ..] => {
-            let rankings = rankings(&records, &machine.name).into_iter();
-            rankings.map(Line::SimRanking).collect()
-        }
-        [] => Vec::new(),
-    };
-    let lines = std::iter::once(Line::Meta(provenance));
-    let lines = lines.chain(machines.iter().cloned().map(Line::SimMachine));
-    let lines = lines.chain(records.into_iter().map(Into::into));
-    lines.chain(after).map(|line| format!("{line}\n")).collect()
 }

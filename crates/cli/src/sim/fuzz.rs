@@ -1,19 +1,17 @@
 //! `spanlock sim fuzz`.
 
-use crate::Failure;
+use crate::failure::{Failure, Result};
 use crate::progress::Progress;
 use clap::Args;
-use spanlock_bench::sim;
-use spanlock_bench::sim::fuzz::{self, Case, Mutant, isolated};
-use spanlock_bench::sim::rw::{self, FUZZED, LOCKS};
+use spanlock_fuzz::{self as fuzz, Case, Lock, Mutant, isolated};
 use std::io::{self, Write};
 use std::process::Command;
 
 #[derive(Args)]
 pub(crate) struct Fuzz {
     /// The lock.
-    #[arg(long, value_parser = lock, value_name = "NAME")]
-    lock: Lock,
+    #[arg(long, value_parser = Lock::find, value_name = "NAME")]
+    lock: &'static Lock,
     /// How many schedules.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     runs: u64,
@@ -28,38 +26,7 @@ pub(crate) struct Fuzz {
     here: bool,
 }
 
-/// A range lock or a reader-writer lock.
-#[derive(Clone, Copy)]
-enum Lock {
-    Range(&'static sim::Lock),
-    Rw(&'static rw::Lock),
-}
-
-fn lock(name: &str) -> Result<Lock, String> {
-    let rw = rw::Lock::find(name, LOCKS.iter().chain(FUZZED)).map(Lock::Rw);
-    rw.or_else(|others| match sim::Lock::find(name) {
-        Ok(lock) => Ok(Lock::Range(lock)),
-        Err(expected) => Err(format!("{expected}; or {others}")),
-    })
-}
-
-impl Lock {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Range(lock) => lock.name,
-            Self::Rw(lock) => lock.name,
-        }
-    }
-
-    fn run(self, case: &Case) -> fuzz::Run {
-        match self {
-            Self::Range(lock) => (lock.fuzz)(case),
-            Self::Rw(lock) => lock.fuzz(case),
-        }
-    }
-}
-
-pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
+pub(super) fn run(args: &Fuzz) -> Result {
     let name = args.lock.name();
     let run = |case: &Case| args.lock.run(case);
     let seeds = args.seed..args.seed.saturating_add(args.runs);
@@ -92,7 +59,7 @@ pub(super) fn run(args: &Fuzz) -> Result<(), Failure> {
 }
 
 /// This program again, to search in a process that may go down.
-fn searcher(args: &Fuzz, mutant: Mutant) -> Result<Command, Failure> {
+fn searcher(args: &Fuzz, mutant: Mutant) -> Result<Command> {
     let own = std::env::current_exe().map_err(|error| Failure::Probe(error.to_string()))?;
     let mut command = Command::new(own);
     command

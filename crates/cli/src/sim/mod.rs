@@ -1,18 +1,22 @@
 //! `spanlock sim`.
 
-mod arr;
-mod batch;
 mod cache;
 mod engine;
 mod fuzz;
-mod latency;
-mod micro;
 mod rw;
 
-use crate::Failure;
+use crate::failure::Result;
+use crate::options::{chosen, seconds, without_seconds};
+use crate::output::print;
+use crate::workloads::{Arr, Batch, Kernels, Parts, Workload};
 use clap::{Args, Subcommand};
+use engine::Simulated;
+use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::latency;
+use spanlock_bench::run::Schedule;
 use spanlock_bench::sim::{Lock, Machine};
-use std::io::{self, Write};
+use spanlock_bench::workload;
+use std::time::Duration;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
@@ -21,56 +25,141 @@ pub(crate) struct Sim {
     #[arg(long)]
     list_machines: bool,
     #[command(subcommand)]
-    workload: Option<Workload>,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
-enum Workload {
+enum Command {
     /// Random work under random schedules, until one breaks the lock.
     Fuzz(fuzz::Fuzz),
     /// ArrBench in virtual time.
-    Arr(Box<arr::Arr>),
+    #[command(mut_arg("reads", |reads| reads.default_value("100,60")))]
+    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.002")))]
+    Arr(Box<Ranges<Arr>>),
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
-    Batch(Box<batch::Batch>),
+    Batch(Box<Ranges<Batch>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
-    Latency(Box<latency::Latency>),
+    Latency(Box<Latency>),
     /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
-    Micro(Box<micro::Micro>),
+    Micro(Box<Micro>),
     /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
     Rw(Box<rw::Rw>),
 }
 
-pub(crate) fn run(command: Sim) -> Result<(), Failure> {
-    match command.workload {
-        Some(Workload::Fuzz(args)) => fuzz::run(&args),
-        Some(Workload::Arr(args)) => arr::run(*args),
-        Some(Workload::Batch(args)) => batch::run(*args),
-        Some(Workload::Latency(args)) => latency::run(*args),
-        Some(Workload::Micro(args)) => micro::run(*args),
-        Some(Workload::Rw(args)) => rw::run(*args),
+pub(crate) fn run(sim: Sim) -> Result {
+    match sim.command {
+        Some(Command::Fuzz(args)) => fuzz::run(&args),
+        Some(Command::Arr(args)) => args.run(),
+        Some(Command::Batch(args)) => args.run(),
+        Some(Command::Latency(args)) => args.run(),
+        Some(Command::Micro(args)) => args.run(),
+        Some(Command::Rw(args)) => rw::run(*args),
         None => list_machines(),
     }
 }
 
-/// The range locks named, or else all that are measured on hardware too.
-fn chosen(named: Vec<&'static Lock>) -> Vec<&'static Lock> {
-    if named.is_empty() {
-        Lock::measured().collect()
-    } else {
-        named
+fn list_machines() -> Result {
+    let line = |machine: &Machine| {
+        let Machine { name, about, .. } = machine;
+        format!("{name:<14} {:>3} threads  {about}\n", machine.contexts())
+    };
+    print(&Machine::built_in().iter().map(line).collect::<String>())
+}
+
+/// Range locks.
+#[derive(Args)]
+struct Locks {
+    /// Locks, by name; by default, all range locks that `bench` has too.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
+    locks: Vec<&'static Lock>,
+}
+
+impl Locks {
+    /// The locks named, or else all that are measured on hardware too.
+    fn chosen(&self) -> Vec<&'static Lock> {
+        chosen(self.locks.clone(), Lock::measured(), |lock| lock.name())
     }
 }
 
-fn list_machines() -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    for machine in Machine::built_in() {
-        writeln!(
-            out,
-            "{:<14} {:>3} threads  {}",
-            machine.name,
-            machine.contexts(),
-            machine.about
-        )?;
+/// How long a workload lasts.
+#[derive(Args)]
+struct Length {
+    /// Virtual length of each measurement, after as much again for warming up.
+    #[arg(long, value_parser = seconds, default_value = "0.001")]
+    seconds: Duration,
+}
+
+impl Length {
+    fn schedule(&self) -> Schedule {
+        Schedule::even(self.seconds)
     }
-    Ok(())
+}
+
+/// A workload by which range locks are compared.
+#[derive(Args)]
+struct Ranges<W: Args> {
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    workload: W,
+    #[command(flatten)]
+    length: Length,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+impl<W: Args + Workload> Ranges<W>
+where
+    W::Load: workload::Workload<Simulated = &'static Lock>,
+{
+    fn run(&self) -> Result {
+        let (locks, schedule) = (self.locks.chosen(), self.length.schedule());
+        let Self { workload, .. } = self;
+        self.simulated.run(workload, MAX_THREADS, &locks, schedule)
+    }
+}
+
+#[derive(Args)]
+#[command(arg(without_seconds("it ends when all --parts were locked")))]
+#[command(mut_arg("parts", |parts| parts.default_value("16384")))]
+struct Latency {
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    parts: Parts,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+impl Latency {
+    fn run(&self) -> Result {
+        /// Acquisitions in a second lock before the first that counts.
+        const WARMUP: usize = 100;
+        let loads = vec![latency::Load {
+            parts: self.parts.parts,
+            warmup: WARMUP,
+            rounds: 1,
+        }];
+        let locks = self.locks.chosen();
+        self.simulated
+            .run(&loads, MAX_THREADS, &locks, Schedule::NONE)
+    }
+}
+
+#[derive(Args)]
+struct Micro {
+    #[command(flatten)]
+    kernels: Kernels,
+    #[command(flatten)]
+    length: Length,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+impl Micro {
+    fn run(&self) -> Result {
+        let (kernels, schedule) = (self.kernels.distinct(), self.length.schedule());
+        self.simulated
+            .run(&self.kernels, MAX_THREADS, &kernels, schedule)
+    }
 }

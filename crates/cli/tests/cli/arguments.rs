@@ -4,103 +4,88 @@ use super::*;
 
 #[test]
 fn wrong_arguments_are_named_with_what_was_expected() {
-    for (arguments, said) in [
-        ("bench arr --locks list-rw,lsit", ["lsit", "kernel-rw"]),
-        ("bench arr --locks=", ["--locks", "kernel-rw"]),
-        ("bench arr --locks list-rw,,null", ["--locks", "kernel-rw"]),
-        ("bench arr --locks floor", ["floor", "kernel-rw"]),
-        ("bench arr --variant half", ["half", "disjoint"]),
-        ("bench arr --variant=", ["--variant", "disjoint"]),
-        ("bench arr --reads 101", ["101", "from 0 to 100"]),
-        ("bench arr --reads=-1", ["-1", "from 0 to 100"]),
-        ("bench arr --reads=", ["--reads", "from 0 to 100"]),
-        ("bench arr --threads 0", ["'0'", "1 <= a"]),
-        ("bench arr --threads 1,257", ["257", "256"]),
-        ("bench arr --threads 4:1", ["4:1", "a <= b"]),
-        ("bench arr --threads 1:4:0", ["1:4:0", "step >= 1"]),
-        ("bench arr --threads=", ["--threads", "1 <= a"]),
-        ("bench arr --seconds 0", ["'0'", "more than 0"]),
-        ("bench arr --seconds -1", ["-1", "more than 0"]),
-        ("bench arr --seconds NaN", ["NaN", "more than 0"]),
-        ("bench arr --seconds inf", ["inf", "86400"]),
-        ("bench arr --warmup -1", ["-1", "from 0"]),
-        ("bench arr --repeat 0", ["'0'", "1.."]),
-        ("bench arr --seed x", ["'x'", "invalid digit"]),
-        ("bench arr --format xml", ["xml", "json"]),
-        ("bench uncontended --locks nil", ["nil", "floor-2rmw"]),
-        ("bench uncontended --pairs 0", ["'0'", "1.."]),
-        ("bench waiting --threads 0", ["'0'", "from 1 to 256"]),
-        ("bench waiting --seconds 0", ["'0'", "more than 0"]),
-        ("bench batch --hold 0", ["'0'", "from 1 to 1024"]),
-        ("bench batch --hold 1,1025", ["1025", "from 1 to 1024"]),
-        ("bench batch --hold=", ["--hold", "from 1 to 1024"]),
-        (
-            "bench batch --hold 16 --ranges 8",
-            ["--hold 16", "--ranges is 8"],
-        ),
-        ("bench batch --ranges 0", ["'0'", "from 1 to 1048576"]),
-        (
-            "bench batch --locks list-rw:h=1",
-            ["list-rw:h=1", "takes no parameters"],
-        ),
-        ("bench batch --locks song:h=17", ["song:h=17", "h=1..=16"]),
-        ("bench arr --locks song:hight=2", ["hight=2", "h=1..=16"]),
-        (
-            "bench uncontended --locks bitmap:block=0",
-            ["block=0", "block=1..="],
-        ),
-        ("bench batch --threads 0", ["'0'", "1 <= a"]),
-        ("bench latency --parts 0", ["'0'", "from 1 to 1048576"]),
-        ("bench latency --threads 0", ["'0'", "1 <= a"]),
-        ("bench latency --repeat 0", ["'0'", "1.."]),
-        ("bench latency --locks floor", ["floor", "kernel-rw"]),
-        ("bench memory --hold 0", ["'0'", "from 1 to 1024"]),
-        ("bench memory --hold 1,1025", ["1025", "from 1 to 1024"]),
-        ("bench memory --locks song:h=0", ["song:h=0", "h=1..=16"]),
-        (
-            "bench batch --locks null,song:h=2..17",
-            ["h=2..17", "h=1..=16"],
-        ),
-        ("bench batch --locks song:h=3..2", ["h=3..2", "h=1..=16"]),
-        ("bench soak --locks null", ["null", "promises nothing"]),
-        ("bench soak --rounds 1", ["'1'", "2.."]),
-        ("bench soak --stall 0", ["'0'", "more than 0"]),
-        ("bench soak --threads 0", ["'0'", "from 1 to 256"]),
-        ("bench rw alternator --locks lsit", ["lsit", "pthread"]),
-        (
-            "bench rw alternator --locks floor-private",
-            ["floor-private", "pthread"],
-        ),
-        ("bench rw readers --locks nil", ["nil", "floor-private"]),
-        ("bench rw uncontended --locks nil", ["nil", "floor-shared"]),
-        ("bench rw uncontended --pairs 0", ["'0'", "1.."]),
-        ("bench rw interference --pool 0", ["'0'", "from 1 to 8192"]),
-        (
-            "bench rw interference --pool 1,x",
-            ["'x'", "from 1 to 8192"],
-        ),
-        ("bench rw test_rwlock --pause -1", ["-1", "0..=1048576"]),
-        ("bench rw rwbench --writes 1.5", ["1.5", "from 0 to 1"]),
-        ("bench rw rwbench --writes NaN", ["NaN", "from 0 to 1"]),
-        (
-            "bench rw hash_table --entries 0",
-            ["'0'", "from 1 to 16777216"],
-        ),
-        ("bench rw hash_table --threads 0", ["'0'", "1 <= a"]),
-        ("bench rw harm --repeat 0", ["'0'", "1.."]),
-        ("bench rw harm --locks null", ["null", "futex"]),
-        ("bench rw alternatr", ["alternatr", "'alternator'"]),
-        ("bench rw", ["Usage", "hash_table"]),
-        ("bench", ["Usage", "arr"]),
-        ("bench latency --seconds 1", ["--seconds", "--parts"]),
-        ("bench memory --seconds=1", ["--seconds", "--hold"]),
-        ("bench uncontended --seconds 1", ["--pairs", "--repeat"]),
-        ("bench rw uncontended --seconds 1", ["--pairs", "--repeat"]),
-        ("bench rw revocation --seconds 1", ["rounds", "--repeat"]),
-        ("sim latency --seconds 1", ["--seconds", "--parts"]),
-        ("bench array", ["array", "arr"]),
-        ("frobnicate", ["frobnicate", "Usage"]),
-    ] {
+    // The arguments, and two things that the error says.
+    let rows = "
+        bench arr --locks list-rw,lsit | lsit | kernel-rw
+        bench arr --locks= | --locks | kernel-rw
+        bench arr --locks list-rw,,null | --locks | kernel-rw
+        bench arr --locks floor | floor | kernel-rw
+        bench arr --variant half | half | disjoint
+        bench arr --variant= | --variant | disjoint
+        bench arr --reads 101 | 101 | from 0 to 100
+        bench arr --reads=-1 | -1 | from 0 to 100
+        bench arr --reads= | --reads | from 0 to 100
+        bench arr --threads 0 | '0' | 1 <= a
+        bench arr --threads 1,257 | 257 | 256
+        bench arr --threads 4:1 | 4:1 | a <= b
+        bench arr --threads 1:4:0 | 1:4:0 | step >= 1
+        bench arr --threads= | --threads | 1 <= a
+        bench arr --seconds 0 | '0' | more than 0
+        bench arr --seconds -1 | -1 | more than 0
+        bench arr --seconds NaN | NaN | more than 0
+        bench arr --seconds inf | inf | 86400
+        bench arr --warmup -1 | -1 | from 0
+        bench arr --repeat 0 | '0' | 1..
+        bench arr --seed x | 'x' | invalid digit
+        bench arr --format xml | xml | json
+        bench uncontended --locks nil | nil | floor-2rmw
+        bench uncontended --pairs 0 | '0' | 1..
+        bench waiting --threads 0 | '0' | from 1 to 256
+        bench waiting --seconds 0 | '0' | more than 0
+        bench batch --hold 0 | '0' | from 1 to 1024
+        bench batch --hold 1,1025 | 1025 | from 1 to 1024
+        bench batch --hold= | --hold | from 1 to 1024
+        bench batch --hold 16 --ranges 8 | --hold 16 | --ranges is 8
+        bench batch --ranges 0 | '0' | from 1 to 1048576
+        bench batch --locks list-rw:h=1 | list-rw:h=1 | takes no parameters
+        bench batch --locks song:h=17 | song:h=17 | h=1..=16
+        bench arr --locks song:hight=2 | hight=2 | h=1..=16
+        bench uncontended --locks bitmap:block=0 | block=0 | block=1..=
+        bench batch --threads 0 | '0' | 1 <= a
+        bench latency --parts 0 | '0' | from 1 to 1048576
+        bench latency --threads 0 | '0' | 1 <= a
+        bench latency --repeat 0 | '0' | 1..
+        bench latency --locks floor | floor | kernel-rw
+        bench memory --hold 0 | '0' | from 1 to 1024
+        bench memory --hold 1,1025 | 1025 | from 1 to 1024
+        bench memory --locks song:h=0 | song:h=0 | h=1..=16
+        bench batch --locks null,song:h=2..17 | h=2..17 | h=1..=16
+        bench batch --locks song:h=3..2 | h=3..2 | h=1..=16
+        bench soak --locks null | null | promises nothing
+        bench soak --rounds 1 | '1' | 2..
+        bench soak --stall 0 | '0' | more than 0
+        bench soak --threads 0 | '0' | from 1 to 256
+        bench rw alternator --locks lsit | lsit | pthread
+        bench rw alternator --locks floor-private | floor-private | pthread
+        bench rw readers --locks nil | nil | floor-private
+        bench rw uncontended --locks nil | nil | floor-shared
+        bench rw uncontended --pairs 0 | '0' | 1..
+        bench rw interference --pool 0 | '0' | from 1 to 8192
+        bench rw interference --pool 1,x | 'x' | from 1 to 8192
+        bench rw test_rwlock --pause -1 | -1 | 0..=1048576
+        bench rw rwbench --writes 1.5 | 1.5 | from 0 to 1
+        bench rw rwbench --writes NaN | NaN | from 0 to 1
+        bench rw hash_table --entries 0 | '0' | from 1 to 16777216
+        bench rw hash_table --threads 0 | '0' | 1 <= a
+        bench rw harm --repeat 0 | '0' | 1..
+        bench rw harm --locks null | null | futex
+        bench rw alternatr | alternatr | 'alternator'
+        bench rw | Usage | hash_table
+        bench | Usage | arr
+        bench latency --seconds 1 | --seconds | --parts
+        bench memory --seconds=1 | --seconds | --hold
+        bench uncontended --seconds 1 | --pairs | --repeat
+        bench rw uncontended --seconds 1 | --pairs | --repeat
+        bench rw revocation --seconds 1 | rounds | --repeat
+        sim latency --seconds 1 | --seconds | --parts
+        bench array | array | arr
+        frobnicate | frobnicate | Usage
+        ";
+    for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let [arguments, ref said @ ..] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        assert_eq!(said.len(), 2, "{row}");
         let output = run(arguments);
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");

@@ -120,55 +120,23 @@ fn a_single_run_has_no_spread_and_one_thread_is_one() {
 
 #[test]
 fn lists_are_given_with_blanks_or_commas() {
-    for (command, list) in [
-        (
-            "bench arr --seconds 0.001 --repeat 1 --variant full --reads 60",
-            ["--locks", "list-rw", "kernel-rw"],
-        ),
-        (
-            "bench arr --seconds 0.001 --repeat 1 --variant full --reads 60 --locks null",
-            ["--threads", "1", "3"],
-        ),
-        (
-            "bench arr --seconds 0.001 --repeat 1 --locks null --threads 1",
-            ["--variant", "full", "random"],
-        ),
-        (
-            "bench batch --seconds 0.001 --repeat 1 --locks null --threads 1",
-            ["--hold", "1", "2"],
-        ),
-        (
-            "bench rw readers --seconds 0.001 --repeat 1 --locks futex",
-            ["--threads", "1", "3"],
-        ),
-        (
-            "sim arr --seconds 0.0001 --variant full --reads 60 --no-cache",
-            ["--locks", "list-rw", "kernel-rw"],
-        ),
-        (
-            "sim arr --seconds 0.0001 --variant full --locks list-ex --no-cache",
-            ["--threads", "1", "3"],
-        ),
-        (
-            "sim batch --seconds 0.0001 --threads 1 --no-cache",
-            ["--locks", "list-ex", "song"],
-        ),
-        (
-            "sim latency --parts 64 --threads 1 --no-cache",
-            ["--locks", "list-ex", "song"],
-        ),
-        (
-            "sim micro --seconds 0.0001 --threads 1 --no-cache",
-            ["--kernels", "add", "mcs"],
-        ),
-        (
-            "sim rw readers --seconds 0.0001 --threads 1 --no-cache",
-            ["--locks", "futex", "pf-q"],
-        ),
+    for line in [
+        "bench arr --seconds 0.001 --repeat 1 --variant full --reads 60 --locks list-rw kernel-rw",
+        "bench arr --seconds 0.001 --repeat 1 --variant full --reads 60 --locks null --threads 1 3",
+        "bench arr --seconds 0.001 --repeat 1 --locks null --threads 1 --variant full random",
+        "bench batch --seconds 0.001 --repeat 1 --locks null --threads 1 --hold 1 2",
+        "bench rw readers --seconds 0.001 --repeat 1 --locks futex --threads 1 3",
+        "sim arr --seconds 0.0001 --variant full --reads 60 --no-cache --locks list-rw kernel-rw",
+        "sim arr --seconds 0.0001 --variant full --locks list-ex --no-cache --threads 1 3",
+        "sim batch --seconds 0.0001 --threads 1 --no-cache --locks list-ex song",
+        "sim latency --parts 64 --threads 1 --no-cache --locks list-ex song",
+        "sim micro --seconds 0.0001 --threads 1 --no-cache --kernels add mcs",
+        "sim rw readers --seconds 0.0001 --threads 1 --no-cache --locks futex pf-q",
     ] {
-        let [flag, one, other] = list;
+        let (command, other) = line.rsplit_once(' ').unwrap();
+        let (command, one) = command.rsplit_once(' ').unwrap();
         let runs = |list: String| {
-            let lines = json_lines(&format!("{command} {flag} {list} --format json"));
+            let lines = json_lines(&format!("{command} {list} --format json"));
             let fields = |line: &Value| {
                 let fields = ["workload", "lock", "threads", "variant", "hold"];
                 fields.map(|field| line[field].clone())

@@ -1,4 +1,4 @@
-/* What all programs here share. */
+/* Shared by all programs here. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +18,24 @@
 				__LINE__, #call, got_, (expected));            \
 			_exit(1);                                              \
 		}                                                              \
+	} while (0)
+
+/* Nobody holds the lock. */
+#define CHECK_FREE(lock)                                     \
+	do {                                                 \
+		CHECK(pthread_rwlock_trywrlock(lock), 0);    \
+		CHECK(pthread_rwlock_unlock(lock), 0);       \
+	} while (0)
+
+/* A reader keeps a writer out, and a writer keeps a reader out. */
+#define CHECK_EXCLUDES(lock, trywrlock)                      \
+	do {                                                 \
+		CHECK(pthread_rwlock_rdlock(lock), 0);       \
+		CHECK(trywrlock(lock), EBUSY);               \
+		CHECK(pthread_rwlock_unlock(lock), 0);       \
+		CHECK(trywrlock(lock), 0);                   \
+		CHECK(pthread_rwlock_tryrdlock(lock), EBUSY); \
+		CHECK(pthread_rwlock_unlock(lock), 0);       \
 	} while (0)
 
 static const int kinds[] = { PTHREAD_RWLOCK_PREFER_READER_NP, PTHREAD_RWLOCK_PREFER_WRITER_NP,
@@ -45,7 +63,22 @@ static inline void join(pthread_t thread)
 	CHECK(pthread_join(thread, NULL), 0);
 }
 
-/* So long from now, which may be in the past. */
+/* Bodies of threads that hold the lock once. */
+static inline void *read_once(void *lock)
+{
+	CHECK(pthread_rwlock_rdlock(lock), 0);
+	CHECK(pthread_rwlock_unlock(lock), 0);
+	return NULL;
+}
+
+static inline void *write_once(void *lock)
+{
+	CHECK(pthread_rwlock_wrlock(lock), 0);
+	CHECK(pthread_rwlock_unlock(lock), 0);
+	return NULL;
+}
+
+/* A time that many milliseconds from now, which may be negative. */
 static inline struct timespec from_now(clockid_t clock, long milliseconds)
 {
 	struct timespec time;

@@ -72,8 +72,7 @@ int main(void)
 		for (int i = 0; i < THREADS; i++)
 			join(threads[i]);
 		CHECK(first == written && second == written && written > 0, 1);
-		CHECK(pthread_rwlock_trywrlock(&lock), 0);
-		CHECK(pthread_rwlock_unlock(&lock), 0);
+		CHECK_FREE(&lock);
 		CHECK(pthread_rwlock_destroy(&lock), 0);
 	}
 	return 0;

@@ -20,14 +20,6 @@ static void *acquire_all(void *count)
 	return NULL;
 }
 
-static void *writer(void *unused)
-{
-	(void)unused;
-	CHECK(pthread_rwlock_wrlock(&lock), 0);
-	CHECK(pthread_rwlock_unlock(&lock), 0);
-	return NULL;
-}
-
 /* Holds that nobody in particular has: some threads acquire only, some release only. */
 static int held, done;
 
@@ -64,8 +56,7 @@ static void *releases(void *unused)
 
 static void free_again(void)
 {
-	CHECK(pthread_rwlock_trywrlock(&lock), 0);
-	CHECK(pthread_rwlock_unlock(&lock), 0);
+	CHECK_FREE(&lock);
 }
 
 int main(void)
@@ -89,7 +80,7 @@ int main(void)
 			/* While a writer waits. */
 			warm(&lock);
 			acquire_all((void *)count);
-			pthread_t waits = start(writer, NULL);
+			pthread_t waits = start(write_once, &lock);
 			usleep(1000);
 			join(start(release_all, (void *)count));
 			join(waits);
@@ -103,7 +94,7 @@ int main(void)
 			for (int i = 0; i < 2; i++)
 				threads[i] = start(release_all, (void *)3L);
 			for (int i = 2; i < 4; i++)
-				threads[i] = start(writer, NULL);
+				threads[i] = start(write_once, &lock);
 			for (int i = 0; i < 4; i++)
 				join(threads[i]);
 			free_again();

@@ -1,11 +1,7 @@
 /* A sandbox that kills for system calls that glibc's locks do not make, set up when the library is loaded and locks are
  * in use. */
 #include "check.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "filter.h"
 
 static pthread_rwlock_t lock;
 static long first, second;
@@ -21,9 +17,7 @@ static int forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { sizeof steps / sizeof *steps, steps };
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return install(steps, sizeof steps / sizeof *steps);
 }
 
 static void *works(void *unused)

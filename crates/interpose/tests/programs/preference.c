@@ -3,25 +3,9 @@
 
 static pthread_rwlock_t lock;
 
-static void *writer(void *unused)
-{
-	(void)unused;
-	CHECK(pthread_rwlock_wrlock(&lock), 0);
-	CHECK(pthread_rwlock_unlock(&lock), 0);
-	return NULL;
-}
-
 static void *timed_writer(void *until)
 {
 	CHECK(pthread_rwlock_timedwrlock(&lock, until), ETIMEDOUT);
-	return NULL;
-}
-
-static void *reader(void *unused)
-{
-	(void)unused;
-	CHECK(pthread_rwlock_rdlock(&lock), 0);
-	CHECK(pthread_rwlock_unlock(&lock), 0);
 	return NULL;
 }
 
@@ -31,7 +15,7 @@ int main(void)
 		init(&lock, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 		warm(&lock);
 		CHECK(pthread_rwlock_rdlock(&lock), 0);
-		pthread_t waits = start(writer, NULL);
+		pthread_t waits = start(write_once, &lock);
 		int answer;
 		while ((answer = pthread_rwlock_tryrdlock(&lock)) == 0) { /* Until it waits. */
 			CHECK(pthread_rwlock_unlock(&lock), 0);
@@ -40,7 +24,7 @@ int main(void)
 		CHECK(answer, EBUSY);
 		struct timespec soon = from_now(CLOCK_REALTIME, 2);
 		CHECK(pthread_rwlock_timedrdlock(&lock, &soon), ETIMEDOUT);
-		pthread_t late = start(reader, NULL);
+		pthread_t late = start(read_once, &lock);
 		CHECK(pthread_rwlock_unlock(&lock), 0);
 		join(waits);
 		join(late);
@@ -53,8 +37,7 @@ int main(void)
 		CHECK(pthread_rwlock_tryrdlock(&lock), 0);
 		CHECK(pthread_rwlock_unlock(&lock), 0);
 		CHECK(pthread_rwlock_unlock(&lock), 0);
-		CHECK(pthread_rwlock_trywrlock(&lock), 0);
-		CHECK(pthread_rwlock_unlock(&lock), 0);
+		CHECK_FREE(&lock);
 		CHECK(pthread_rwlock_destroy(&lock), 0);
 	}
 	return 0;

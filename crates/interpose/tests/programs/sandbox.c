@@ -1,11 +1,7 @@
 /* The kernel refuses what it granted before, as in a sandbox that is set up late: locks exclude as they did, and are
  * no place where a thread is cancelled. */
 #include "check.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "filter.h"
 
 static pthread_rwlock_t lock;
 static volatile long first, second;
@@ -20,9 +16,7 @@ static int refuse_membarrier(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { sizeof steps / sizeof *steps, steps };
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return install(steps, sizeof steps / sizeof *steps);
 }
 
 static void *reads(void *unused)

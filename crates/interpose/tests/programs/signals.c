@@ -18,8 +18,7 @@ static void handler(int signal)
 
 static void free_again(void)
 {
-	CHECK(pthread_rwlock_trywrlock(&lock), 0);
-	CHECK(pthread_rwlock_unlock(&lock), 0);
+	CHECK_FREE(&lock);
 }
 
 #ifdef __x86_64__

@@ -1,8 +1,8 @@
-//! A value for each thread index, which other threads may look at.
+//! A table with one value for each thread index. Other threads may read the values.
 
 use super::high_water;
 
-/// A table with an entry for each thread loom can run.
+/// A table with an entry for each thread that loom can run.
 #[derive(Debug)]
 pub struct Table<T> {
     entries: Vec<T>,

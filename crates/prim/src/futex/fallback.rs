@@ -1,4 +1,5 @@
-//! Futexes on any platform: sleepers share a few condition variables, chosen by the word's address.
+//! Futexes for platforms without the system call: sleepers share a few condition variables, chosen by the word's
+//! address.
 
 use super::Woken;
 use crate::atomic::{AtomicU32, Ordering};
@@ -26,29 +27,29 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     let bucket = bucket(word);
     let gate = bucket.gate.lock().unwrap_or_else(PoisonError::into_inner);
     if word.load(Ordering::Relaxed) != expected {
-        return Woken::LookAgain;
+        return Woken::Recheck;
     }
     let Some(deadline) = deadline else {
         drop(bucket.changed.wait(gate));
-        return Woken::LookAgain;
+        return Woken::Recheck;
     };
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Woken::TimedOut;
     }
     drop(bucket.changed.wait_timeout(gate, left));
-    Woken::LookAgain
+    Woken::Recheck
 }
 
-/// Its condition variable is shared with sleepers on other words, so one of them may be the wrong one: all wake.
+/// Wakes all: sleepers on other words share the condition variable, so a single wake-up might reach the wrong thread.
 pub(super) fn wake_one(word: &AtomicU32) {
     wake_all(word);
 }
 
 pub(super) fn wake_all(word: &AtomicU32) {
     let bucket = bucket(word);
-    // A sleeper looks at the word with the gate held: having held it here, the change is before its look, or its
-    // sleep before our wake-up.
+    // A sleeper loads the word while it holds the gate. So either that load comes after this section and sees the
+    // change, or the sleeper is asleep before this section and the notification reaches it.
     drop(bucket.gate.lock().unwrap_or_else(PoisonError::into_inner));
     bucket.changed.notify_all();
 }

@@ -1,7 +1,7 @@
 //! The futex system call.
 //!
-//! Times are laid out here and not in `libc::timespec`: on 32-bit platforms libc may have 64-bit times while the
-//! system call still takes 32-bit ones.
+//! The layout of times is defined here and not taken from `libc::timespec`: on 32-bit platforms the C library may use
+//! 64-bit times although the system call takes 32-bit times.
 
 use super::Woken;
 use crate::atomic::AtomicU32;
@@ -14,8 +14,10 @@ use libc::SYS_futex;
 use libc::SYS_futex_time64 as SYS_futex; // The only one there.
 use std::io;
 
-/// Whether the system call takes times of two 64-bit words: on 64-bit kernels, x32 programs included, and where it is
-/// `futex_time64`, which has this number on each platform that got it from the start. Otherwise the words have 32 bits.
+/// Whether the system call takes a time as two 64-bit words; otherwise the words have 32 bits.
+///
+/// It does on 64-bit kernels, also for x32 programs. It does as well where the call is `futex_time64`: number 422 on
+/// every platform that has only that call.
 const WIDE: bool =
     cfg!(any(target_pointer_width = "64", target_arch = "x86_64")) || SYS_futex == 422;
 
@@ -27,7 +29,8 @@ union Timeout {
 }
 
 impl Timeout {
-    /// A span with more seconds than the kernel's type has room for is cut: the caller looks at its deadline again.
+    /// A span too long for the kernel's type is shortened. The wait then ends early, and the caller checks its
+    /// deadline.
     fn new(span: Duration) -> Self {
         if WIDE {
             let seconds = span.as_secs().try_into().unwrap_or(i64::MAX);
@@ -50,8 +53,8 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     }
     let timeout = left.map(Timeout::new);
     let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the word is live for the call, the timeout is null or points to a live time in the kernel's layout, and FUTEX_WAIT
-    // reads nothing else.
+    // SAFETY: the word is live during the call. The timeout is null or points to a live time in the kernel's layout.
+    // FUTEX_WAIT accesses no other memory.
     let call = || unsafe {
         libc::syscall(
             SYS_futex,
@@ -65,7 +68,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
         if call() != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
             Woken::TimedOut
         } else {
-            Woken::LookAgain
+            Woken::Recheck
         }
     })
 }
@@ -79,7 +82,7 @@ pub(super) fn wake_all(word: &AtomicU32) {
 }
 
 fn wake(word: &AtomicU32, at_most: i32) {
-    // SAFETY: FUTEX_WAKE uses the address as a key and touches no memory of ours.
+    // SAFETY: FUTEX_WAKE uses the address as a key and accesses no memory of this process.
     keeping(|| unsafe {
         libc::syscall(
             SYS_futex,

@@ -1,4 +1,4 @@
-//! A value for each thread index, which other threads may look at.
+//! A table with one value for each thread index. Other threads may read the values.
 
 use super::{WORD, WORDS, high_water};
 use crate::atomic::{AtomicPtr, Ordering};
@@ -20,7 +20,7 @@ impl<T: Default + Sync> Table<T> {
         }
     }
 
-    /// The entry of an index, created if need be.
+    /// The entry of an index; the first call for an index creates it.
     pub fn get(&self, index: usize) -> &T {
         let chunk = &self.chunks[index / WORD];
         // Acquire: pairs with the Release below, which publishes the entries.
@@ -36,13 +36,13 @@ impl<T: Default + Sync> Table<T> {
             entries = match publish {
                 Ok(_) => fresh,
                 Err(theirs) => {
-                    // SAFETY: `fresh` came from a Box just above and nobody else has seen it.
+                    // SAFETY: `fresh` comes from the Box above. It was not published, so no other thread has it.
                     drop(unsafe { Box::from_raw(fresh) });
                     theirs
                 }
             };
         }
-        // SAFETY: published chunks are valid and are freed by `drop` alone.
+        // SAFETY: a published chunk is initialised, and only `drop` frees it, which needs the table exclusively.
         let entries = unsafe { &*entries };
         &entries[index % WORD]
     }
@@ -64,7 +64,7 @@ impl<T> Drop for Table<T> {
         for chunk in &mut self.chunks {
             let entries = *chunk.get_mut();
             if !entries.is_null() {
-                // SAFETY: it came from a Box, and nobody can borrow from a table that is being dropped.
+                // SAFETY: the pointer comes from a Box, and no borrow of an entry outlives the table.
                 drop(unsafe { Box::from_raw(entries) });
             }
         }

@@ -1,5 +1,6 @@
-//! When the light half of the asymmetric fence may be nothing. What a kernel's fence does to other threads no model can
-//! say: where the heavy side relies on it this one looks away. Nor is a kernel modelled that refuses, now or later.
+//! When the light half of the asymmetric fence may be nothing. No model can say what a kernel's fence does to other
+//! threads: these accept any outcome where the heavy side relies on the kernel. No kernel here refuses, at first or
+//! later.
 
 use prim::atomic::{AtomicU32, Ordering};
 use prim::barrier::light::{Kernel, Light};
@@ -8,7 +9,7 @@ use prim::thread::spawn;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One that grants what it is asked for. It is no part of what loom explores.
+/// A kernel that grants each request. It is no part of what loom explores.
 #[derive(Default)]
 struct Granting {
     fenced: Arc<AtomicBool>,
@@ -29,7 +30,7 @@ impl Kernel for Granting {
     }
 }
 
-/// One that kills who asks it for anything.
+/// A kernel that allows no request.
 struct Forbidding;
 
 impl Kernel for Forbidding {

@@ -1,20 +1,15 @@
 //! Models of the locks, run by loom under every schedule up to a bound on preemptions.
 //!
-//! Oracles: the resource's slots are loom cells, so two holders who should exclude each other, or whose critical
-//! sections are not ordered, are a race; a lost wake-up is a deadlock, which loom reports; nodes are tracked, so a
-//! leak is reported when an execution ends.
+//! Most scenarios and the worlds that they play in are in `spanlock-testkit-loom`. The tables here say on which locks
+//! each scenario runs, and with how many preemptions: as a rule two where two threads meet, one or two where three do.
 //!
 //! `mutants.rs` weakens each named edge in turn and expects the model named with it to fail.
 
 mod barrier;
-mod giving_way;
 mod list;
+mod locks;
 mod mutants;
-mod mutation;
-mod queue;
-mod reclaim;
+mod range;
 mod rw;
-mod scenarios;
 mod segment;
 mod skip;
-mod world;

@@ -1,4 +1,4 @@
-//! What a holder has in hand. Dropping it releases.
+//! Guards: a holder's proof of its range. Dropping a guard releases the range.
 
 use super::list::{ListEx, ListRw};
 use super::raw::{RawRangeLock, RawRangeMutex};
@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A token and its lock: releases when dropped, whichever way. An empty range has no token.
+/// A token and its lock. Dropping it releases, also in a panic. An empty range has no token.
 pub(super) struct Held<'a, L: RawRangeMutex> {
     raw: &'a L,
     token: Option<L::Token>,
-    /// A guard stays on its thread: who holds what is a property of threads.
+    /// A guard stays on its thread, because locks count what each thread holds.
     not_send: PhantomData<*const ()>,
 }
 
 impl<'a, L: RawRangeMutex> Held<'a, L> {
-    /// The token is the lock's.
+    /// `token` came from `raw`, on this thread.
     #[inline]
     pub(super) fn new(raw: &'a L, token: Option<L::Token>) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl<'a, L: RawRangeMutex> Held<'a, L> {
 }
 
 impl<L: RawRangeMutex> Held<'_, L> {
-    /// What it is held by, if the range is not empty.
+    /// The token, unless the range is empty.
     pub(super) fn token(&self) -> Option<&L::Token> {
         self.token.as_ref()
     }
@@ -37,7 +37,7 @@ impl<L: RawRangeMutex> Drop for Held<'_, L> {
     #[inline]
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
-            // SAFETY: `new` was given it with its lock.
+            // SAFETY: the token came from this lock, by `new`'s contract, and a guard does not leave its thread.
             unsafe { self.raw.unlock(token) };
         }
     }
@@ -84,20 +84,20 @@ impl<'a, L: RawRangeLock> ReadGuard<'a, L> {
 }
 
 impl<'a, L: RawRangeLock> WriteGuard<'a, L> {
-    /// The token is an exclusive one.
+    /// `held` is held exclusively.
     #[inline]
     pub(super) fn new(held: Held<'a, L>) -> Self {
         Self { held }
     }
 
-    /// Keeps the range, but shares it from now on. No writer gets in between; readers that wait are woken.
+    /// Keeps the range, but shares it from now on. No writer gets in between, and waiting readers are woken.
     ///
-    /// Costs one atomic operation, and a wake-up if somebody sleeps. There is no way back: two readers that both
+    /// Costs one atomic operation, and a wake-up if a request sleeps. There is no way back: two readers that both
     /// wanted to write would wait for each other.
     pub fn downgrade(mut self) -> ReadGuard<'a, L> {
         let raw = self.held.raw;
         let token = self.held.token.take().map(|token| {
-            // SAFETY: an exclusive token of this lock's, by `new`'s contract.
+            // SAFETY: an exclusive token of this lock, by `new`'s contract, and a guard does not leave its thread.
             unsafe { raw.downgrade(token) }
         });
         ReadGuard::new(Held::new(raw, token))
@@ -123,7 +123,7 @@ impl<G> Guards<G> {
 }
 
 impl<'a, L: RawRangeLock> Guards<WriteGuard<'a, L>> {
-    /// Downgrades them all: see [`WriteGuard::downgrade`].
+    /// Downgrades all of them: see [`WriteGuard::downgrade`].
     pub fn downgrade(self) -> Guards<ReadGuard<'a, L>> {
         Guards(self.0.into_iter().map(WriteGuard::downgrade).collect())
     }

@@ -1,14 +1,14 @@
-//! Who holds and who waits: a listing for people who debug a hang.
+//! A listing of the holders and waiters of a lock, for people who debug a hang.
 
 use super::raw::Mode;
 use super::span::Span;
 use std::fmt;
 use std::panic::Location;
 
-/// A range, a mode and a thread: somebody who holds, or asks to.
+/// A request: a range, a mode and the thread that holds the range or asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Claim {
+pub struct Request {
     /// The range.
     pub span: Span,
     /// How it is held or asked for.
@@ -17,7 +17,7 @@ pub struct Claim {
     pub thread: u32,
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.mode {
             Mode::Shared => "shared",
@@ -27,11 +27,11 @@ impl fmt::Display for Claim {
     }
 }
 
-/// A thread asks for what it holds: the message of the panic.
+/// The message of the panic when a thread asks for what it holds itself.
 pub(super) struct Deadlock {
-    pub(super) asked: Claim,
-    pub(super) held: Claim,
-    /// Where it was locked.
+    pub(super) asked: Request,
+    pub(super) held: Request,
+    /// The line that locked it.
     pub(super) at: &'static Location<'static>,
 }
 
@@ -45,26 +45,26 @@ impl fmt::Display for Deadlock {
     }
 }
 
-/// A sleeping request, and who it sleeps behind.
+/// A sleeping request, and what it sleeps behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Waiter {
-    /// What is asked for.
-    pub request: Claim,
+pub struct WaitingRequest {
+    /// What the thread asks for.
+    pub request: Request,
     /// The holder, or the earlier request, that is in the way.
-    pub behind: Claim,
+    pub behind: Request,
 }
 
 /// The holders and waiters of a lock at about one time.
 ///
-/// It is taken without stopping anybody: holders that come or go meanwhile may be in it or not.
+/// Other threads go on while it is taken: holders that come or go meanwhile may be in it or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Who holds, in order of range start.
-    pub holders: Vec<Claim>,
-    /// Who sleeps, first come first.
-    pub waiters: Vec<Waiter>,
+    /// The holders, in order of range start.
+    pub holders: Vec<Request>,
+    /// The sleeping requests, first come first.
+    pub waiters: Vec<WaitingRequest>,
 }
 
 impl fmt::Display for Snapshot {
@@ -84,13 +84,13 @@ impl fmt::Display for Snapshot {
 impl Snapshot {
     /// A snapshot of these holders and waiters.
     #[must_use]
-    pub fn new(holders: Vec<Claim>, waiters: Vec<Waiter>) -> Self {
+    pub fn new(holders: Vec<Request>, waiters: Vec<WaitingRequest>) -> Self {
         Self { holders, waiters }
     }
 }
 
-impl Claim {
-    /// A claim.
+impl Request {
+    /// A request.
     #[must_use]
     pub fn new(span: Span, mode: Mode, thread: u32) -> Self {
         Self { span, mode, thread }

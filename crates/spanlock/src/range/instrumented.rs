@@ -23,8 +23,8 @@ const BUCKETS: usize = 40;
 /// ```
 ///
 /// # Cost
-/// One more atomic operation per acquisition, on counters that all threads share, and two looks at the clock for
-/// one that waits. Not for production locks that must scale; the lock inside behaves as ever.
+/// One more atomic operation per acquisition, on counters that all threads share, and two readings of the clock for an
+/// acquisition that waits. Not for production locks that must scale. The lock inside behaves as without it.
 #[derive(Debug)]
 pub struct Instrumented<L> {
     raw: L,
@@ -78,8 +78,8 @@ impl Counters {
     }
 }
 
-/// Acquires by an expression, which says how long it may wait: first without waiting, to learn whether there is a wait.
-/// No closure: the acquisition is to be the caller's, with its line.
+/// Evaluates the acquisition `$acquire`, which uses the limit `$wait`: first without waiting, to find out whether it
+/// has to wait. A macro and not a closure, so that the acquisition reports the caller's line.
 macro_rules! counted {
     ($counters:expr, $wait:ident, $acquire:expr) => {{
         let mut granted = {
@@ -120,7 +120,7 @@ impl<L> Instrumented<L> {
     }
 }
 
-// SAFETY: the inner lock's promise: all is forwarded.
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
 unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
     type Token = L::Token;
 
@@ -135,13 +135,13 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
         behind: Behind<'_, L::Token>,
     ) -> Option<L::Token> {
         counted!(self.exclusive, wait, {
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises the same of the inner lock's token.
             unsafe { self.raw.lock_exclusive_behind(span, wait, behind) }
         })
     }
 
     unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the caller's.
+        // SAFETY: the token came from the inner lock.
         unsafe { self.raw.unlock(token) };
     }
 
@@ -154,7 +154,7 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
 unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
         counted!(self.shared, wait, self.raw.lock_shared(span, wait))
@@ -167,13 +167,13 @@ unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
         behind: Behind<'_, L::Token>,
     ) -> Option<L::Token> {
         counted!(self.shared, wait, {
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises the same of the inner lock's token.
             unsafe { self.raw.lock_shared_behind(span, wait, behind) }
         })
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
-        // SAFETY: the caller's.
+        // SAFETY: an exclusive token, which came from the inner lock.
         unsafe { self.raw.downgrade(token) }
     }
 }

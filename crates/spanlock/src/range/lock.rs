@@ -1,11 +1,11 @@
 //! The typed reader-writer range lock.
 
-use super::guard::{Guards, Held, ReadGuard, WriteGuard};
+use super::guard::{Guards, ReadGuard, WriteGuard};
 use super::inspect::Snapshot;
 use super::list::{Builder, ListRw, SharedExclusive};
-use super::many;
+use super::many::{self, Exclusive, Shared};
+use super::methods::{granted, many_ranges, one_range, over_raw_lock};
 use super::raw::{RawRangeLock, Wait};
-use super::span::Span;
 use prim::clock::{Duration, Instant};
 use std::fmt;
 use std::ops::RangeBounds;
@@ -30,59 +30,66 @@ use std::ops::RangeBounds;
 ///
 /// # When not to use it
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
-/// - Hundreds of ranges are held at a time: an acquisition walks past those that start before it.
-/// - Somebody waits, for hours, for a range that is never released: others who want some of it are delayed, in the end
-///   for hours too. Use the timed forms.
-/// - The code is a global allocator: a thread's first acquisitions, and those that sleep, allocate.
+/// - Hundreds of ranges are held at a time: an acquisition walks past the ranges that start before it. A
+///   [skip list](super::skip) does not.
+/// - A request waits, for hours, for a range that is never released: other requests that overlap it are delayed, in the
+///   end for hours, too. Use the timed forms.
+/// - The code is a global allocator: a thread's first acquisitions allocate, and so do acquisitions that sleep.
 /// - The protected code is a slice of your own: [`RangeLocked`](super::RangeLocked) lends it without `unsafe`.
 ///
 /// # Cost
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once a thread is warm and no
 /// system call. Otherwise a walk over the ranges held, one compare-exchange, and for a writer a second walk; one
 /// atomic operation to release. Memory: the lock itself, and one cache line per range held, from a pool of 8 KiB
-/// per thread. A released range keeps its cache line until somebody walks past or sweeps the list: a thread that has to
-/// allocate does so within its next acquisitions. What is kept so in one lock is, for each thread that uses it, on average
-/// no more than a few hundred lines and one for each range that was held when the thread last swept; more, if the thread
-/// rarely uses that lock among others.
+/// per thread.
+///
+/// A released range keeps its cache line until a thread walks past it or sweeps the list. A thread that has to allocate
+/// sweeps within its next acquisitions. On average, one lock keeps in this way, for each thread that uses it, a few
+/// hundred lines at most, and one line for each range that was held when the thread last swept. A lock may keep more if
+/// the thread rarely uses it among others.
 ///
 /// # Fairness
-/// A request that finds its range taken again after a millisecond of waiting has a *claim*: later ones that conflict with
-/// it give way. A thread that holds some of what a claim asks for does not, since the claim waits for that thread. Giving
-/// way is limited in time, because the claim may also wait for a holder that joins the thread which gives way, or that
-/// wants a mutex which this thread holds. So claims are in force for two turns and suspended for one:
+/// A request that finds its range taken again after a millisecond of waiting gets a *reservation*: later requests that
+/// conflict with it give way. A thread that holds some of what a reservation asks for does not, because the reservation
+/// waits for that thread. Giving way is limited in time: the reservation may wait for a holder that joins the thread
+/// which gives way, or for a holder that wants a mutex of that thread. So reservations are in force for two turns and
+/// suspended for one:
 ///
-/// - The first turn lasts 10 ms; the three turns of each round are twice as long as those of the round before. Claims whose
-///   ranges are connected share their turns, which are counted from the first of these claims that still waits.
-/// - *A free range* is granted after one turn at most, which is 10 ms or as long as that claim is old, whichever is
-///   more, and one more for each request ahead that gives up meanwhile. A computation that a holder waits for takes about
-///   three times as long while somebody waits for the holder; longer, if those who wait give up and ask again, or if its
-///   ranges are those of several claims that are not connected.
-/// - *A request gets in* during the first turn that is longer than those in its way stay. If each of them leaves within `h`
-///   of its own, the first claim is granted after a millisecond and eight times `h` at most (twice `h`, if that is
-///   less than 10 ms), whatever they hold elsewhere; then comes the next. Requests that were asleep before it may go first.
-/// - A thread that never lets go of all that another asks for starves it, in this lock as in any. So may threads that
-///   acquire ranges of this lock and a mutex, or another lock, in both orders: those who wait for each other's turns to end
-///   stay for longer than they would alone.
+/// - The first turn lasts 10 ms. The three turns of each round are twice as long as those of the round before.
+///   Reservations whose ranges are connected share their turns, which are counted from the first of these reservations
+///   that still waits.
+/// - *A free range* is granted after one turn at most, and one more turn for each request ahead that gives up
+///   meanwhile. A turn is 10 ms or as long as that reservation is old, whichever is more. A computation that a holder
+///   waits for takes about three times as long while a request waits for the holder. It takes longer if waiting
+///   requests give up and ask again, or if its ranges belong to several reservations that are not connected.
+/// - *A reservation gets its range* during the first turn that is longer than the critical sections in its way. If each
+///   of them ends within `h`, the first reservation is granted after a millisecond and eight times `h` at most (twice
+///   `h`, if that is less than 10 ms), whatever its holder holds elsewhere. Then comes the next reservation. Requests
+///   that were asleep before it may go first.
+/// - A thread that never releases all that another asks for starves it, in this lock as in any. So may threads that
+///   acquire ranges of this lock and a mutex, or another lock, in both orders: while they wait for each other's turns
+///   to end, their critical sections last longer.
 ///
-/// [`builder`](Self::builder) has other policies; without fairness nobody gives way.
+/// [`builder`](Self::builder) has other policies. Without fairness no request gives way.
 ///
 /// # Blocking, panics, misuse
 /// - Acquisitions spin for about a microsecond and then sleep. Releases never block.
-/// - A range that starts after it ends panics; an empty one is granted at once and conflicts with nothing.
-/// - A thread that asks for what it holds itself waits forever, as with a mutex; debug builds panic instead, at the
-///   caller's line, and say which range is held and where it was locked.
+/// - A range that starts after it ends panics. An empty range is granted at once and conflicts with nothing.
+/// - A thread that asks for what it holds itself waits forever, as with a mutex. Debug builds panic instead, at the
+///   caller's line, and name the range that is held and the line that locked it.
 /// - A panic while a guard lives releases its range, and there is no poisoning. A leaked guard leaves its range
 ///   locked and harms nothing else.
-/// - In a thread-local that is destroyed after the library's own, what the thread holds is not known: it may have to
-///   give way, for a time, to a request that waits for it.
-/// - Not for signal handlers: one that interrupts an acquisition must not acquire.
-/// - After `fork`, the child's thread is not known to hold what it held before: it may have to give way to one that waits
-///   for that.
-/// - After `fork`, ranges held by other threads stay locked in the child, and a lock that another thread was just
-///   sleeping in or waking from must not be used there; any other lock can.
+/// - In a thread-local that is destroyed after the library's own, the lock does not know what the thread holds. The
+///   thread may have to give way, for a time, to a request that waits for it.
+/// - Not for signal handlers: a handler that interrupts an acquisition must not acquire.
+/// - After `fork`, the lock does not know what the child's thread held before. The thread may have to give way, for a
+///   time, to a request that waits for it.
+/// - After `fork`, ranges held by other threads stay locked in the child. A lock in which another thread was just going
+///   to sleep or waking others must not be used there; any other lock can.
 ///
 /// # Source
-/// The default is the list lock of P1 §4 (Kogan, Dice, Issa, EuroSys 2020), mended: see [`list`](super::list).
+/// The default is the list lock of *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa,
+/// EuroSys 2020, §4), corrected: see [`list`](super::list).
 #[derive(Default)]
 pub struct RangeLock<L: RawRangeLock = ListRw> {
     raw: L,
@@ -97,213 +104,56 @@ impl RangeLock {
         }
     }
 
-    /// Begins a lock with another policy; [`Builder::build`] makes it, [`from_raw`](Self::from_raw) types it.
+    /// Begins a lock with another policy: [`Builder::build`] makes it, and [`from_raw`](Self::from_raw) makes it typed.
     pub const fn builder() -> Builder<SharedExclusive> {
         ListRw::builder()
     }
 }
 
+over_raw_lock!(RangeLock over RawRangeLock);
+
 impl<L: RawRangeLock> RangeLock<L> {
-    /// The typed face of a raw lock.
-    #[must_use]
-    pub const fn from_raw(raw: L) -> Self {
-        Self { raw }
+    one_range! {
+        range of u64, by read_within, as ReadGuard<'_, L>;
+        panics "When the range is reversed.";
+        refused "because a writer holds some of it, or has waited too long for some of it";
+        /// Locks a range with other readers; blocks while a writer holds any of it.
+        ///
+        /// # Panics
+        /// When the range is reversed; in debug builds, when this thread holds some of it exclusively.
+        read, try_read, try_read_for, try_read_until
     }
 
-    /// The raw lock.
-    #[must_use]
-    pub const fn raw(&self) -> &L {
-        &self.raw
+    one_range! {
+        range of u64, by write_within, as WriteGuard<'_, L>;
+        panics "When the range is reversed.";
+        refused "because another request holds some of it, or has waited too long for some of it";
+        /// Locks a range alone; blocks while any other request holds any of it.
+        ///
+        /// # Panics
+        /// When the range is reversed; in debug builds, when this thread holds some of it.
+        write, try_write, try_write_for, try_write_until
     }
 
-    /// Locks a range with other readers; blocks while a writer holds any of it.
-    ///
-    /// # Panics
-    /// When the range is reversed; in debug builds, when this thread holds some of it exclusively.
-    #[inline]
-    #[track_caller]
-    pub fn read(&self, range: impl RangeBounds<u64>) -> ReadGuard<'_, L> {
-        granted(self.read_within(range, Wait::Forever))
+    many_ranges! {
+        by read_many_within, as ReadGuard<'_, L>;
+        does "Locks several ranges with other readers.";
+        panics "When a range is reversed; in debug builds, when this thread holds some of them exclusively.";
+        read_many, try_read_many, try_read_many_for
     }
 
-    /// Locks a range alone; blocks while anybody holds any of it.
-    ///
-    /// # Panics
-    /// When the range is reversed; in debug builds, when this thread holds some of it.
-    #[inline]
-    #[track_caller]
-    pub fn write(&self, range: impl RangeBounds<u64>) -> WriteGuard<'_, L> {
-        granted(self.write_within(range, Wait::Forever))
-    }
-
-    /// As [`read`](Self::read), but `None` if it would block: a writer holds some of it, or has waited too long
-    /// for some of it.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[inline]
-    #[track_caller]
-    pub fn try_read(&self, range: impl RangeBounds<u64>) -> Option<ReadGuard<'_, L>> {
-        self.read_within(range, Wait::Never)
-    }
-
-    /// As [`write`](Self::write), but `None` if it would block: somebody holds some of it, or has waited too long
-    /// for some of it.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[inline]
-    #[track_caller]
-    pub fn try_write(&self, range: impl RangeBounds<u64>) -> Option<WriteGuard<'_, L>> {
-        self.write_within(range, Wait::Never)
-    }
-
-    /// As [`read`](Self::read), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[track_caller]
-    pub fn try_read_for(
-        &self,
-        range: impl RangeBounds<u64>,
-        timeout: Duration,
-    ) -> Option<ReadGuard<'_, L>> {
-        self.read_within(range, Wait::at_most(timeout))
-    }
-
-    /// As [`write`](Self::write), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[track_caller]
-    pub fn try_write_for(
-        &self,
-        range: impl RangeBounds<u64>,
-        timeout: Duration,
-    ) -> Option<WriteGuard<'_, L>> {
-        self.write_within(range, Wait::at_most(timeout))
-    }
-
-    /// As [`read`](Self::read), but `None` at `deadline`.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[track_caller]
-    pub fn try_read_until(
-        &self,
-        range: impl RangeBounds<u64>,
-        deadline: Instant,
-    ) -> Option<ReadGuard<'_, L>> {
-        self.read_within(range, Wait::Until(deadline))
-    }
-
-    /// As [`write`](Self::write), but `None` at `deadline`.
-    ///
-    /// # Panics
-    /// When the range is reversed.
-    #[track_caller]
-    pub fn try_write_until(
-        &self,
-        range: impl RangeBounds<u64>,
-        deadline: Instant,
-    ) -> Option<WriteGuard<'_, L>> {
-        self.write_within(range, Wait::Until(deadline))
-    }
-
-    /// Locks several ranges with other readers: all or none. Ranges that overlap or touch count as one.
-    ///
-    /// Does not deadlock with other calls that lock many, whatever their order, as long as the raw lock lets a thread
-    /// that holds something pass requests that wait, as all of this library do. A thread that holds other ranges while
-    /// it calls this answers for the order itself, as with any lock.
-    ///
-    /// # Panics
-    /// When a range is reversed; in debug builds, when this thread holds some of them exclusively.
-    #[track_caller]
-    pub fn read_many<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-    ) -> Guards<ReadGuard<'_, L>> {
-        granted(self.read_many_within(ranges, Wait::Forever))
-    }
-
-    /// Locks several ranges alone: all or none. Ranges that overlap or touch count as one.
-    ///
-    /// ```
-    /// # use spanlock::range::RangeLock;
-    /// let accounts = RangeLock::new();
-    /// let (from, to) = (17, 4);
-    /// let transfer = accounts.write_many([from..=from, to..=to]);
-    /// # drop(transfer);
-    /// ```
-    ///
-    /// Does not deadlock with other calls that lock many, whatever their order, as long as the raw lock lets a thread
-    /// that holds something pass requests that wait, as all of this library do. A thread that holds other ranges while
-    /// it calls this answers for the order itself, as with any lock.
-    ///
-    /// # Panics
-    /// When a range is reversed; in debug builds, when this thread holds some of them.
-    #[track_caller]
-    pub fn write_many<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-    ) -> Guards<WriteGuard<'_, L>> {
-        granted(self.write_many_within(ranges, Wait::Forever))
-    }
-
-    /// As [`read_many`](Self::read_many), but `None` if it would block.
-    ///
-    /// # Panics
-    /// When a range is reversed.
-    #[track_caller]
-    pub fn try_read_many<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-    ) -> Option<Guards<ReadGuard<'_, L>>> {
-        self.read_many_within(ranges, Wait::Never)
-    }
-
-    /// As [`write_many`](Self::write_many), but `None` if it would block.
-    ///
-    /// # Panics
-    /// When a range is reversed.
-    #[track_caller]
-    pub fn try_write_many<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-    ) -> Option<Guards<WriteGuard<'_, L>>> {
-        self.write_many_within(ranges, Wait::Never)
-    }
-
-    /// As [`read_many`](Self::read_many), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When a range is reversed.
-    #[track_caller]
-    pub fn try_read_many_for<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-        timeout: Duration,
-    ) -> Option<Guards<ReadGuard<'_, L>>> {
-        self.read_many_within(ranges, Wait::at_most(timeout))
-    }
-
-    /// As [`write_many`](Self::write_many), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When a range is reversed.
-    #[track_caller]
-    pub fn try_write_many_for<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-        timeout: Duration,
-    ) -> Option<Guards<WriteGuard<'_, L>>> {
-        self.write_many_within(ranges, Wait::at_most(timeout))
-    }
-
-    /// Who holds and who waits, for people who look for a hang; nothing, if the lock cannot tell.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        self.raw.snapshot().unwrap_or_default()
+    many_ranges! {
+        by write_many_within, as WriteGuard<'_, L>;
+        does "Locks several ranges alone.";
+        panics "When a range is reversed; in debug builds, when this thread holds some of them.";
+        /// ```
+        /// # use spanlock::range::RangeLock;
+        /// let accounts = RangeLock::new();
+        /// let (from, to) = (17, 4);
+        /// let transfer = accounts.write_many([from..=from, to..=to]);
+        /// # drop(transfer);
+        /// ```
+        write_many, try_write_many, try_write_many_for
     }
 
     #[inline]
@@ -313,11 +163,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         range: impl RangeBounds<u64>,
         wait: Wait,
     ) -> Option<ReadGuard<'_, L>> {
-        let token = match Span::of(range) {
-            Some(span) => Some(self.raw.lock_shared(span, wait)?),
-            None => None,
-        };
-        Some(ReadGuard::new(Held::new(&self.raw, token)))
+        many::acquire_one(Shared, &self.raw, range, wait).map(ReadGuard::new)
     }
 
     #[inline]
@@ -327,11 +173,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         range: impl RangeBounds<u64>,
         wait: Wait,
     ) -> Option<WriteGuard<'_, L>> {
-        let token = match Span::of(range) {
-            Some(span) => Some(self.raw.lock_exclusive(span, wait)?),
-            None => None,
-        };
-        Some(WriteGuard::new(Held::new(&self.raw, token)))
+        many::acquire_one(Exclusive, &self.raw, range, wait).map(WriteGuard::new)
     }
 
     #[track_caller]
@@ -340,9 +182,7 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<ReadGuard<'_, L>>> {
-        let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(many::Shared, &self.raw, &spans, wait)?;
-        Some(Guards::new(held.into_iter().map(ReadGuard::new).collect()))
+        many::acquire(Shared, &self.raw, ranges, wait, ReadGuard::new)
     }
 
     #[track_caller]
@@ -351,26 +191,6 @@ impl<L: RawRangeLock> RangeLock<L> {
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
     ) -> Option<Guards<WriteGuard<'_, L>>> {
-        let spans = many::arrange(&self.raw, ranges);
-        let held = many::acquire(many::Exclusive, &self.raw, &spans, wait)?;
-        Some(Guards::new(held.into_iter().map(WriteGuard::new).collect()))
+        many::acquire(Exclusive, &self.raw, ranges, wait, WriteGuard::new)
     }
-}
-
-impl<L: RawRangeLock> fmt::Debug for RangeLock<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Snapshot {
-            holders, waiters, ..
-        } = self.snapshot();
-        f.debug_struct("RangeLock")
-            .field("holders", &holders)
-            .field("waiters", &waiters)
-            .finish()
-    }
-}
-
-/// What a wait without end was granted.
-#[inline]
-pub(super) fn granted<G>(guard: Option<G>) -> G {
-    guard.expect("a request that waits forever is granted")
 }

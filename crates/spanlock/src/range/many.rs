@@ -1,33 +1,122 @@
-//! Acquiring several ranges, all or nothing.
+//! Acquiring one range or several, all or nothing, in one mode.
 //!
-//! Free of deadlock, whoever else does the same: a request first waits for one range while it holds none, and only
-//! *tries* the others; if one is taken it lets go of all and waits for that one. It cannot be part of a cycle, for
-//! it never holds while it waits. If it is out of luck several times it acquires in ascending order, holding what
-//! it has. Along a chain of such requests, each waiting for the next, the positions waited for ascend: the next one
-//! holds something that overlaps this one's wanted range, and itself waits for something beyond what it holds. So
-//! no chain closes.
+//! ```text
+//!   wanted: A B C, ascending          round 1: wait for A;  try B, try C --> C is taken: release A and B
+//!                                     round 2: wait for C;  try A, try B --> ...
+//!                                     after three rounds: wait for A, then B, then C, keeping what it has
+//! ```
 //!
-//! - **granules**: ranges are rounded to the lock's granules, and joined, before any is asked for. Of two in one granule
-//!   the second would wait for the first (P3's segments do).
+//! # Why such calls do not deadlock with each other
+//!
+//! In the first rounds a call waits for one range while it holds none. It only *tries* the others, and releases all it
+//! has when one is taken. A thread that holds nothing while it waits is in no cycle. In the last round the call
+//! acquires in ascending order and holds what it has. Follow a chain of such calls, each waiting for the next. The next
+//! call holds something that overlaps the range that this call waits for, and itself waits for something beyond what it
+//! holds. So the positions waited for ascend along the chain, and no chain closes.
+//!
+//! # Edges
+//!
+//! - **granules**: ranges are rounded to the lock's granules, and joined, before any is asked for. Otherwise the second
+//!   of two ranges in one granule would wait for the first (in a segment lock).
 
-use super::guard::Held;
+use super::guard::{Guards, Held};
 use super::raw::{Behind, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use smallvec::SmallVec;
 use std::ops::RangeBounds;
 
-/// How often a request lets go of everything before it acquires in order.
-const POLITE_ROUNDS: usize = 3;
+/// In how many rounds a call releases everything before it waits again.
+const EMPTY_HANDED_ROUNDS: usize = 3;
 
-pub(super) type Spans = SmallVec<[Span; 8]>;
+type Spans = SmallVec<[Span; 8]>;
 
-/// In whole granules of the lock and ascending order, with those joined that overlap or touch: a request must not
-/// conflict with itself.
+/// What a call holds of several ranges.
+type AllHeld<'a, L> = SmallVec<[Held<'a, L>; 8]>;
+
+/// The range acquired before the next one, which lies behind it.
+type Last<'a, L> = Option<Behind<'a, <L as RawRangeMutex>::Token>>;
+
+/// The mode of an acquisition: [`Shared`] or [`Exclusive`].
+pub(super) trait AcquireMode<L: RawRangeMutex> {
+    /// # Safety
+    /// `last`, if there is one, is held in the same lock, by this thread and in this mode, and ends before `span`
+    /// starts.
+    #[track_caller]
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token>;
+}
+
+/// Together with other requests that share.
+pub(super) struct Shared;
+
+/// Alone.
+pub(super) struct Exclusive;
+
+impl<L: RawRangeLock> AcquireMode<L> for Shared {
+    #[inline]
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
+        match last {
+            // SAFETY: the caller promises the same of `last`.
+            Some(last) => unsafe { raw.lock_shared_behind(span, wait, last) },
+            None => raw.lock_shared(span, wait),
+        }
+    }
+}
+
+impl<L: RawRangeMutex> AcquireMode<L> for Exclusive {
+    #[inline]
+    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
+        match last {
+            // SAFETY: the caller promises the same of `last`.
+            Some(last) => unsafe { raw.lock_exclusive_behind(span, wait, last) },
+            None => raw.lock_exclusive(span, wait),
+        }
+    }
+}
+
+/// Acquires one range; `None` if that takes longer than `wait` allows. An empty range is held at once.
+///
+/// # Panics
+/// When the range is reversed.
+#[inline]
+#[track_caller]
+pub(super) fn acquire_one<'a, L: RawRangeMutex, M: AcquireMode<L>>(
+    _: M,
+    raw: &'a L,
+    range: impl RangeBounds<u64>,
+    wait: Wait,
+) -> Option<Held<'a, L>> {
+    let token = match Span::of(range) {
+        // SAFETY: there is no range before it.
+        Some(span) => Some(unsafe { M::acquire(raw, span, wait, None) }?),
+        None => None,
+    };
+    Some(Held::new(raw, token))
+}
+
+/// Acquires several ranges, each with a guard that `guard` makes; `None` if that takes longer than `wait` allows.
 ///
 /// # Panics
 /// When a range is reversed.
 #[track_caller]
-pub(super) fn arrange<R: RangeBounds<u64>>(
+pub(super) fn acquire<'a, L: RawRangeMutex, M: AcquireMode<L>, R: RangeBounds<u64>, G>(
+    _: M,
+    raw: &'a L,
+    ranges: impl IntoIterator<Item = R>,
+    wait: Wait,
+    guard: impl FnMut(Held<'a, L>) -> G,
+) -> Option<Guards<G>> {
+    let spans = arrange(raw, ranges);
+    let held = acquire_all::<L, M>(raw, &spans, wait)?;
+    Some(Guards::new(held.into_iter().map(guard).collect()))
+}
+
+/// The ranges in whole granules of the lock and in ascending order, with those joined that overlap or touch: a call
+/// must not conflict with itself.
+///
+/// # Panics
+/// When a range is reversed.
+#[track_caller]
+fn arrange<R: RangeBounds<u64>>(
     raw: &impl RawRangeMutex,
     ranges: impl IntoIterator<Item = R>,
 ) -> Spans {
@@ -54,49 +143,9 @@ pub(super) fn arrange<R: RangeBounds<u64>>(
     arranged
 }
 
-/// What is held of several ranges.
-type AllHeld<'a, L> = SmallVec<[Held<'a, L>; 8]>;
-
-/// What was acquired last, for the next one, which lies behind.
-type Last<'a, L> = Option<Behind<'a, <L as RawRangeMutex>::Token>>;
-
-/// In which mode ranges are acquired.
-pub(super) trait Way<L: RawRangeMutex> {
-    /// # Safety
-    /// The last is held in the same lock, by this thread and in this way, and ends before the span starts.
-    #[track_caller]
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token>;
-}
-
-/// With others who share them.
-pub(super) struct Shared;
-
-/// Alone.
-pub(super) struct Exclusive;
-
-impl<L: RawRangeLock> Way<L> for Shared {
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
-        match last {
-            // SAFETY: the caller's.
-            Some(last) => unsafe { raw.lock_shared_behind(span, wait, last) },
-            None => raw.lock_shared(span, wait),
-        }
-    }
-}
-
-impl<L: RawRangeMutex> Way<L> for Exclusive {
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
-        match last {
-            // SAFETY: the caller's.
-            Some(last) => unsafe { raw.lock_exclusive_behind(span, wait, last) },
-            None => raw.lock_exclusive(span, wait),
-        }
-    }
-}
-
-/// Acquires one of `spans`, of which the one before it is the last held, if any is.
+/// Acquires one of `spans`. `last` is what the call holds of the span before it, if anything.
 #[track_caller]
-fn hold<'a, L: RawRangeMutex, W: Way<L>>(
+fn hold<'a, L: RawRangeMutex, M: AcquireMode<L>>(
     raw: &'a L,
     spans: &[Span],
     at: usize,
@@ -106,18 +155,17 @@ fn hold<'a, L: RawRangeMutex, W: Way<L>>(
     let last = last
         .and_then(Held::token)
         .map(|token| Behind { token, ranges: at });
-    // SAFETY: spans ascend and are disjoint.
-    let token = unsafe { W::acquire(raw, spans[at], wait, last) }?;
+    // SAFETY: spans ascend and are disjoint, so the one before ends before this one starts.
+    let token = unsafe { M::acquire(raw, spans[at], wait, last) }?;
     Some(Held::new(raw, Some(token)))
 }
 
 /// Acquires all of `spans`, which are [`arrange`]d; `None` if that takes longer than `wait` allows.
 ///
-/// Each but the first begins to look behind the one acquired before it: all together pass each range of the lock about
-/// once.
+/// Each search but the first begins behind the range acquired before it: together they pass each range of the lock
+/// about once.
 #[track_caller]
-pub(super) fn acquire<'a, L: RawRangeMutex, W: Way<L>>(
-    _: W,
+fn acquire_all<'a, L: RawRangeMutex, M: AcquireMode<L>>(
     raw: &'a L,
     spans: &[Span],
     wait: Wait,
@@ -125,7 +173,7 @@ pub(super) fn acquire<'a, L: RawRangeMutex, W: Way<L>>(
     let rounds = if wait == Wait::Never {
         1
     } else {
-        POLITE_ROUNDS
+        EMPTY_HANDED_ROUNDS
     };
     let mut awaited = 0;
     for _ in 0..rounds {
@@ -133,16 +181,16 @@ pub(super) fn acquire<'a, L: RawRangeMutex, W: Way<L>>(
             break;
         }
         let mut held = AllHeld::new();
-        held.push(hold::<L, W>(raw, spans, awaited, wait, None)?);
+        held.push(hold::<L, M>(raw, spans, awaited, wait, None)?);
         let mut taken = None;
         for at in (0..spans.len()).filter(|&at| at != awaited) {
-            // The one before it: the first that was acquired, or the last.
+            // The span before it was acquired first, or last.
             let last = match at.checked_sub(1) {
                 None => None,
                 Some(before) if before == awaited => held.first(),
                 Some(_) => held.last(),
             };
-            let Some(next) = hold::<L, W>(raw, spans, at, Wait::Never, last) else {
+            let Some(next) = hold::<L, M>(raw, spans, at, Wait::Never, last) else {
                 taken = Some(at);
                 break;
             };
@@ -158,7 +206,7 @@ pub(super) fn acquire<'a, L: RawRangeMutex, W: Way<L>>(
     }
     let mut held = AllHeld::new();
     for at in 0..spans.len() {
-        let next = hold::<L, W>(raw, spans, at, wait, held.last())?;
+        let next = hold::<L, M>(raw, spans, at, wait, held.last())?;
         held.push(next);
     }
     Some(held)

@@ -1,16 +1,28 @@
-//! Range locks.
+//! Range locks: threads lock ranges of one resource, and conflict only where their ranges overlap.
 //!
 //! | type | what it is |
 //! |---|---|
 //! | [`RangeLock`] | readers and writers of ranges |
 //! | [`RangeMutex`] | exclusive ranges only |
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
-//! | [`raw`] | the traits behind them, for builders of locks and of other typed faces |
-//! | [`list`] | the locks of P1: what the two above are made of today |
-//! | [`skip`] | the same with an index: skip lists (P4), for many ranges held at a time |
-//! | [`segment`] | the locks of P3: a word for each segment of a resource; fast where ranges are narrow, and coarse |
+//! | [`raw`] | the traits that raw locks implement, for authors of locks and of other typed locks |
+//! | [`list`] | the list locks, on which the first three are built by default |
+//! | [`skip`] | list locks with an index: skip lists, for many ranges held at the same time |
+//! | [`segment`] | a lock word for each segment of a resource: fast where ranges are narrow, and coarse |
 //! | [`Instrumented`] | wraps a raw lock and counts |
-//! | [`inspect`] | who holds and who waits |
+//! | [`inspect`] | the listing of holders and waiting requests |
+//!
+//! ```text
+//!   RangeLock  RangeMutex  RangeLocked        typed locks: lock.rs mutex.rs slice.rs, guards, many ranges
+//!        \         |         /
+//!      RawRangeMutex  RawRangeLock            raw.rs
+//!       /           |            \
+//!     list   list + index       segment       which range is free, and which request is in the way
+//!       \           |            /
+//!                 wait                        how a blocked request waits: queue, reservations, turns
+//!                   |
+//!          thread    reclaim                  a record for each thread; when nodes may be used again
+//! ```
 
 mod guard;
 pub mod inspect;
@@ -18,17 +30,19 @@ mod instrumented;
 pub mod list;
 mod lock;
 mod many;
+mod methods;
 mod mutex;
-mod queue;
 pub mod raw;
 pub mod segment;
-pub mod skip;
 mod slice;
 mod span;
-mod waiting;
+pub(crate) mod thread;
+mod wait;
 
 pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
 pub use instrumented::{Instrumented, LockStats, ModeStats};
+#[doc(inline)]
+pub use list::skip;
 pub use lock::RangeLock;
 pub use mutex::RangeMutex;
 pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard};

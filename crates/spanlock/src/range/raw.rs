@@ -1,13 +1,14 @@
-//! What every range lock implements: raw acquisitions that return a token, and releases that consume it.
+//! The traits that every range lock implements: raw acquisitions return a token, and releases consume it.
 
 use super::inspect::Snapshot;
 use super::span::Span;
-use prim::clock::{Duration, Instant};
+
+pub use crate::wait::Wait;
 
 /// How a range is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// With others who hold it shared.
+    /// Together with other shared holders.
     Shared,
     /// Alone.
     Exclusive,
@@ -22,42 +23,12 @@ impl Mode {
     }
 }
 
-/// How long an acquisition may wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// Not at all.
-    Never,
-    /// Until a point in time.
-    Until(Instant),
-    /// As long as it takes.
-    Forever,
-}
-
-impl Wait {
-    /// So long from now; forever, if that is later than time can tell.
-    #[must_use]
-    pub fn at_most(timeout: Duration) -> Self {
-        Instant::now()
-            .checked_add(timeout)
-            .map_or(Self::Forever, Self::Until)
-    }
-
-    /// The point in time at which to give up, if there is one.
-    #[must_use]
-    pub fn deadline(self) -> Option<Instant> {
-        match self {
-            Self::Until(deadline) => Some(deadline),
-            Self::Never | Self::Forever => None,
-        }
-    }
-}
-
-/// Where a request that is one of many may begin to look: what the same thread holds before it.
+/// What a thread already holds before the range that it asks for: a place where the search may begin.
 #[derive(Debug)]
 pub struct Behind<'a, T> {
-    /// The last of the ranges held before the one asked for.
+    /// The token of the last range held before the range asked for.
     pub token: &'a T,
-    /// How many they are, at least.
+    /// How many ranges are held before it, at least.
     pub ranges: usize,
 }
 
@@ -72,8 +43,8 @@ impl<T> Copy for Behind<'_, T> {}
 /// A range lock that grants exclusive ranges.
 ///
 /// # Safety
-/// An implementation grants no two overlapping ranges at a time; what a holder did is visible to all later holders
-/// of overlapping ranges; and both hold although locks are dropped, guards leaked and threads gone.
+/// An implementation grants no two overlapping ranges at the same time. A later holder of an overlapping range sees all
+/// that an earlier holder did. Both remain true when locks are dropped, guards leaked and threads gone.
 pub unsafe trait RawRangeMutex {
     /// Proof of one acquisition, needed to release it.
     type Token;
@@ -85,10 +56,10 @@ pub unsafe trait RawRangeMutex {
     fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token>;
 
     /// As [`lock_exclusive`](Self::lock_exclusive), for a thread that holds ranges before `span`. A lock that keeps its
-    /// ranges in order may begin to look behind those, so that many ranges cost no more than as many single ones.
+    /// ranges in order may begin its search behind those, so that many ranges cost no more than as many single ranges.
     ///
     /// # Safety
-    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, exclusively.
+    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock, exclusively.
     #[track_caller]
     unsafe fn lock_exclusive_behind(
         &self,
@@ -103,16 +74,16 @@ pub unsafe trait RawRangeMutex {
     /// Releases what `token` acquired.
     ///
     /// # Safety
-    /// `token` came from this lock, on this thread: what a thread holds decides for whom it has to wait.
+    /// `token` came from this lock, on this thread: a lock counts what each thread holds.
     unsafe fn unlock(&self, token: Self::Token);
 
-    /// The positions that conflict as one with those of `span`, itself among them: what a lock of coarse granularity
-    /// grants for it. A thread that asks for two ranges with a granule in common asks for it twice.
+    /// `span` rounded to the lock's granularity: all positions that a lock of coarse granularity grants with it. A
+    /// thread that asks for two ranges with a granule in common asks for that granule twice.
     fn granule(&self, span: Span) -> Span {
         span
     }
 
-    /// Who holds and who waits, for people who look for a hang. `None` if the lock cannot tell.
+    /// The holders and the waiting requests, for people who debug a hang. `None` if the lock cannot list them.
     fn snapshot(&self) -> Option<Snapshot> {
         None
     }
@@ -133,7 +104,7 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
     /// [`lock_exclusive_behind`](RawRangeMutex::lock_exclusive_behind).
     ///
     /// # Safety
-    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, shared.
+    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock, shared.
     #[track_caller]
     unsafe fn lock_shared_behind(
         &self,
@@ -145,7 +116,7 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
         self.lock_shared(span, wait)
     }
 
-    /// Turns an exclusive acquisition into a shared one; nobody else holds any of it exclusively in between.
+    /// Turns an exclusive acquisition into a shared one. No other request holds any of it exclusively in between.
     ///
     /// # Safety
     /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive), on this thread.

@@ -2,8 +2,10 @@
 
 use super::guard::{ReadGuard, WriteGuard};
 use super::list::ListRw;
-use super::lock::{RangeLock, granted};
+use super::lock::RangeLock;
+use super::methods::{granted, one_range};
 use super::raw::{RawRangeLock, Wait};
+use super::span::ReversedRange;
 use prim::clock::{Duration, Instant};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -33,7 +35,7 @@ use std::ptr;
 /// Those of [`RangeLock`]; indices are its positions.
 ///
 /// # Panics
-/// As indexing a slice does: when a range is reversed or reaches past the end. Validation precedes any wait.
+/// As indexing a slice does: when a range is reversed or reaches past the end. The range is checked before any wait.
 ///
 /// # What does not compile
 /// Sharing what may not be shared:
@@ -61,7 +63,7 @@ pub struct RangeLocked<T, L: RawRangeLock = ListRw> {
     elements: Box<[UnsafeCell<T>]>,
 }
 
-// SAFETY: it owns its elements.
+// SAFETY: it owns its elements and its lock, which may both be sent.
 unsafe impl<T: Send, L: RawRangeLock + Send> Send for RangeLocked<T, L> {}
 // SAFETY: threads get `&T` of the same element together, hence `Sync`, or `&mut T` one after another, hence `Send`.
 unsafe impl<T: Send + Sync, L: RawRangeLock + Sync> Sync for RangeLocked<T, L> {}
@@ -88,9 +90,9 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
     /// A slice under a lock of your choice, with nothing held.
     #[must_use]
     pub fn with_lock(elements: Box<[T]>, lock: RangeLock<L>) -> Self {
-        // A cell has its content's layout, so a slice of the ones is a slice of the others.
+        // `UnsafeCell<T>` has the layout of `T`, so the slices have the same layout.
         let elements = Box::into_raw(elements) as *mut [UnsafeCell<T>];
-        // SAFETY: it came from a Box of the same layout.
+        // SAFETY: it came from a Box just above, and `UnsafeCell<T>` has the layout of `T`.
         let elements = unsafe { Box::from_raw(elements) };
         Self { lock, elements }
     }
@@ -107,17 +109,17 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         self.elements.is_empty()
     }
 
-    /// The lock, to look at; locking with it lends nothing.
+    /// The lock, to inspect it. Locking with it lends nothing.
     #[must_use]
     pub fn lock(&self) -> &RangeLock<L> {
         &self.lock
     }
 
-    /// All elements, without locking: nobody else has this.
+    /// All elements, without locking: the exclusive borrow proves that no guard lives.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut [T] {
         let all = ptr::slice_from_raw_parts_mut(self.first(0), self.len());
-        // SAFETY: borrowed exclusively, so no guard lives.
+        // SAFETY: all elements, and `self` is borrowed exclusively, so no guard lives.
         unsafe { &mut *all }
     }
 
@@ -125,96 +127,30 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
     #[must_use]
     pub fn into_inner(self) -> Box<[T]> {
         let elements = Box::into_raw(self.elements) as *mut [T];
-        // SAFETY: it came from a Box of the same layout.
+        // SAFETY: it came from a Box just above, and `UnsafeCell<T>` has the layout of `T`.
         unsafe { Box::from_raw(elements) }
     }
 
-    /// Lends a range to read; blocks while a writer has any of it.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn read(&self, range: impl RangeBounds<usize>) -> SliceReadGuard<'_, T, L> {
-        granted(self.read_within(range, Wait::Forever))
+    one_range! {
+        range of usize, by read_within, as SliceReadGuard<'_, T, L>;
+        panics "When the range is reversed or reaches past the end.";
+        refused "because of another borrower";
+        /// Lends a range to read; blocks while a writer has any of it.
+        ///
+        /// # Panics
+        /// When the range is reversed or reaches past the end.
+        read, try_read, try_read_for, try_read_until
     }
 
-    /// Lends a range to write; blocks while anybody has any of it.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn write(&self, range: impl RangeBounds<usize>) -> SliceWriteGuard<'_, T, L> {
-        granted(self.write_within(range, Wait::Forever))
-    }
-
-    /// As [`read`](Self::read), but `None` if it would block.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_read(&self, range: impl RangeBounds<usize>) -> Option<SliceReadGuard<'_, T, L>> {
-        self.read_within(range, Wait::Never)
-    }
-
-    /// As [`write`](Self::write), but `None` if it would block.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_write(&self, range: impl RangeBounds<usize>) -> Option<SliceWriteGuard<'_, T, L>> {
-        self.write_within(range, Wait::Never)
-    }
-
-    /// As [`read`](Self::read), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_read_for(
-        &self,
-        range: impl RangeBounds<usize>,
-        timeout: Duration,
-    ) -> Option<SliceReadGuard<'_, T, L>> {
-        self.read_within(range, Wait::at_most(timeout))
-    }
-
-    /// As [`write`](Self::write), but `None` after `timeout`.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_write_for(
-        &self,
-        range: impl RangeBounds<usize>,
-        timeout: Duration,
-    ) -> Option<SliceWriteGuard<'_, T, L>> {
-        self.write_within(range, Wait::at_most(timeout))
-    }
-
-    /// As [`read`](Self::read), but `None` at `deadline`.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_read_until(
-        &self,
-        range: impl RangeBounds<usize>,
-        deadline: Instant,
-    ) -> Option<SliceReadGuard<'_, T, L>> {
-        self.read_within(range, Wait::Until(deadline))
-    }
-
-    /// As [`write`](Self::write), but `None` at `deadline`.
-    ///
-    /// # Panics
-    /// When the range is reversed or reaches past the end.
-    #[track_caller]
-    pub fn try_write_until(
-        &self,
-        range: impl RangeBounds<usize>,
-        deadline: Instant,
-    ) -> Option<SliceWriteGuard<'_, T, L>> {
-        self.write_within(range, Wait::Until(deadline))
+    one_range! {
+        range of usize, by write_within, as SliceWriteGuard<'_, T, L>;
+        panics "When the range is reversed or reaches past the end.";
+        refused "because of another borrower";
+        /// Lends a range to write; blocks while any other borrower has any of it.
+        ///
+        /// # Panics
+        /// When the range is reversed or reaches past the end.
+        write, try_write, try_write_for, try_write_until
     }
 
     #[track_caller]
@@ -267,9 +203,7 @@ fn within(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= len => start..end,
         (Some(start), Some(end)) if start > end => {
-            panic!(
-                "range {start}..{end} is reversed: expected its start, {start}, not to be after its end, {end}"
-            )
+            panic!("{}", ReversedRange::new(start as u128, end as u128))
         }
         _ => {
             let (start, end) = (range.start_bound(), range.end_bound());
@@ -327,7 +261,8 @@ impl<T, L: RawRangeLock> Deref for SliceWriteGuard<'_, T, L> {
 
 impl<T, L: RawRangeLock> DerefMut for SliceWriteGuard<'_, T, L> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the guard is borrowed exclusively.
+        // SAFETY: the range is in bounds and held exclusively while the guard lives, and the guard is borrowed
+        // exclusively.
         unsafe { &mut *self.slice }
     }
 }

@@ -1,4 +1,4 @@
-//! Ranges of positions, as users write them and as locks keep them.
+//! Ranges of positions: half-open as users write them, inclusive as locks keep them.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -39,7 +39,7 @@ impl Span {
         if start > end {
             return Err(ReversedRange { start, end });
         }
-        // Neither is cut: `start < end <= 2^64`.
+        // Neither is truncated: `start < end <= 2^64`.
         #[expect(clippy::cast_possible_truncation, reason = "see above")]
         Ok((start < end).then(|| Self {
             start: start as u64,
@@ -47,7 +47,7 @@ impl Span {
         }))
     }
 
-    /// As [`new`](Self::new), for ranges that are reversed by mistake only.
+    /// As [`new`](Self::new), for callers to whom a reversed range is a mistake.
     ///
     /// # Panics
     /// When the range starts after it ends.
@@ -104,6 +104,12 @@ impl fmt::Display for Span {
 pub struct ReversedRange {
     start: u128,
     end: u128,
+}
+
+impl ReversedRange {
+    pub(super) fn new(start: u128, end: u128) -> Self {
+        Self { start, end }
+    }
 }
 
 impl fmt::Display for ReversedRange {

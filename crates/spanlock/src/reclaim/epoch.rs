@@ -1,4 +1,4 @@
-//! Epochs, and grace periods measured by them. The edges are explained in the parent module.
+//! Epochs, and the grace periods that they measure. The parent module has a picture and explains the edges.
 
 use prim::atomic::{AtomicU64, Ordering, fence, fence_after_rmw};
 
@@ -19,18 +19,19 @@ impl Epoch {
         // Relaxed: ordered by the fence.
         let now = self.0.load(Ordering::Relaxed);
         debug_assert!(now.is_multiple_of(2), "walks do not nest");
-        // SeqCst: no more than the fence asks for, but a store that the result is not asked of stays an exchange.
+        // SeqCst asks for no more than the fence does. It keeps the compiler from turning the unused swap into a store.
         self.0.swap(now + 1, Ordering::SeqCst);
+        // [pin]
         if prim::intact!("pin") {
             fence_after_rmw();
         }
     }
 
-    /// Ends a walk: the thread stands on no node.
+    /// Ends a walk: the thread stands on no node any more.
     #[inline]
     pub(crate) fn unpin(&self) {
         let now = self.0.load(Ordering::Relaxed);
-        // [unpin] Release: pairs with the Acquire loads in `Grace`.
+        // [unpin] Release: pairs with the Acquire in `walking`, which `Grace` calls.
         self.0
             .store(now + 1, prim::order!("unpin", Ordering::Release));
     }
@@ -41,14 +42,14 @@ impl Epoch {
         self.0.store(now.next_multiple_of(2), Ordering::Release);
     }
 
-    /// Whether its thread is walking. Asked by that thread.
+    /// Whether the epoch's thread is walking. Called by that thread.
     pub(crate) fn is_walking(&self) -> bool {
         !self.0.load(Ordering::Relaxed).is_multiple_of(2)
     }
 
     /// The epoch, if its thread is walking.
     fn walking(&self) -> Option<u64> {
-        // [unpin] Acquire: see above.
+        // [unpin] Acquire: pairs with the Release in `unpin`.
         let now = self.0.load(prim::order!("unpin", Ordering::Acquire));
         (!now.is_multiple_of(2)).then_some(now)
     }
@@ -66,11 +67,12 @@ impl<'a> Grace<'a> {
         Self { walks: Vec::new() }
     }
 
-    /// Records the walks now under way that may stand on nodes this thread has unlinked.
+    /// Records the walks under way, which may stand on nodes that this thread has unlinked.
     pub(crate) fn restart<E: Iterator<Item = &'a Epoch>>(&mut self, epochs: impl Fn() -> E) {
         self.walks.clear();
-        // [newcomers] Whose epochs there are is asked after the fence, too.
-        let early = (!prim::intact!("newcomers")).then(&epochs);
+        // [new-threads] The list of epochs is determined after the fence, too.
+        let early = (!prim::intact!("new-threads")).then(&epochs);
+        // [seal]
         if prim::intact!("seal") {
             fence(Ordering::SeqCst);
         }
@@ -81,6 +83,7 @@ impl<'a> Grace<'a> {
 
     /// Whether all recorded walks have ended.
     pub(crate) fn is_over(&mut self) -> bool {
+        // [grace]
         if !prim::intact!("grace") {
             return true;
         }

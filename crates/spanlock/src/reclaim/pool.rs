@@ -1,6 +1,7 @@
-//! A thread's nodes: those ready for use, those unlinked since, and a batch in its grace period.
+//! A thread's nodes: the nodes ready for use, the nodes unlinked since, and a batch in its grace period.
 //!
-//! Only the owning thread touches a pool. A node belongs to exactly one of: a pool, a list, a thread between both.
+//! Only the owning thread accesses a pool. A node is in exactly one place: in a pool, in a list, or with a thread that
+//! is about to put it into one of these.
 
 use super::{Epoch, Grace};
 use std::cell::{Cell, RefCell};
@@ -8,7 +9,7 @@ use std::ptr::{self, NonNull};
 
 /// A node that pools can hold.
 pub(crate) trait Recycled {
-    /// How many of them a thread keeps ready (P1 §4.4's N).
+    /// How many of them a thread keeps ready (the paper's N).
     fn ready() -> usize;
 
     /// A node for the pool to own.
@@ -22,12 +23,12 @@ pub(crate) trait Recycled {
 pub(crate) struct Pool<T: Recycled> {
     /// Ready for use.
     active: Stack<T>,
-    /// Unlinked by this thread; others may stand on them.
+    /// Unlinked by this thread. Other threads may stand on them.
     retired: Stack<T>,
     /// Unlinked before `grace` began.
     sealed: Stack<T>,
     grace: RefCell<Grace<'static>>,
-    /// How many were allocated since somebody last [asked to begin anew](Self::count_anew).
+    /// How many were allocated since the last call of [`count_anew`](Self::count_anew).
     made: Cell<usize>,
 }
 
@@ -48,13 +49,13 @@ impl<T: Recycled> Pool<T> {
         self.made.get()
     }
 
-    /// Begins to count those allocated anew.
+    /// Begins the count of allocated nodes at zero.
     pub(crate) fn count_anew(&self) {
         self.made.set(0);
     }
 
-    /// A node that no other thread knows. Allocates when none is ready: once warm, only while a walk that lasts
-    /// holds the retired ones back.
+    /// A node that no other thread knows. Allocates when none is ready: in a warm pool, only while a long walk keeps
+    /// the retired nodes in their grace period.
     #[inline]
     pub(crate) fn take<E: Iterator<Item = &'static Epoch>>(
         &self,
@@ -75,7 +76,7 @@ impl<T: Recycled> Pool<T> {
         self.retired.push(node);
     }
 
-    /// Whether so many nodes are retired that a look at them is due, though none is needed.
+    /// Whether so many nodes are retired that they are due for collection, although none is needed.
     #[inline]
     pub(crate) fn is_bloated(&self) -> bool {
         self.retired.len() > 2 * T::ready()
@@ -93,7 +94,7 @@ impl<T: Recycled> Pool<T> {
         self.active.pop().expect("the pool was just refilled")
     }
 
-    /// Makes ready what has had its grace period, begins the next one, and frees what is too much.
+    /// Makes the sealed nodes ready if their grace period is over, seals the retired nodes, and frees the surplus.
     #[cold]
     pub(crate) fn collect<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
         let mut grace = self.grace.borrow_mut();
@@ -114,7 +115,7 @@ impl<T: Recycled> Pool<T> {
         }
     }
 
-    /// The mutant of [barrier]: waits for nodes where [`refill`](Self::refill) allocates.
+    /// The mutant of [grace-nonblocking]: waits for nodes where [`refill`](Self::refill) allocates.
     #[cold]
     pub(crate) fn await_grace<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
         while self.active.is_empty() && !(self.sealed.is_empty() && self.retired.is_empty()) {
@@ -123,7 +124,7 @@ impl<T: Recycled> Pool<T> {
         }
     }
 
-    /// Frees what can be freed now. The rest stays for the next thread with this pool.
+    /// Frees the nodes that can be freed now. The others stay for the next thread that gets this pool.
     pub(crate) fn flush<E: Iterator<Item = &'static Epoch>>(&self, epochs: impl Fn() -> E) {
         self.collect(epochs);
         while !self.active.is_empty() {
@@ -173,7 +174,7 @@ impl<T: Recycled> Stack<T> {
         if self.is_empty() {
             self.bottom.set(node.as_ptr());
         }
-        // SAFETY: the node is given to this pool, whose thread alone uses its pool link.
+        // SAFETY: the node is alive and given to this pool, whose thread alone uses the node's pool link.
         unsafe { node.as_ref() }.pooled().set(self.top.get());
         self.top.set(node.as_ptr());
         self.len.set(self.len.get() + 1);
@@ -204,7 +205,7 @@ impl<T: Recycled> Stack<T> {
 
     fn free_one(&self) {
         if let Some(node) = self.pop() {
-            // SAFETY: pools own their nodes, each came from a Box, and `pop` took it out.
+            // SAFETY: each node came from a Box, the pool owns it, and `pop` took it out of the pool.
             drop(unsafe { Box::from_raw(node.as_ptr()) });
         }
     }

@@ -1,53 +1,77 @@
-//! The cohort reader-writer lock with writer preference, C-RW-WP, of Calciu et al.
+//! C-RW-WP, the cohort reader-writer lock with writer preference of Calciu et al., for machines of several memory
+//! nodes.
 //!
-//! Readers count themselves on their memory node, so that those of different nodes share no cache line. Writers
-//! exclude each other by a cohort mutex: one mutex for each node and one for all; who has the node's may be handed
-//! the one for all by the writer before it, so that the lock stays on a node for a while. The writer inside says that
-//! it is present; readers turn back when they see that, and it waits until all counts are zero.
+//! Readers count themselves on their memory node, so that readers of different nodes share no cache line. Writers
+//! exclude each other by a *cohort mutex*, made of one mutex for each node and one for all. The writer inside sets
+//! `PRESENT`. Readers that observe that turn back, and the writer waits until the counts of all nodes are zero.
 //!
-//! A writer handed the lock by its neighbour is handed the readers' absence with it.
+//! ```text
+//!              writer: PRESENT, mutex for all
+//!                             |
+//!            +----------------+----------------+
+//!         node 0           node 1           node 2
+//!         readers: 3       readers: 0       readers: 1
+//!         mutex            mutex            mutex
+//! ```
+//!
+//! ```text
+//!   reader                                  writer
+//!   ------                                  ------
+//!   node.readers += 1                       lock the node's mutex
+//!   fence          (cohort-reader)          handed over by a writer of this node?
+//!   PRESENT?                                  yes: inside
+//!     no:  inside                             no:  lock the mutex for all
+//!     yes: node.readers -= 1                       set PRESENT
+//!          wait, try again                         fence          (cohort-writer)
+//!          (cohort-turn-back)                      wait until all counts are 0; inside
+//! ```
+//!
+//! A writer that leaves while another waits on the same node *hands over*: it keeps `PRESENT` set and the mutex for all
+//! locked, and releases its node's mutex alone. So the lock stays on a node for a while, up to 64 writers. The next
+//! writer need not wait for readers, since none got in.
 //!
 //! # Invariants
 //!
-//! 1. `present` and the mutex for all change hands together: who has them is the writer inside or about to be, or a
-//!    node whose `handed` is not zero, and then a thread that waits there for the node's mutex will have them. (One
-//!    that may give up is not counted among those, though it may be the one that gets them.)
-//! 2. While `present` stands no reader that came after its fence stays.
+//! 1. `PRESENT` and the mutex for all change hands together. They belong to the writer inside, or to one about to be.
+//!    Or they belong to a node whose `handed` is not zero; then a thread waits there for the node's mutex and will have
+//!    them. (A thread that may give up is not counted as waiting there, though it may be the one that gets them.)
+//! 2. While `PRESENT` is set, no reader stays that came after the writer's fence.
 //!
 //! # Memory ordering
 //!
-//! - **cohort-reader** / **cohort-writer** (store, fence, look on both sides): a reader counts itself and looks for a
-//!   writer; a writer says that it is present and looks at the counts. (A lock of this kind in wide use lacked them
-//!   for years.)
-//! - **cohort-turn-back**: a reader that sees a writer takes its count back.
-//! - **cohort-depart** / **cohort-drained**: Release by the reader that leaves, Acquire by the writer that waits for
-//!   it.
-//! - **cohort-gone** / **cohort-look**: Release by the writer that leaves, Acquire by the look: its critical section.
-//! - **cohort-wake** (-writer, -readers): who changes a word and finds the mark takes it off and wakes.
-//! - **cohort-handed**: a writer that hands nothing on says so. **cohort-queue**: a reader that queued with the
-//!   writers, having been turned back too often, or that was a writer, hands nothing on: it stays. (Neither waits for
-//!   the readers inside, who might wait for it.)
-//! - **cohort-uncounted**: a writer that may give up does not count as one to hand the lock on to.
-//! - Writers pass critical sections on by the mutexes.
+//! - **cohort-reader** / **cohort-writer**: the two fences above. One is first in the order of all fences: either the
+//!   reader observes `PRESENT`, or the writer observes the count. (A lock of this kind in wide use lacked them for
+//!   years.)
+//! - **cohort-turn-back**: a reader that observes a writer takes its count back.
+//! - **cohort-depart** / **cohort-drained**: Release by a reader that leaves, Acquire by the writer that waits for it.
+//! - **cohort-gone** / **cohort-seen**: Release by the writer that clears `PRESENT`, Acquire by the reader's load of
+//!   it: the writer's critical section.
+//! - **cohort-wake-writer**, **cohort-wake-readers**: a thread that changes a word and finds the mark of sleepers
+//!   clears the mark and wakes them.
+//! - **cohort-handed**: a writer that hands nothing over sets `handed` to zero.
+//! - **cohort-queue**: a reader that queued with the writers, because it was turned back too often, hands nothing over.
+//!   Nor does a writer that becomes a reader. Each stays inside as a reader, and so do the readers beside it.
+//! - **cohort-uncounted**: a writer that may give up is not counted as one to hand over to.
+//! - The mutexes order the critical sections of writers.
 
 use super::mutex::FutexMutex;
-use super::park;
 use super::raw::{Stays, raw_rwlock};
 use super::watch;
-use crate::range::raw::Wait;
+use crate::wait::Wait;
+use crate::wait::word::Awaited;
 use lock_api::RawMutex;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::futex;
 use prim::thread;
 
-/// Somebody sleeps on the word.
+/// A thread sleeps on the word.
 const SLEEPER: u32 = 1;
-/// In `writer`: one is inside or waits for readers to leave.
+/// In `present`: a writer is inside or waits for readers to leave.
 const PRESENT: u32 = 2;
 /// In `readers`: one reader.
 const READER: u32 = 2;
 
-/// How many writers of a node follow each other while other nodes' wait.
+/// The most writers of a node in a row while writers of other nodes wait.
 const IN_A_ROW: usize = 64;
 
 /// How often a reader is turned back before it queues with the writers.
@@ -55,18 +79,18 @@ const PATIENCE: usize = 16;
 
 /// What the threads of a memory node share.
 #[derive(Debug)]
-#[repr(align(128))] // Two cache lines, as processors fetch them.
+#[repr(align(128))] // Two cache lines, which processors fetch together.
 struct Node {
-    /// Those inside, and those about to turn back.
+    /// Readers inside, and readers that are about to turn back.
     readers: AtomicU32,
     writers: FutexMutex,
-    /// Threads that wait for the mutex and will have it: those who do not give up.
+    /// Threads that wait for the mutex and cannot give up.
     waiting: AtomicU32,
-    /// How many writers in a row have been handed the lock; zero when it is with another node, or free.
+    /// How many writers in a row have handed the lock over; zero when it is with another node, or free.
     handed: AtomicU32,
 }
 
-/// What all share, and look at more often than they change it.
+/// What the threads of all nodes share. They load it more often than they change it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Writer {
@@ -83,20 +107,21 @@ struct Writer {
 /// assert_eq!(*LOCK.read(), 5);
 /// ```
 ///
-/// - **Size**: 128 bytes, and 128 for each of `NODES`. With fewer than the machine has, nodes share.
-/// - **Cost**: a read is an atomic operation on the node's line to acquire and one to release; a write is six, and a
-///   look at each node.
-/// - **Fairness**: readers turn back while a writer is present. One that was turned back often queues with the
-///   writers. Writers of one node follow each other up to 64 times before another node's turn; otherwise in no order.
+/// - **Size**: 128 bytes, and 128 for each of `NODES`. If the machine has more nodes, some share.
+/// - **Cost**: a read is one atomic operation on the node's line to acquire and one to release. A write is six, and a
+///   load of each node's count.
+/// - **Fairness**: readers turn back while a writer is present. A reader that was turned back often queues with the
+///   writers. Up to 64 writers of one node follow each other before another node's turn. There is no order otherwise.
 /// - **Recursion**: a thread that reads must not read again: it may wait for a writer that waits for it.
-/// - **Waiting**: a try does not wait. One to read can fail with no writer inside, beside a write that is about to
+/// - **Waiting**: a try does not wait. A try to read may fail with no writer inside, beside a write that is about to
 ///   give up. A timed write keeps readers out while it waits for them.
-/// - **Downgrade**: any node's writer may be the next.
+/// - **Downgrade**: the next writer may be on any node.
 /// - **Limits**: aborts when 2^30 guards are held or were leaked.
-/// - Not for machines of one node, nor where size matters.
-/// - Not in a forked child, unless no other thread of the parent used the lock at the time: a thread that waited keeps
-///   its place, and the child would wait for it.
-/// - Guards stay on their threads, unless the feature `send_guard` is on: a reader's remembers its node.
+/// - **Not for** machines of one node, nor where size matters.
+/// - **Not in a forked child**, unless no other thread of the parent used the lock at the time. A thread that waited
+///   keeps its place, and the child would wait for it.
+/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on. A reader's guard remembers its
+///   node.
 ///
 /// Source: Calciu, Dice, Lev, Luchangco, Marathe and Shavit, *NUMA-Aware Reader-Writer Locks*, PPoPP 2013, C-RW-WP;
 /// cohort mutex after Dice, Marathe and Shavit, *Lock Cohorting*, PPoPP 2012. Sleeping, and queueing with the
@@ -107,7 +132,7 @@ pub struct CohortRwLock<const NODES: usize> {
     nodes: [Node; NODES],
 }
 
-/// The node that a reader counted itself on, or that a writer belongs to.
+/// The node on which a reader counted itself, or to which a writer belongs.
 #[derive(Debug)]
 pub struct NodeToken(usize, Stays);
 
@@ -119,9 +144,9 @@ impl NodeToken {
 
 /// How a writer got ahead of the others.
 enum Turn {
-    /// The one before left nothing.
+    /// The lock was free.
     Fresh,
-    /// With the readers' absence.
+    /// A writer of this node handed it over: no reader is inside.
     Handed,
 }
 
@@ -151,7 +176,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         self.is_locked_exclusive() || self.nodes.iter().any(read)
     }
 
-    /// Also while a writer waits for readers to leave: from there on nobody else gets in.
+    /// Whether a writer is inside, or waits for readers to leave: then nobody else gets in.
     fn is_locked_exclusive(&self) -> bool {
         self.writer.present.load(Ordering::Relaxed) & PRESENT != 0
     }
@@ -161,12 +186,15 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         let at = thread::node() % NODES;
         let node = &self.nodes[at];
         for _ in 0..prim::stock(PATIENCE, 1) {
-            if self.come(node) {
+            if self.count_in(node) {
                 return Some(NodeToken::new(at));
             }
-            let present = &self.writer.present;
-            let gone = |present: u32| present & PRESENT == 0;
-            if !park::until(present, SLEEPER, Ordering::Relaxed, wait, gone) {
+            let present = Awaited {
+                word: &self.writer.present,
+                mark: SLEEPER,
+                acquire: Ordering::Relaxed, // `count_in` Acquires.
+            };
+            if !present.until(wait, |present| present & PRESENT == 0) {
                 return None;
             }
         }
@@ -175,19 +203,19 @@ impl<const NODES: usize> CohortRwLock<NODES> {
 
     /// Counts this reader in, unless a writer is present.
     #[inline]
-    fn come(&self, node: &Node) -> bool {
+    fn count_in(&self, node: &Node) -> bool {
         let before = node.readers.fetch_add(READER, Ordering::Relaxed);
         if before > u32::MAX / 2 {
-            // The count must not start over, and panicking does not take it back.
+            // The count must not overflow, and a panic would not take it back.
             std::process::abort();
         }
         // [cohort-reader]
         if prim::intact!("cohort-reader") {
             fence_after_rmw();
         }
-        // [cohort-look] Acquire: pairs with [cohort-gone].
-        let look = prim::order!("cohort-look", Ordering::Acquire);
-        if self.writer.present.load(look) & PRESENT == 0 {
+        // [cohort-seen] Acquire: pairs with [cohort-gone].
+        let acquire = prim::order!("cohort-seen", Ordering::Acquire);
+        if self.writer.present.load(acquire) & PRESENT == 0 {
             return true;
         }
         // [cohort-turn-back]
@@ -197,14 +225,15 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         !prim::intact!("cohort-turn-back")
     }
 
-    #[cold] // While this has the writers' turn none is present, and it need not be: it waits for no readers.
+    /// Gets in as a reader by a writer's turn. Meanwhile no writer is present, and readers get in beside it.
+    #[cold] // The reader was turned back often.
     fn queue(&self, at: usize, wait: Wait) -> Option<NodeToken> {
         self.take_turn(at, wait)?;
-        Some(self.share(NodeToken::new(at)))
+        Some(self.stay_as_reader(NodeToken::new(at)))
     }
 
-    /// Whoever has the writers' turn stays as a reader.
-    fn share(&self, NodeToken(at, _): NodeToken) -> NodeToken {
+    /// Stays inside as a reader. The caller has the writers' turn, and gives it up.
+    fn stay_as_reader(&self, NodeToken(at, _): NodeToken) -> NodeToken {
         self.nodes[at].readers.fetch_add(READER, Ordering::Relaxed);
         // [cohort-queue]
         if prim::intact!("cohort-queue") {
@@ -234,7 +263,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     #[cold] // A writer sleeps until the node's readers have left.
     fn wake_writer(node: &Node) {
         node.readers.fetch_and(!SLEEPER, Ordering::Relaxed);
-        // [cohort-wake]
+        // [cohort-wake-writer]
         if prim::intact!("cohort-wake-writer") {
             futex::wake_all(&node.readers);
         }
@@ -280,12 +309,12 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             node.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         mine?;
-        // Relaxed, here and below: the node's mutex guards it.
+        // Relaxed, here and below: the node's mutex guards `handed`.
         if node.handed.load(Ordering::Relaxed) > 0 {
             return Some(Turn::Handed); // Invariant 1.
         }
         if self.writer.mutex.enter(wait).is_none() {
-            // SAFETY: held.
+            // SAFETY: this thread locked the node's mutex above.
             unsafe { node.writers.unlock(Stays::new()) };
             return None;
         }
@@ -297,9 +326,14 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         // [cohort-drained] Acquire: pairs with [cohort-depart].
         let acquire = prim::order!("cohort-drained", Ordering::Acquire);
         let none = |readers: u32| readers < READER;
-        self.nodes
-            .iter()
-            .all(|node| park::until(&node.readers, SLEEPER, acquire, wait, none))
+        self.nodes.iter().all(|node| {
+            let readers = Awaited {
+                word: &node.readers,
+                mark: SLEEPER,
+                acquire,
+            };
+            readers.until(wait, none)
+        })
     }
 
     fn leave_exclusive(&self, NodeToken(at, _): NodeToken) {
@@ -309,27 +343,29 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             return self.give_up(at);
         }
         node.handed.store(handed + 1, Ordering::Relaxed);
-        // SAFETY: held. The mutex for all stays locked: invariant 1.
+        // SAFETY: the caller is the writer inside, which has the node's mutex. The mutex for all stays locked
+        // (invariant 1).
         unsafe { node.writers.unlock(Stays::new()) };
     }
 
-    /// Whoever has the writers' turn leaves, and hands nothing on.
+    /// Gives up the writers' turn, and hands nothing over.
     fn give_up(&self, at: usize) {
         let node = &self.nodes[at];
+        // [cohort-handed]
         if prim::intact!("cohort-handed") {
             node.handed.store(0, Ordering::Relaxed);
         }
-        // [cohort-gone] Release: pairs with [cohort-look].
+        // [cohort-gone] Release: pairs with [cohort-seen].
         let release = prim::order!("cohort-gone", Ordering::Release);
         let present = &self.writer.present;
         let before = present.fetch_and(!(PRESENT | SLEEPER), release);
-        // [cohort-wake]
+        // [cohort-wake-readers]
         if before & SLEEPER != 0 && prim::intact!("cohort-wake-readers") {
             futex::wake_all(present);
         }
-        // SAFETY: held.
+        // SAFETY: the caller has the writers' turn, and with it both mutexes.
         unsafe { self.writer.mutex.unlock(Stays::new()) };
-        // SAFETY: held.
+        // SAFETY: the caller has the writers' turn, and with it both mutexes.
         unsafe { node.writers.unlock(Stays::new()) };
     }
 }
@@ -340,14 +376,15 @@ impl<const NODES: usize> Default for CohortRwLock<NODES> {
     }
 }
 
-// Writers exclude each other by the mutex for all, or by their node's while that has it. A reader that stays was
-// counted before the writer looked, or looked before the writer came.
+// SAFETY (of the traits): writers exclude each other by the mutex for all, or by their node's mutex while the node has
+// the other. A reader that stays was counted before the writer loaded the counts, or loaded `PRESENT` before the writer
+// set it.
 raw_rwlock!(timed [const NODES: usize] CohortRwLock<NODES>, NodeToken, NodeToken);
 
-// SAFETY: the new reader is counted before it is said that no writer is present.
+// SAFETY: the new reader is counted before `PRESENT` is cleared, so the next writer waits for it.
 unsafe impl<const NODES: usize> lock_api::RawRwLockDowngrade for CohortRwLock<NODES> {
     unsafe fn downgrade(&self, token: NodeToken) -> NodeToken {
         watch::convert(self, watch::Mode::Write, watch::Mode::Read);
-        self.share(token)
+        self.stay_as_reader(token)
     }
 }

@@ -4,17 +4,15 @@
 //! |---|---|
 //! | [`RwLock`] | the lock to use: [`Bravo`] over [`FutexRwLock`] |
 //! | [`Bravo`] | makes any lock scale with its readers |
-//! | [`FutexRwLock`] | two words; readers or writers first |
+//! | [`FutexRwLock`] | a lock of two words that prefers writers, or readers |
 //! | [`PhaseFairTicket`], [`PhaseFairQueue`] | readers and writers take turns |
 //! | [`CohortRwLock`] | for machines of several memory nodes |
-//! | [`PerCpu`] | a lock for each processor |
+//! | [`PerCpu`] | one lock for each processor |
 //! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
 //! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
-//! | [`visible`], [`BiasState`] | what `Bravo` is made of, for builders of other locks |
-//! | [`Tokenless`] | the same for locks that C releases |
 //!
-//! All are raw locks of [`lock_api`], which has the guards, and `T` inside the lock. `docs/rwlocks.md` tells the
-//! protocols.
+//! All are raw locks of [`lock_api`], which has the guards, and the locks that hold a value. `docs/rwlocks.md` explains
+//! the protocols.
 //!
 //! # Guards and threads
 //!
@@ -29,63 +27,67 @@
 //! });
 //! ```
 //!
-//! The cargo feature `send_guard` lets guards go to other threads, as parking_lot's does. Futures that hold one across an
-//! `await` then compile for executors of several threads; such a program deadlocks when all threads of the executor
-//! wait for the lock while the future that holds it is suspended.
+//! The cargo feature `send_guard` lets guards go to other threads, as parking_lot's does. Futures that hold a guard
+//! across an `await` then compile for executors of several threads. Such a program deadlocks if all threads of the
+//! executor wait for the lock while the future that holds it is suspended.
 //!
 //! # A thread that waits for itself
 //!
-//! In debug builds, and without `send_guard`, a thread that asks for what it would wait for itself to release panics. The message
-//! names the lock, both ways of holding it, and the lines where it was acquired and where it is asked for. Found are,
-//! in [`RwLock`], [`Bravo`], [`FutexRwLock`], [`PhaseFairTicket`], [`PhaseFairQueue`] and [`CohortRwLock`]: to ask for anything while it writes,
-//! to ask to write while it reads, and to upgrade while it also reads otherwise; in [`FutexRwLock`] that gives way to
-//! writers, and locks made of it, also to read again while a writer waits that will not give up. Release builds wait
-//! for ever. Tries are refused, and timed requests wait for their time. What is not found are rings of several threads or locks. A thread
-//! that leaked a guard holds the lock still, also by this account.
+//! In debug builds, and without `send_guard`, a thread that would wait for itself panics. The message names the lock,
+//! how it is held and how it is asked for, and the two lines. The check covers [`RwLock`], [`Bravo`], [`FutexRwLock`],
+//! [`PhaseFairTicket`], [`PhaseFairQueue`] and [`CohortRwLock`]. It finds a thread that
+//!
+//! - asks for anything while it writes;
+//! - asks to write while it reads;
+//! - upgrades while it also reads otherwise;
+//! - reads again while a writer waits that cannot give up, in [`FutexRwLock`] that gives way to writers, and in locks
+//!   made of it.
+//!
+//! Release builds wait for ever. Tries are refused, and timed requests wait until their deadline. The check does not
+//! find rings of several threads or of several locks. A leaked guard counts as held.
 //!
 //! # Forked children
 //!
-//! A forked child has one thread. What that held when it forked the child holds, and may release; what other threads
-//! held stays held in the child for good, as for any lock. Of what else they were about when the process forked,
-//! this is left:
+//! A forked child has one thread. The child holds what that thread held when it forked, and may release it. What other
+//! threads held stays held in the child for good, as for any lock. Threads of the parent that were acquiring or
+//! releasing at the time leave traces:
 //!
-//! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: writers who waited
-//!   are forgotten (on Linux), so the child uses the lock as if they had not been there. If one waited for readers in the table, the lock is never
-//!   biased again in the child. A reader that was just finding a writer in its way may stay counted: then writers
-//!   in the child wait for good.
-//! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`]: who waited, or was about to, keeps its place and never takes it. A
-//!   child may hang that acquires the lock, or releases it, unless no other thread of the parent used it at the time.
-//!   So do locks made of these.
+//! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: the child
+//!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer waited for
+//!   readers in the table, the lock is never biased again in the child. A reader that was backing out because it had
+//!   found a writer may stay counted; then writers in the child wait for good.
+//! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`], and locks made of these: a thread that waited, or was
+//!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no
+//!   other thread of the parent used it at the time.
 
-mod bias;
 mod bravo;
 mod cohort;
 mod futex;
 mod mutex;
-mod pace;
-mod park;
 mod per_cpu;
-mod phases;
-mod policy;
-mod queue;
+mod phase_fair;
 mod raw;
-mod ticket;
-mod tokenless;
-pub mod visible;
 mod watch;
 
-pub use bias::{Arrival, BiasState};
+pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
 pub use bravo::{Bravo, ReadToken, UnderToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
 pub use mutex::{FutexMutex, MutexRwLock};
 pub use per_cpu::{PartToken, PerCpu};
-pub use policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
-pub use queue::PhaseFairQueue;
-pub use ticket::{PhaseFairTicket, Ticket};
-pub use tokenless::Tokenless;
+pub use phase_fair::queue::PhaseFairQueue;
+pub use phase_fair::ticket::{PhaseFairTicket, Ticket};
 
-/// A reader-writer lock around a value: scales with readers, in 16 bytes beside the value.
+/// The parts of the preload library's lock. Not part of the library's interface: they may change at any time.
+#[doc(hidden)]
+pub mod pthread {
+    pub use super::bravo::Sampler;
+    pub use super::bravo::pthread::AnonymousUnlock;
+    pub use super::bravo::state::{BiasState, Revocation};
+    pub use super::bravo::table;
+}
+
+/// A reader-writer lock around a value. It scales with its readers, and takes 16 bytes beside the value.
 ///
 /// ```
 /// use spanlock::rw::RwLock;
@@ -95,14 +97,14 @@ pub use tokenless::Tokenless;
 /// assert_eq!(*CONFIG.read(), [5]);
 /// ```
 ///
-/// [`Bravo`] and [`FutexRwLock`] say what it costs and promises. A writer that waits holds new readers back, so a
-/// thread that reads should not read the same lock again; a debug build panics when that would hang.
+/// [`Bravo`] and [`FutexRwLock`] document its cost and its promises. A writer that waits holds new readers back, so a
+/// thread that reads should not read the same lock again. A debug build panics when that would hang.
 pub type RwLock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
 
 /// Reads a [`RwLock`].
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Bravo<FutexRwLock>, T>;
 
-/// Reads a [`RwLock`] beside others, and may upgrade to write it.
+/// Reads a [`RwLock`] beside other readers, and may upgrade to write it.
 pub type RwLockUpgradableReadGuard<'a, T> =
     lock_api::RwLockUpgradableReadGuard<'a, Bravo<FutexRwLock>, T>;
 

@@ -1,15 +1,25 @@
 //! A mutex of one word, and any mutex as a reader-writer lock whose readers exclude each other.
 //!
-//! The word is zero, held, or held with sleepers. Who goes to sleep says so by the same step that tries to get in,
-//! and so does not know, when it gets in, whether others sleep: it says so again (**mutex-conservative**).
+//! ```text
+//!              enter (mutex-enter)                     a thread goes to sleep
+//!      FREE ------------------------>  HELD  --------------------------------->  AWAITED
+//!       ^  ^                             |                                          |
+//!       |  |     leave (mutex-leave)     |      leave, and wake one (mutex-wake)    |
+//!       |  +-----------------------------+                                          |
+//!       +---------------------------------------------------------------------------+
+//! ```
+//!
+//! A thread that is about to sleep swaps `AWAITED` into the word. If it finds `FREE`, it is inside, and the word stays
+//! `AWAITED`: it does not know whether others sleep (**mutex-conservative**).
 //!
 //! # Memory ordering
 //!
-//! - **mutex-enter** / **mutex-leave**: Acquire and Release: critical sections.
-//! - **mutex-wake**: who leaves and finds sleepers wakes one.
+//! - **mutex-enter**, **mutex-enter-contended** / **mutex-leave**: Acquire by the thread that enters, Release by the
+//!   one that leaves: critical sections.
+//! - **mutex-wake**: a thread that leaves and finds `AWAITED` wakes one sleeper.
 
 use super::raw::{Stays, granted};
-use crate::range::raw::Wait;
+use crate::wait::Wait;
 use lock_api::{RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
@@ -18,12 +28,13 @@ use prim::spin::Spin;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody sleeps or is about to.
+/// Held, and a thread may sleep or be about to.
 const AWAITED: u32 = 2;
 
-/// A mutex of 4 bytes that spins briefly and then sleeps; unfair, and quick for that.
+/// A mutex of 4 bytes that spins briefly and then sleeps. It is unfair, and fast for that.
 ///
-/// Guards stay on their threads, unless the feature `send_guard` is on. Source: our own, after Drepper's *Futexes are Tricky* (2004).
+/// Guards stay on their threads, unless the feature `send_guard` is on. Source: our own, after Drepper's *Futexes are
+/// Tricky* (2004).
 #[derive(Debug)]
 pub struct FutexMutex {
     word: AtomicU32,
@@ -49,7 +60,7 @@ impl FutexMutex {
         }
     }
 
-    /// Enters if it is free; else what the word says.
+    /// Enters if the mutex is free, or returns the value of the word.
     #[inline]
     fn enter_free(&self) -> Result<(), u32> {
         // [mutex-enter] Acquire: pairs with [mutex-leave].
@@ -61,9 +72,9 @@ impl FutexMutex {
 
     #[cold] // It is held.
     fn contend(&self, mut found: u32, wait: Wait) -> Option<Stays> {
-        // One spin, however often others get in first.
+        // One budget of spinning, however often others get in first.
         let mut spin = Spin::backing_off();
-        // Who sees others asleep does not spin: they come first.
+        // While others sleep it does not spin: they come first.
         while found != AWAITED && spin.round() {
             found = self.word.load(Ordering::Relaxed);
             if found == FREE {
@@ -79,7 +90,7 @@ impl FutexMutex {
         } else {
             HELD
         };
-        // [mutex-enter] Acquire: pairs with [mutex-leave].
+        // [mutex-enter-contended] Acquire: pairs with [mutex-leave].
         let acquire = prim::order!("mutex-enter-contended", Ordering::Acquire);
         while self.word.swap(mark, acquire) != FREE {
             if futex::wait(&self.word, mark, wait.deadline()) == Woken::TimedOut {
@@ -96,7 +107,8 @@ impl Default for FutexMutex {
     }
 }
 
-// SAFETY: whoever changes the word from free is inside until it changes it back, and acquires what was released then.
+// SAFETY: the thread that changes the word from `FREE` is inside until it changes it back, and it Acquires what the
+// thread before has Released.
 unsafe impl RawMutex for FutexMutex {
     const INIT: Self = prim::initial!(Self::new());
 
@@ -129,7 +141,7 @@ unsafe impl RawMutex for FutexMutex {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the timed forms enter as the untimed ones do, or not at all.
 unsafe impl RawMutexTimed for FutexMutex {
     type Duration = Duration;
     type Instant = Instant;
@@ -143,8 +155,9 @@ unsafe impl RawMutexTimed for FutexMutex {
     }
 }
 
-/// Any mutex as a reader-writer lock in which readers exclude each other, to put [`Bravo`](super::Bravo) around (P2,
-/// §7): then readers share by the table, and take turns only while there is no bias.
+/// Any mutex as a reader-writer lock in which readers exclude each other, to put [`Bravo`](super::Bravo) around. Then
+/// readers share by the table, and take turns only while there is no bias. (Dice and Kogan propose it, ATC 2019,
+/// section 7.)
 ///
 /// ```
 /// use spanlock::rw::{Bravo, FutexMutex, MutexRwLock};
@@ -154,88 +167,79 @@ unsafe impl RawMutexTimed for FutexMutex {
 /// ```
 ///
 /// - **Size**, **cost**, **fairness**: the mutex's.
-/// - **Recursion**: none: a thread that reads twice waits for itself. So also under `Bravo`, whose readers may find
-///   themselves here at any time.
-/// - Not without `Bravo`, nor where readers must never exclude each other.
+/// - **Recursion**: none. A thread that reads twice waits for itself. That holds under `Bravo` too, whose readers may
+///   take the slow path at any time.
+/// - **Not for** use without `Bravo`, nor where readers must never exclude each other.
 #[derive(Debug, Default)]
 pub struct MutexRwLock<M> {
     mutex: M,
 }
 
 impl<M> MutexRwLock<M> {
-    /// The mutex as a reader-writer lock.
+    /// Makes a reader-writer lock of the mutex.
     #[must_use]
     pub const fn from_mutex(mutex: M) -> Self {
         Self { mutex }
     }
 }
 
-// SAFETY: the mutex lets in one at a time, which is more than is asked for.
+/// The methods by which a reader, or a writer, locks the mutex.
+macro_rules! lock_mutex {
+    ($lock:ident, $try_lock:ident, $unlock:ident) => {
+        fn $lock(&self) -> M::Guard {
+            self.mutex.lock()
+        }
+
+        fn $try_lock(&self) -> Option<M::Guard> {
+            self.mutex.try_lock()
+        }
+
+        unsafe fn $unlock(&self, guard: M::Guard) {
+            // SAFETY: the caller promises that the guard is this lock's, and so the mutex's.
+            unsafe { self.mutex.unlock(guard) };
+        }
+    };
+    (timed $lock_for:ident, $lock_until:ident) => {
+        fn $lock_for(&self, timeout: M::Duration) -> Option<M::Guard> {
+            self.mutex.try_lock_for(timeout)
+        }
+
+        fn $lock_until(&self, deadline: M::Instant) -> Option<M::Guard> {
+            self.mutex.try_lock_until(deadline)
+        }
+    };
+}
+
+// SAFETY: the mutex lets in one thread at a time, which excludes more than a reader-writer lock has to.
 unsafe impl<M: RawMutex> RawRwLock for MutexRwLock<M> {
     const INIT: Self = Self { mutex: M::INIT };
 
     type SharedGuard = M::Guard;
     type ExclusiveGuard = M::Guard;
 
-    fn lock_shared(&self) -> M::Guard {
-        self.mutex.lock()
-    }
-
-    fn try_lock_shared(&self) -> Option<M::Guard> {
-        self.mutex.try_lock()
-    }
-
-    unsafe fn unlock_shared(&self, guard: M::Guard) {
-        // SAFETY: the caller's.
-        unsafe { self.mutex.unlock(guard) };
-    }
-
-    fn lock_exclusive(&self) -> M::Guard {
-        self.mutex.lock()
-    }
-
-    fn try_lock_exclusive(&self) -> Option<M::Guard> {
-        self.mutex.try_lock()
-    }
-
-    unsafe fn unlock_exclusive(&self, guard: M::Guard) {
-        // SAFETY: the caller's.
-        unsafe { self.mutex.unlock(guard) };
-    }
+    lock_mutex!(lock_shared, try_lock_shared, unlock_shared);
+    lock_mutex!(lock_exclusive, try_lock_exclusive, unlock_exclusive);
 
     fn is_locked(&self) -> bool {
         self.mutex.is_locked()
     }
 
-    /// Whoever is inside is alone, reader or not.
+    /// Any holder is alone, also a reader.
     fn is_locked_exclusive(&self) -> bool {
         self.mutex.is_locked()
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the timed forms lock the same mutex, or do not.
 unsafe impl<M: RawMutexTimed> RawRwLockTimed for MutexRwLock<M> {
     type Duration = M::Duration;
     type Instant = M::Instant;
 
-    fn try_lock_shared_for(&self, timeout: M::Duration) -> Option<M::Guard> {
-        self.mutex.try_lock_for(timeout)
-    }
-
-    fn try_lock_shared_until(&self, deadline: M::Instant) -> Option<M::Guard> {
-        self.mutex.try_lock_until(deadline)
-    }
-
-    fn try_lock_exclusive_for(&self, timeout: M::Duration) -> Option<M::Guard> {
-        self.mutex.try_lock_for(timeout)
-    }
-
-    fn try_lock_exclusive_until(&self, deadline: M::Instant) -> Option<M::Guard> {
-        self.mutex.try_lock_until(deadline)
-    }
+    lock_mutex!(timed try_lock_shared_for, try_lock_shared_until);
+    lock_mutex!(timed try_lock_exclusive_for, try_lock_exclusive_until);
 }
 
-// SAFETY: as above; the writer goes on alone as a reader.
+// SAFETY: the mutex stays locked, so the writer goes on alone as a reader.
 unsafe impl<M: RawMutex> lock_api::RawRwLockDowngrade for MutexRwLock<M> {
     unsafe fn downgrade(&self, guard: M::Guard) -> M::Guard {
         guard

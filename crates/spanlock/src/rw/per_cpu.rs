@@ -1,4 +1,10 @@
-//! A lock for each processor, as Linux's `brlock`: a reader takes one, a writer all.
+//! One lock for each processor, as Linux's `brlock`: a reader takes one of them, a writer all.
+//!
+//! ```text
+//!   parts:    [ lock 0 ]  [ lock 1 ]  [ lock 2 ]  [ lock 3 ]     each on cache lines of its own
+//!   reader on processor 2:             ^ reads
+//!   writer:    1. writes   2. writes   3. writes   4. writes     in this order, so that writers do not deadlock
+//! ```
 
 use super::raw::{granted, within};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
@@ -6,14 +12,14 @@ use prim::clock::{Duration, Instant};
 use prim::thread;
 use std::mem;
 
-/// A lock on two cache lines of its own, as processors fetch them.
+/// A lock on two cache lines of its own, which processors fetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Part<L> {
     raw: L,
 }
 
-/// `PARTS` locks, of which a reader takes the one of the processor it runs on, and a writer all, in order.
+/// `PARTS` locks: a reader takes the one of the processor that it runs on, and a writer takes all, in order.
 ///
 /// ```
 /// use spanlock::rw::{FutexRwLock, PerCpu};
@@ -22,19 +28,18 @@ struct Part<L> {
 /// assert_eq!(*LOCK.read(), 5);
 /// ```
 ///
-/// - **Size**: 128 bytes for each part, if the lock is no larger. Parts should be as many as processors, or more;
-///   with fewer, processors share.
-/// - **Cost**: a read is a read of the underlying lock and a question which processor it is; a write is `PARTS` of
-///   the underlying lock's.
-/// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds those before it
-///   already.
+/// - **Size**: 128 bytes for each part, if the underlying lock is no larger. There should be at least as many parts as
+///   processors; with fewer, processors share.
+/// - **Cost**: a read asks on which processor it runs, and reads one underlying lock. A write writes `PARTS` of them.
+/// - **Fairness**: the underlying lock's in each part. A writer that waits for one part holds the parts before it.
 /// - **Recursion**: a thread that reads again, on another processor, may wait for a writer that waits for it.
-/// - **Downgrade**: where the underlying lock has it: of one part, and the others are given up.
-/// - Not for small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the
+/// - **Downgrade**: where the underlying lock has it. One part is downgraded, and the others are released.
+/// - **Not for** small structures, nor where writes matter. [`Bravo`](super::Bravo) reads as fast in a fraction of the
 ///   space.
-/// - Guards may go to other threads where the underlying lock's may: they remember their part.
+/// - **Threads**: guards may go to other threads where the underlying lock's may. They remember their part.
 ///
-/// Source: Linux's `brlock` (removed in 3.11), as in P2 §5; the underlying lock is a parameter.
+/// Source: Linux's `brlock` (removed in 3.11), as Dice and Kogan compare BRAVO with it (ATC 2019, section 5). The
+/// underlying lock is a parameter.
 #[derive(Debug)]
 pub struct PerCpu<L, const PARTS: usize> {
     parts: [Part<L>; PARTS],
@@ -59,7 +64,7 @@ impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
         }
     }
 
-    /// A lock of parts that `make` makes.
+    /// A lock whose parts are made by `make`.
     #[must_use]
     pub fn from_parts(mut make: impl FnMut() -> L) -> Self {
         Self {
@@ -91,16 +96,17 @@ impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
         Some(mem::replace(&mut first.guards, none()).map(granted))
     }
 
-    /// Gives up the first parts, as many as there are guards.
+    /// Releases the first parts, as many as there are guards.
     fn leave(&self, guards: impl IntoIterator<Item = L::ExclusiveGuard>) {
         for (part, guard) in self.parts.iter().zip(guards) {
-            // SAFETY: guards are in the order of their parts.
+            // SAFETY: the guards are in the order of their parts, so this one is that part's.
             unsafe { part.raw.unlock_exclusive(guard) };
         }
     }
 }
 
-/// The first parts, locked. Dropped, they are given up: a later one was not to be had, or panicked.
+/// The first parts, locked by a writer. If it is dropped, because a later part was refused or panicked, they are
+/// released.
 struct First<'a, L: RawRwLock, const PARTS: usize> {
     lock: &'a PerCpu<L, PARTS>,
     guards: [Option<L::ExclusiveGuard>; PARTS],
@@ -142,7 +148,7 @@ unsafe impl<L: RawRwLock, const PARTS: usize> RawRwLock for PerCpu<L, PARTS> {
 
     #[inline]
     unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
-        // SAFETY: the token is of that part.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is that part's.
         unsafe { self.parts[token.part].raw.unlock_shared(token.guard) };
     }
 
@@ -163,14 +169,14 @@ unsafe impl<L: RawRwLock, const PARTS: usize> RawRwLock for PerCpu<L, PARTS> {
     }
 
     fn is_locked_exclusive(&self) -> bool {
-        // A writer holds the last part last.
+        // A writer acquires the last part last.
         self.parts
             .last()
             .is_some_and(|part| part.raw.is_locked_exclusive())
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the timed forms acquire the same parts as the untimed ones, or none.
 unsafe impl<L, const PARTS: usize> RawRwLockTimed for PerCpu<L, PARTS>
 where
     L: RawRwLockTimed<Duration = Duration, Instant = Instant>,
@@ -196,17 +202,17 @@ where
     }
 }
 
-// SAFETY: as above: the part that is kept keeps writers out.
+// SAFETY: the part that is downgraded keeps writers out, because a writer needs every part.
 unsafe impl<L: RawRwLockDowngrade, const PARTS: usize> RawRwLockDowngrade for PerCpu<L, PARTS> {
     unsafe fn downgrade(&self, guards: Self::ExclusiveGuard) -> Self::SharedGuard {
         let kept = thread::cpu() % PARTS;
         let mut shared = None;
         for (at, (part, guard)) in self.parts.iter().zip(guards).enumerate() {
             if at == kept {
-                // SAFETY: guards are in the order of their parts.
+                // SAFETY: the guards are in the order of their parts, so this one is that part's.
                 shared = Some(unsafe { part.raw.downgrade(guard) });
             } else {
-                // SAFETY: as above.
+                // SAFETY: the guards are in the order of their parts, so this one is that part's.
                 unsafe { part.raw.unlock_exclusive(guard) };
             }
         }

@@ -1,10 +1,10 @@
 //! From one path for every kind of waiting to the traits of `lock_api`, which have a method for each.
 
-use crate::range::raw::Wait;
+use crate::wait::Wait;
 use prim::clock::{Duration, Instant};
 use std::marker::PhantomData;
 
-/// A part of each guard, and all that some have: it stays on its thread, unless the feature `send_guard` is on.
+/// A part of each guard, and all that some guards have. It stays on its thread, unless the feature `send_guard` is on.
 #[derive(Debug)]
 pub struct Stays {
     _marker: Marker,
@@ -16,7 +16,7 @@ type Marker = PhantomData<*const ()>;
 #[cfg(feature = "send_guard")]
 type Marker = PhantomData<()>;
 
-// SAFETY: there is nothing in it.
+// SAFETY: it has no data that threads could share.
 unsafe impl Sync for Stays {}
 
 impl Stays {
@@ -27,18 +27,20 @@ impl Stays {
     }
 }
 
-/// What was waited for forever is granted.
+/// The result of an acquisition that may wait for ever, which is always granted.
 #[inline]
 pub(crate) fn granted<T>(acquired: Option<T>) -> T {
     acquired.unwrap_or_else(|| never_granted())
 }
 
-#[cold] // And without arguments: it is in every acquisition.
+#[cold] // Without arguments, because it is part of every acquisition.
 fn never_granted() -> ! {
     unreachable!("a wait without end ends with a grant")
 }
 
-/// Acquires within a timeout by what acquires until a deadline; forever, if that is later than time can tell.
+/// Acquires within a timeout, by `until` with a deadline; or by `forever`, if the deadline is later than can be
+/// expressed.
+#[track_caller]
 pub(crate) fn within<T>(
     timeout: Duration,
     until: impl FnOnce(Instant) -> Option<T>,
@@ -51,62 +53,25 @@ pub(crate) fn within<T>(
 }
 
 /// Implements `lock_api`'s traits for a lock with the methods `new`, `read`, `write` (which take a
-/// [`Wait`](crate::range::raw::Wait), and grant if it is forever), `leave_shared`, `leave_exclusive`, `is_locked` and
-/// `is_locked_exclusive`; named are the types of what `read` and `write` grant. With `timed`, also the timed traits.
+/// [`Wait`](crate::wait::Wait) and grant if that is forever), `leave_shared`, `leave_exclusive`, `is_locked` and
+/// `is_locked_exclusive`. The two types are those of the tokens of `read` and `write`. With `timed`, also implements
+/// the timed traits.
+///
+/// The caller of the macro states why the lock excludes: see "SAFETY (of the traits)" above each call.
 macro_rules! raw_rwlock {
     ([$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
-        // SAFETY: argued in the module that says so.
+        // SAFETY: stated by the caller of this macro, above the call.
         unsafe impl<$($generics)*> ::lock_api::RawRwLock for $lock {
             const INIT: Self = ::prim::initial!(Self::new());
 
             type SharedGuard = $shared;
             type ExclusiveGuard = $exclusive;
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            #[inline]
-            fn lock_shared(&self) -> Self::SharedGuard {
-                use $crate::range::raw::Wait;
-                use $crate::rw::{raw::granted, watch};
-                watch::acquire(self, watch::Mode::Read, || granted(self.read(Wait::Forever)))
-            }
+            raw_rwlock! { @methods of Read ($shared):
+                lock_shared, try_lock_shared, unlock_shared by read, leave_shared }
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            #[inline]
-            fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Read, || self.read(Wait::Never))
-            }
-
-            #[inline]
-            unsafe fn unlock_shared(&self, guard: Self::SharedGuard) {
-                use $crate::rw::watch;
-                watch::leave(self, watch::Mode::Read);
-                self.leave_shared(guard);
-            }
-
-            #[cfg_attr(debug_assertions, track_caller)]
-            #[inline]
-            fn lock_exclusive(&self) -> Self::ExclusiveGuard {
-                use $crate::range::raw::Wait;
-                use $crate::rw::{raw::granted, watch};
-                watch::acquire(self, watch::Mode::Write, || granted(self.write(Wait::Forever)))
-            }
-
-            #[cfg_attr(debug_assertions, track_caller)]
-            #[inline]
-            fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Write, || self.write(Wait::Never))
-            }
-
-            #[inline]
-            unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
-                use $crate::rw::watch;
-                watch::leave(self, watch::Mode::Write);
-                self.leave_exclusive(guard);
-            }
+            raw_rwlock! { @methods of Write ($exclusive):
+                lock_exclusive, try_lock_exclusive, unlock_exclusive by write, leave_exclusive }
 
             fn is_locked(&self) -> bool {
                 self.is_locked()
@@ -120,38 +85,57 @@ macro_rules! raw_rwlock {
     (timed [$($generics:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
         raw_rwlock!([$($generics)*] $lock, $shared, $exclusive);
 
-        // SAFETY: as above.
+        // SAFETY: the timed forms acquire by the same methods as the untimed ones, or not at all.
         unsafe impl<$($generics)*> ::lock_api::RawRwLockTimed for $lock {
             type Duration = ::prim::clock::Duration;
             type Instant = ::prim::clock::Instant;
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            fn try_lock_shared_for(&self, timeout: Self::Duration) -> Option<Self::SharedGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Read, || self.read(Wait::at_most(timeout)))
-            }
+            raw_rwlock! { @timed methods of Read ($shared):
+                try_lock_shared_for, try_lock_shared_until by read }
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            fn try_lock_shared_until(&self, deadline: Self::Instant) -> Option<Self::SharedGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Read, || self.read(Wait::Until(deadline)))
-            }
+            raw_rwlock! { @timed methods of Write ($exclusive):
+                try_lock_exclusive_for, try_lock_exclusive_until by write }
+        }
+    };
+    (@methods of $mode:ident ($guard:ty):
+        $lock:ident, $try_lock:ident, $unlock:ident by $enter:ident, $leave:ident) => {
+        #[track_caller]
+        #[inline]
+        fn $lock(&self) -> $guard {
+            use $crate::rw::{raw::granted, watch};
+            use $crate::wait::Wait;
+            watch::acquire(self, watch::Mode::$mode, || granted(self.$enter(Wait::Forever)))
+        }
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            fn try_lock_exclusive_for(&self, timeout: Self::Duration) -> Option<Self::ExclusiveGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Write, || self.write(Wait::at_most(timeout)))
-            }
+        #[track_caller]
+        #[inline]
+        fn $try_lock(&self) -> Option<$guard> {
+            use $crate::rw::watch;
+            use $crate::wait::Wait;
+            watch::attempt(self, watch::Mode::$mode, || self.$enter(Wait::Never))
+        }
 
-            #[cfg_attr(debug_assertions, track_caller)]
-            fn try_lock_exclusive_until(&self, deadline: Self::Instant) -> Option<Self::ExclusiveGuard> {
-                use $crate::range::raw::Wait;
-                use $crate::rw::watch;
-                watch::attempt(self, watch::Mode::Write, || self.write(Wait::Until(deadline)))
-            }
+        #[inline]
+        unsafe fn $unlock(&self, guard: $guard) {
+            use $crate::rw::watch;
+            watch::leave(self, watch::Mode::$mode);
+            self.$leave(guard);
+        }
+    };
+    (@timed methods of $mode:ident ($guard:ty):
+        $lock_for:ident, $lock_until:ident by $enter:ident) => {
+        #[track_caller]
+        fn $lock_for(&self, timeout: Self::Duration) -> Option<$guard> {
+            use $crate::rw::watch;
+            use $crate::wait::Wait;
+            watch::attempt(self, watch::Mode::$mode, || self.$enter(Wait::at_most(timeout)))
+        }
+
+        #[track_caller]
+        fn $lock_until(&self, deadline: Self::Instant) -> Option<$guard> {
+            use $crate::rw::watch;
+            use $crate::wait::Wait;
+            watch::attempt(self, watch::Mode::$mode, || self.$enter(Wait::Until(deadline)))
         }
     };
 }

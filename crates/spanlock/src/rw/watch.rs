@@ -1,17 +1,29 @@
-//! Debug builds: what the running thread holds, to tell it that it would wait for itself.
+//! Debug builds: an account of what the running thread holds, to panic when it would wait for itself.
 //!
-//! Nothing is decided by it but whether to panic. A thread keeps a list of its own, which no other looks at. It is right
-//! as long as guards stay on their threads, so with the feature `send_guard` there is none. A leaked guard stays in the list
-//! until the thread finds a lock at that address free; so what a thread holds by its list counts only if the lock is held
-//! that way by somebody.
+//! The account decides nothing but whether to panic. Each thread keeps a list of its own, which no other thread reads:
+//!
+//! ```text
+//!   acquire(lock, mode)
+//!     the list has a hold of this lock that conflicts with `mode`, and the lock is held that way?
+//!       yes: panic, with both lines
+//!       no:  wait for the lock; then add a hold to the list
+//!   release: remove the hold
+//! ```
+//!
+//! The list is right as long as guards stay on their threads, so with the feature `send_guard` there is none. A leaked
+//! guard stays in the list until the thread finds a lock at that address free. So a hold in the list counts only if the
+//! lock says that it is held in that mode.
+//!
+//! A reader may also wait for itself by way of a writer: under a lock that prefers writers, a thread that reads asks to
+//! read again while a writer waits for it. A writer that may give up would end that wait. So the attempts to write that
+//! may give up are counted, for all locks in one small table, and the reader panics only if none is under way.
 
 use lock_api::RawRwLock;
+use prim::atomic::{AtomicU32, Ordering, fence};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::ptr;
-// Not `prim`'s: to watch costs nothing on a simulated machine.
-use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// How a lock is held or asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +35,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// Whether one who asks for it waits for one who holds the other, for as long as that is held.
+    /// Whether a request in this mode waits for a holder in the other.
     fn waits_for(self, held: Self) -> bool {
         match (self, held) {
             (Self::Write, _) | (_, Self::Write) => true,
@@ -43,10 +55,10 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Whether anything is kept. Not in models, which release on other threads what tokens stand for.
-const ON: bool = cfg!(debug_assertions) && !cfg!(feature = "send_guard") && prim::sized(1, 0) == 1;
+/// Whether there is an account at all.
+const ON: bool = prim::SELF_DEADLOCK_CHECKS && !cfg!(feature = "send_guard");
 
-/// A thread that holds more at a time is not told of the rest.
+/// The most holds in a thread's list. Further ones are not accounted for.
 const MOST: usize = prim::sized(16, 1);
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +68,7 @@ struct Hold {
     at: &'static Location<'static>,
 }
 
-/// What is asked for: the outermost of locks that are made of others.
+/// What the thread asks for. If a lock is made of others, this is the outer lock.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     lock: usize,
@@ -74,33 +86,34 @@ prim::local! {
     static RECORD: Record = Record { holds: Cell::new([None; MOST]), request: Cell::new(None) };
 }
 
-/// Attempts to write that may give up, of locks whose addresses are alike: how many began, and how many ended.
+/// Attempts to write that may give up, of all locks with the same hash: how many began, and how many ended.
 struct Attempts {
     begun: AtomicU32,
     ended: AtomicU32,
 }
 
-static ATTEMPTS: [Attempts; 64] = [const {
-    Attempts {
+prim::global! {
+    static ATTEMPTS: [Attempts; 64] = prim::array!(Attempts {
         begun: AtomicU32::new(0),
         ended: AtomicU32::new(0),
-    }
-}; 64];
+    }; 64);
+}
 
 impl Attempts {
     fn at(lock: usize) -> &'static Self {
-        // As a bad hash would have it, neighbours are different.
+        // Neighbouring locks have different counters.
         &ATTEMPTS[(lock / 8) % ATTEMPTS.len()]
     }
 
-    /// Whether `is_so` while no attempt is under way.
+    /// Whether `is_so` at a moment when no attempt is under way.
     fn none_while(&self, is_so: impl FnOnce() -> bool) -> bool {
-        // Acquire: what has ended has taken its mark off the lock. As `ended` is loaded first and never exceeds `begun`,
-        // none is under way if they are equal.
+        // Acquire: an attempt that has ended has cleared its mark in the lock. `ended` is loaded first and never
+        // exceeds `begun`, so if they are equal no attempt was under way.
         let ended = self.ended.load(Ordering::Acquire);
         let begun = self.begun.load(Ordering::SeqCst);
         let is_so = ended == begun && is_so();
-        // Both sides: whoever marked the lock before it was looked at has begun before that is loaded again.
+        // A fence on both sides: an attempt that marked the lock before `is_so` loaded it has begun before `begun` is
+        // loaded again.
         fence(Ordering::SeqCst);
         is_so && self.begun.load(Ordering::SeqCst) == begun
     }
@@ -169,7 +182,7 @@ impl Asking {
         let lock = ptr::from_ref(lock).addr();
         RECORD.with(|record| {
             if is_free {
-                record.forget(lock); // What was leaked was another lock's.
+                record.forget(lock); // A hold in the list was leaked, and was another lock's.
             }
             let before = record.request.get();
             let request = before.unwrap_or(Request { lock, mode, at });
@@ -181,7 +194,7 @@ impl Asking {
     fn granted(&self, mode: Mode) {
         RECORD.with(|record| {
             if mode == Mode::Write {
-                record.forget(self.lock); // As in `begin`.
+                record.forget(self.lock); // Nobody else holds it now: a hold in the list was leaked.
             }
             if let Some(Request { at, .. }) = record.request.get() {
                 let lock = self.lock;
@@ -197,7 +210,7 @@ impl Drop for Asking {
     }
 }
 
-/// The first of these for which `waits` says that who asks would wait.
+/// The thread's request, and the first of its holds of a lock for which `waits` is true.
 fn would_wait_for(lock: usize, waits: impl Fn(Hold) -> bool) -> Option<(Request, Hold)> {
     RECORD.with(|record| {
         let hold = record.held(lock).find(|&hold| waits(hold))?;
@@ -206,7 +219,7 @@ fn would_wait_for(lock: usize, waits: impl Fn(Hold) -> bool) -> Option<(Request,
 }
 
 #[cold]
-fn waits_for_itself((request, hold): (Request, Hold), why: &str) -> ! {
+fn report_self_deadlock((request, hold): (Request, Hold), why: &str) -> ! {
     let Request { lock, mode, at } = request;
     panic!(
         "deadlock: a thread asks for the lock at {lock:#x} {mode}, at {at}, and holds it {} since {}{why}",
@@ -214,12 +227,12 @@ fn waits_for_itself((request, hold): (Request, Hold), why: &str) -> ! {
     );
 }
 
-/// Has `acquire` wait for a lock.
+/// Runs `acquire`, which waits for a lock.
 ///
 /// # Panics
 /// In a debug build, when the thread would wait for itself.
-#[cfg_attr(debug_assertions, track_caller)]
-#[inline(always)] // It is nothing but `acquire`, usually.
+#[track_caller]
+#[inline(always)] // In release builds it is `acquire` and nothing else.
 pub(super) fn acquire<L: RawRwLock, G>(lock: &L, mode: Mode, acquire: impl FnOnce() -> G) -> G {
     if !ON {
         return acquire();
@@ -227,14 +240,14 @@ pub(super) fn acquire<L: RawRwLock, G>(lock: &L, mode: Mode, acquire: impl FnOnc
     let asking = Asking::begin(lock, mode, Location::caller());
     let waits = |hold: Hold| mode.waits_for(hold.mode) && is_held(lock, hold.mode);
     if let Some(found) = would_wait_for(asking.lock, waits) {
-        waits_for_itself(found, "");
+        report_self_deadlock(found, "");
     }
     let guard = acquire();
     asking.granted(mode);
     guard
 }
 
-/// Whether anybody holds a lock in that mode.
+/// Whether a lock is held in that mode, by any thread.
 fn is_held<L: RawRwLock>(lock: &L, mode: Mode) -> bool {
     match mode {
         Mode::Read | Mode::Upgradable => lock.is_locked(),
@@ -242,9 +255,9 @@ fn is_held<L: RawRwLock>(lock: &L, mode: Mode) -> bool {
     }
 }
 
-/// Has `attempt` try to acquire a lock, or wait for a time.
-#[cfg_attr(debug_assertions, track_caller)]
-#[inline(always)] // As above.
+/// Runs `attempt`, which tries to acquire a lock or waits for a time.
+#[track_caller]
+#[inline(always)] // In release builds it is `attempt` and nothing else.
 pub(super) fn attempt<L: RawRwLock, G>(
     lock: &L,
     mode: Mode,
@@ -262,7 +275,7 @@ pub(super) fn attempt<L: RawRwLock, G>(
     guard
 }
 
-/// The thread is about to leave a lock.
+/// The thread is about to release a lock.
 #[inline(always)]
 pub(super) fn leave<L>(lock: &L, mode: Mode) {
     if ON {
@@ -271,7 +284,7 @@ pub(super) fn leave<L>(lock: &L, mode: Mode) {
     }
 }
 
-/// The thread holds a lock otherwise from now on, and did not wait for that.
+/// The thread holds a lock in another mode from now on, and did not wait for that.
 #[inline(always)]
 pub(super) fn convert<L>(lock: &L, from: Mode, to: Mode) {
     if ON {
@@ -281,11 +294,11 @@ pub(super) fn convert<L>(lock: &L, from: Mode, to: Mode) {
     }
 }
 
-/// The thread goes from reading upgradably, of which it has the token, to writing, and waits for that.
+/// Runs `upgrade`, which waits until an upgradable reader, the owner of the token, is the writer.
 ///
 /// # Panics
-/// In a debug build, when the thread reads that lock as well. Before, it has left by `leave`.
-#[cfg_attr(debug_assertions, track_caller)]
+/// In a debug build, when the thread also reads that lock otherwise. It has released the token by `leave` before.
+#[track_caller]
 #[inline(always)]
 pub(super) fn upgrade<L: RawRwLock, T, G>(
     lock: &L,
@@ -299,14 +312,14 @@ pub(super) fn upgrade<L: RawRwLock, T, G>(
     let asking = Asking::begin(lock, Mode::Write, Location::caller());
     if let Some(found) = would_wait_for(asking.lock, |hold| hold.mode == Mode::Read) {
         leave(token);
-        waits_for_itself(found, "");
+        report_self_deadlock(found, "");
     }
     let guard = upgrade(token);
     convert(lock, Mode::Upgradable, Mode::Write);
     guard
 }
 
-/// The same, for a time or not at all.
+/// Runs `upgrade`, which tries, or waits for a time.
 #[inline(always)]
 pub(super) fn try_upgrade<L, G, E>(
     lock: &L,
@@ -323,20 +336,19 @@ pub(super) fn try_upgrade<L, G, E>(
     upgraded
 }
 
-/// The thread is about to sleep until a writer has been inside, if one waits for readers.
+/// Called by a reader that is about to sleep until a writer has been inside. `to_a_writer` says whether one waits.
 ///
 /// # Panics
-/// In a debug build, when the thread is one of those readers.
+/// In a debug build, when that writer waits for the calling thread, and no writer can give up.
 #[inline]
 pub(super) fn gives_way<L>(lock: &L, to_a_writer: impl FnOnce() -> bool) {
     if !ON {
         return;
     }
     let lock = ptr::from_ref(lock).addr();
-    // A writer that gives up would end the wait.
     if Attempts::at(lock).none_while(to_a_writer)
         && let Some(found) = would_wait_for(lock, |hold| hold.mode != Mode::Write)
     {
-        waits_for_itself(found, ", and a writer waits for that");
+        report_self_deadlock(found, ", and a writer waits for that");
     }
 }

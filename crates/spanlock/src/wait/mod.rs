@@ -1,5 +1,15 @@
-//! How threads sleep and are woken.
+//! How long threads wait, and how they sleep and are woken.
+//!
+//! | module | content |
+//! |---|---|
+//! | `limit` | [`Wait`]: how long an acquisition may wait |
+//! | `parker` | one thread sleeps until another signals it |
+//! | `word` | threads sleep until an atomic word has a certain value |
 
+mod limit;
 mod parker;
+#[cfg(feature = "rw")]
+pub(crate) mod word;
 
+pub use limit::Wait;
 pub(crate) use parker::{Parker, Ticket, Wakeups};

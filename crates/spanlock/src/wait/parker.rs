@@ -1,8 +1,16 @@
 //! One thread sleeping until another signals it.
 //!
-//! The sleeper takes a [`Ticket`], makes itself findable (under some mutex), and parks. Whoever finds it *signals*
-//! under the same mutex, once, and wakes it after letting go of the mutex. A wake-up that comes late finds a thread
-//! that has gone on; it is one look too many and nothing else, because parkers live as long as the program.
+//! ```text
+//!   sleeper                                   another thread
+//!   -------                                   --------------
+//!   ticket := signals
+//!   make itself findable, under a mutex       find it, under the same mutex
+//!   park: sleep while signals = ticket        signals += 1, once, under that mutex
+//!                                             release the mutex, and wake the sleeper
+//! ```
+//!
+//! A late wake-up may find a thread that has gone on, and even sleeps for another reason. That thread checks once too
+//! often and sleeps again. The word is still there, because parkers live as long as the program.
 
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::Instant;
@@ -23,7 +31,7 @@ impl Default for Parker {
     }
 }
 
-/// The signals a thread had before it made itself findable.
+/// The number of signals that a thread had before it made itself findable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u32);
 
@@ -33,13 +41,14 @@ impl Parker {
         std::ptr::from_ref(self).addr()
     }
 
-    /// To be taken before the thread can be found.
+    /// The signals so far. The thread takes this before it can be found.
     pub(crate) fn ticket(&self) -> Ticket {
-        // Relaxed: the last signal was seen by `park`, or under the mutex by whoever gave up waiting for it.
+        // Relaxed: `park` has observed the last signal, or this thread has, under the mutex, when it gave up.
         Ticket(self.signals.load(Ordering::Relaxed))
     }
 
-    /// Sleeps until signalled after `ticket` was taken: `true`. At the deadline: `false`, signalled or not.
+    /// Sleeps until a signal after `ticket` was taken, and returns `true`; or `false` at the deadline, signalled or
+    /// not.
     pub(crate) fn park(&self, ticket: Ticket, deadline: Option<Instant>) -> bool {
         loop {
             if self.is_signalled(ticket) {
@@ -51,15 +60,15 @@ impl Parker {
         }
     }
 
-    /// Whether it was signalled after `ticket` was taken.
+    /// Whether there was a signal after `ticket` was taken.
     pub(crate) fn is_signalled(&self, ticket: Ticket) -> bool {
-        // Acquire: what the signaller did is before what the sleeper does next.
+        // Acquire: pairs with the Release in `signal`.
         self.signals.load(Ordering::Acquire) != ticket.0
     }
 
     /// Signals the thread and wakes it.
     #[cfg(feature = "rw")]
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn unpark(&self) {
         self.signal();
         self.wake();
     }
@@ -74,7 +83,7 @@ impl Parker {
     }
 }
 
-/// Threads signalled under a mutex, to be woken once it is free.
+/// Threads that were signalled under a mutex, to be woken once that is released.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
     few: [Option<&'static Parker>; 8],

@@ -1,6 +1,15 @@
 //! What the integration tests share: the configurations under test, a watchdog, and ways to see that others wait.
 
-#![allow(dead_code, unused_macros, reason = "each test crate uses its part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test crate uses its part"
+)]
+
+#[cfg(feature = "rw")]
+#[macro_use]
+pub mod rw;
 
 use spanlock::range::inspect::Snapshot;
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
@@ -8,14 +17,12 @@ use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, Span};
+pub use spanlock_testkit::setting;
+use spanlock_testkit::watchdog;
+pub use spanlock_testkit::watchdog::{HANG, abort};
 use std::cell::Cell;
-use std::io::Write;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-
-/// Long enough to call it a hang on any machine.
-pub const HANG: Duration = Duration::from_secs(60);
 
 /// A lock that threads can share and pass on.
 pub trait Exclusive: RawRangeMutex + Send + Sync + 'static {}
@@ -74,8 +81,10 @@ pub fn exclusive_fair_at_once() -> ListEx {
     ListEx::builder().fairness(fairness).build()
 }
 
+/// Every range that the lot gives a tower enters the index, though tests hold few ranges.
 pub fn skip() -> SkipRw {
-    SkipRw::builder().fast_path(FastPath::Off).build()
+    let builder = SkipRw::builder().fast_path(FastPath::Off);
+    builder.index_after(0).build()
 }
 
 pub fn skip_standard() -> SkipRw {
@@ -83,12 +92,13 @@ pub fn skip_standard() -> SkipRw {
 }
 
 pub fn skip_unfair() -> SkipRw {
-    let builder = SkipRw::builder().fast_path(FastPath::Off);
+    let builder = SkipRw::builder().fast_path(FastPath::Off).index_after(0);
     builder.fairness(Fairness::Unfair).build()
 }
 
 pub fn skip_exclusive() -> SkipEx {
-    SkipEx::builder().fast_path(FastPath::Off).build()
+    let builder = SkipEx::builder().fast_path(FastPath::Off);
+    builder.index_after(0).build()
 }
 
 /// Enough segments that each of the small positions that scenarios use has its own.
@@ -174,24 +184,14 @@ pub fn shared<L: Shared>(make: fn() -> L, scenario: impl FnOnce(&RangeLock<L>)) 
 
 /// Runs `scenario`. Should it hang, prints who holds and who waits, and aborts.
 pub fn watched<R>(raw: &impl Exclusive, scenario: impl FnOnce() -> R) -> R {
-    let name = thread::current().name().map(str::to_owned);
-    thread::scope(|scope| {
-        let (running, ended) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
-                abort(&format!("{name:?} hangs\n{}", snapshot(raw)));
-            }
-        });
-        let result = scenario();
-        drop(running);
-        result
-    })
+    let report = |(): &()| snapshot(raw).to_string();
+    watchdog::watched(HANG, || (), report, scenario)
 }
 
-/// Ends the process with a message that no test harness captures.
-pub fn abort(message: &str) -> ! {
-    let _ = writeln!(std::io::stderr(), "{message}");
-    std::process::abort();
+/// Runs a scenario of a lock that cannot list its holders. Should it hang, aborts.
+pub fn watched_silently<R>(scenario: impl FnOnce() -> R) -> R {
+    let report = |(): &()| "a lock that cannot list its holders".to_owned();
+    watchdog::watched(HANG, || (), report, scenario)
 }
 
 /// The leak probe: everything is lockable at once, and the listing agrees.
@@ -203,7 +203,7 @@ pub fn assert_nothing_held(raw: &impl RawRangeMutex) {
     assert_eq!(snapshot(raw), Snapshot::default());
 }
 
-/// Who holds and who waits; nothing, if the lock cannot tell.
+/// The holders and the waiting requests; empty if the lock cannot list them.
 pub fn snapshot(raw: &impl RawRangeMutex) -> Snapshot {
     raw.snapshot().unwrap_or_default()
 }
@@ -250,32 +250,6 @@ pub fn panic_message(f: impl FnOnce()) -> String {
             .downcast_ref::<&str>()
             .map_or_else(String::new, |text| (*text).to_owned()),
     }
-}
-
-/// Random numbers, good enough to choose what to do next (SplitMix64).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number less than `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-/// The number in an environment variable, or `default`.
-pub fn setting(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| {
-        let number = text.parse();
-        number.unwrap_or_else(|_| panic!("{variable} is {text:?}: expected a whole number"))
-    })
 }
 
 /// Runs `child` in a forked process and returns its exit status; `child` says whether all is well.

@@ -71,7 +71,7 @@ fn giving_up_races_with_being_granted<L: Shared>(lock: &RangeLock<L>) {
 
 /// Where a writer that sleeps is given way to, newcomers sleep behind it; when it gives up they are let in although
 /// the reader that it slept behind is still there.
-fn newcomers_behind_a_claim_are_let_in<L: Shared>(lock: &RangeLock<L>) {
+fn newcomers_behind_a_reservation_are_let_in<L: Shared>(lock: &RangeLock<L>) {
     let reader = lock.read(10..20);
     thread::scope(|scope| {
         let writer = scope.spawn(|| lock.try_write_for(0..15, 100 * SHORT).is_some());
@@ -93,6 +93,6 @@ pub fn scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
         a_writer_that_gives_up_strands_no_reader,
         the_patient_get_in_after_the_impatient_left,
         giving_up_races_with_being_granted,
-        newcomers_behind_a_claim_are_let_in needs GivingWay,
+        newcomers_behind_a_reservation_are_let_in needs GivingWay,
     ]
 }

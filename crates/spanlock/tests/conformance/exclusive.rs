@@ -75,7 +75,7 @@ fn held_empty_ranges_exclude_nobody<L: Exclusive>(lock: &RangeMutex<L>) {
     assert!(lock.snapshot().holders.is_empty());
 }
 
-/// With everything held: a range that was looked at only after a wait would never be looked at.
+/// With everything held: a range that is validated only after a wait would never be validated.
 fn reversed_range_panics_before_any_wait<L: Exclusive>(lock: &RangeMutex<L>) {
     let _all = lock.lock(..);
     let (start, end) = (531, 246);
@@ -158,7 +158,7 @@ fn the_listing_counts_holders<L: Exclusive>(lock: &RangeMutex<L>) {
     assert_eq!(snapshot(lock.raw()).holders.len(), held.len());
 }
 
-/// Whatever becomes of a fast acquisition while others look at it, its release is a release.
+/// Whatever becomes of a fast acquisition while other threads read its node, its release is a release.
 fn held_alone_then_among_others<L: Exclusive>(lock: &RangeMutex<L>) {
     for _ in 0..300 {
         let alone = lock.lock(10..20);

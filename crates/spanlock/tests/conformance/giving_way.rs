@@ -1,8 +1,8 @@
 //! How long, and to whom, a request gives way that could be granted.
 //!
-//! A lock that claims fairness lets every request in, also among others that hold ranges elsewhere or go hand over hand;
-//! and a lock in which giving way is bounded lets everybody through in the end whose range is free, whoever waits for
-//! whom.
+//! A lock that claims fairness lets every request in, also among others that hold ranges elsewhere or go hand over
+//! hand. A lock in which giving way is bounded eventually grants every request whose range is free, whichever requests
+//! wait.
 
 use crate::common::{Exclusive, Shared, await_sleepers, elsewhere};
 use crate::suite::Scenario;
@@ -145,7 +145,7 @@ fn go_round<G>(start: u64, hold: impl Fn(Range<u64>) -> G, goes_on: impl Fn() ->
 }
 
 /// Threads that go round in a ring, and some that each ask for one part of it: nearly always somebody is there.
-fn get_in_among_those_who_go_round<G>(
+fn get_in_among_requests_that_go_round<G>(
     threads: u64,
     hold: impl Fn(Range<u64>) -> G + Sync,
     wanted: impl IntoIterator<Item = Range<u64>>,
@@ -172,28 +172,29 @@ fn get_in_among_those_who_go_round<G>(
     });
 }
 
+fn get_in_hand_over_hand<L: Exclusive>(
+    lock: &RangeMutex<L>,
+    parts: impl IntoIterator<Item = Range<u64>>,
+) {
+    let (hold, get_in) = (
+        |place: Range<u64>| lock.lock(place),
+        |part: Range<u64>| drop(lock.lock(part)),
+    );
+    get_in_among_requests_that_go_round(5, hold, parts, get_in);
+}
+
 /// The rest of the ring has room for all of them.
 fn hand_over_hand<L: Exclusive>(lock: &RangeMutex<L>) {
-    get_in_among_those_who_go_round(
-        5,
-        |place| lock.lock(place),
-        iter::once(0..70),
-        |part| drop(lock.lock(part)),
-    );
+    get_in_hand_over_hand(lock, iter::once(0..70));
 }
 
 /// Those in the way of one do not give way to the other, or neither would ever get in.
 fn hand_over_hand_between_two<L: Exclusive>(lock: &RangeMutex<L>) {
-    get_in_among_those_who_go_round(
-        5,
-        |place| lock.lock(place),
-        [0..60, 60..120],
-        |part| drop(lock.lock(part)),
-    );
+    get_in_hand_over_hand(lock, [0..60, 60..120]);
 }
 
 /// Three readers of the same, each of which holds a range of another lock all the time, and a writer.
-fn readers_who_hold_something_elsewhere_give_way<L: Shared>(lock: &RangeLock<L>) {
+fn readers_that_hold_something_elsewhere_give_way<L: Shared>(lock: &RangeLock<L>) {
     let other = RangeLock::new();
     gets_in(
         3,
@@ -210,7 +211,7 @@ fn readers_who_hold_something_elsewhere_give_way<L: Shared>(lock: &RangeLock<L>)
 }
 
 /// The same with a range of the same lock that the writer does not ask for.
-fn readers_who_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
+fn readers_that_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
     gets_in(
         3,
         |_| {
@@ -224,22 +225,24 @@ fn readers_who_hold_another_range_give_way<L: Shared>(lock: &RangeLock<L>) {
     );
 }
 
-fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
-    get_in_among_those_who_go_round(
-        12,
-        |place| lock.read(place),
-        iter::once(0..80),
-        |part| drop(lock.write(part)),
+fn get_in_among_readers<L: Shared>(
+    lock: &RangeLock<L>,
+    readers: u64,
+    parts: impl IntoIterator<Item = Range<u64>>,
+) {
+    let (hold, get_in) = (
+        |place: Range<u64>| lock.read(place),
+        |part: Range<u64>| drop(lock.write(part)),
     );
+    get_in_among_requests_that_go_round(readers, hold, parts, get_in);
+}
+
+fn readers_hand_over_hand<L: Shared>(lock: &RangeLock<L>) {
+    get_in_among_readers(lock, 12, iter::once(0..80));
 }
 
 fn readers_hand_over_hand_between_two<L: Shared>(lock: &RangeLock<L>) {
-    get_in_among_those_who_go_round(
-        8,
-        |place| lock.read(place),
-        [0..60, 60..120],
-        |part| drop(lock.write(part)),
-    );
+    get_in_among_readers(lock, 8, [0..60, 60..120]);
 }
 
 /// One waits for a holder, which joins a worker, which has to get in among readers: these must not overtake it for ever
@@ -267,7 +270,7 @@ fn a_worker_gets_in_among_readers_while_its_parent_is_waited_for<L: Shared>(lock
 }
 
 /// A guard that was leaked does not exempt its thread from giving way in other locks.
-fn who_leaked_a_guard_gives_way<L: Shared>(lock: &RangeLock<L>) {
+fn a_thread_that_leaked_a_guard_gives_way<L: Shared>(lock: &RangeLock<L>) {
     let held = lock.read(0..10);
     thread::scope(|scope| {
         scope.spawn(|| drop(lock.write(0..30)));
@@ -296,11 +299,11 @@ pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
 /// The scenarios of this file that have readers.
 pub fn shared_scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
     scenarios![
-        readers_who_hold_something_elsewhere_give_way needs Fair,
-        readers_who_hold_another_range_give_way needs Fair,
+        readers_that_hold_something_elsewhere_give_way needs Fair,
+        readers_that_hold_another_range_give_way needs Fair,
         readers_hand_over_hand needs Fair Bounded,
         readers_hand_over_hand_between_two needs Fair Bounded,
         a_worker_gets_in_among_readers_while_its_parent_is_waited_for needs Fair Bounded,
-        who_leaked_a_guard_gives_way needs GivingWay,
+        a_thread_that_leaked_a_guard_gives_way needs GivingWay,
     ]
 }

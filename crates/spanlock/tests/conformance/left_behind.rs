@@ -86,8 +86,8 @@ fn touch_thread_locals() {
     LATE.with(|late| drop(late.borrow_mut().take()));
 }
 
-/// In a thread-local that is destroyed after the library's own, a thread asks for more while another, which has waited too
-/// long, waits for what it holds.
+/// In a thread-local that is destroyed after the library's own, a thread asks for more while another, which has waited
+/// too long, waits for what it holds.
 fn holds_while_a_thread_exits<L: Exclusive>(make: &Make<L>) {
     let lock: &'static RangeMutex<L> = Box::leak(Box::new(RangeMutex::from_raw(make())));
     watched(lock.raw(), || {

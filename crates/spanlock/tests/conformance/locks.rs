@@ -1,4 +1,5 @@
-//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`, or in `baselines`.
+//! The locks under test, and what each lacks. To add one: a line here, and how it is made in `common`, or in
+//! `baselines`.
 
 use crate::baselines;
 use crate::common::{self, SEGMENTS};
@@ -9,132 +10,76 @@ const LAST: u64 = u64::MAX;
 /// Where the last segment begins.
 const TAIL: u64 = SEGMENTS as u64 - 1;
 
-/// Newcomers give way after a while, not at once.
-const FAIR: &[Need] = &[Overtaking, GivingWay, Queueing];
-const FAIR_AT_ONCE: &[Need] = &[Overtaking, Queueing];
-const UNFAIR: &[Need] = &[Fair, GivingWay, Queueing];
+/// What a lock lacks, in groups.
+type Lacks = &'static [&'static [Need]];
 
-const EXCLUSIVE: &[Need] = &[Readers, Overtaking, GivingWay, Queueing];
-const EXCLUSIVE_FAIR_AT_ONCE: &[Need] = &[Readers, Overtaking, Queueing];
-const EXCLUSIVE_UNFAIR: &[Need] = &[Readers, Fair, GivingWay, Queueing];
+const FAIR: Lacks = &[AFTER_A_WHILE];
+const FAIR_AT_ONCE: Lacks = &[AT_ONCE];
+const UNFAIR: Lacks = &[NEVER];
 
-/// A segment does not tell holders by thread, nor two who hold alike side by side; what a request sleeps behind is a
-/// segment.
-const SEGMENTED: &[Need] = &[EachHolder, Overtaking, GivingWay, Queueing];
-const SEGMENTED_FAIR_AT_ONCE: &[Need] = &[EachHolder, Overtaking, Queueing];
-const SEGMENTED_UNFAIR: &[Need] = &[EachHolder, Fair, GivingWay, Queueing];
+const EXCLUSIVE: Lacks = &[&[Readers], AFTER_A_WHILE];
+const EXCLUSIVE_FAIR_AT_ONCE: Lacks = &[&[Readers], AT_ONCE];
+const EXCLUSIVE_UNFAIR: Lacks = &[&[Readers], NEVER];
 
-/// First come, first served: the point of comparison.
-const TREE: &[Need] = &[
-    Listing,
-    EachHolder,
-    Bypass,
-    Bounded,
-    Overtaking,
-    SelfCheck,
-    ThreadNumbers,
-];
-const TREE_EXCLUSIVE: &[Need] = &[
-    Readers,
-    Listing,
-    EachHolder,
-    Bypass,
-    Bounded,
-    Overtaking,
-    SelfCheck,
-    ThreadNumbers,
-];
+/// A segment does not distinguish holders by thread, nor two readers that hold it side by side. A request sleeps behind
+/// a segment, not behind a holder.
+const SEGMENTED: Lacks = &[&[EachHolder], AFTER_A_WHILE];
+const SEGMENTED_FAIR_AT_ONCE: Lacks = &[&[EachHolder], AT_ONCE];
+const SEGMENTED_UNFAIR: Lacks = &[&[EachHolder], NEVER];
 
-/// Who waits looks again and again, and is not seen by others.
-const RETRYING: &[Need] = &[
-    Readers,
-    Listing,
-    EachHolder,
-    Fair,
-    GivingWay,
-    Queueing,
-    SelfCheck,
-    ThreadNumbers,
-];
+/// Requests are granted in the order of their arrival: the point of comparison.
+const TREE: Lacks = &[&[Bypass, Bounded, Overtaking], UNLISTED];
+const TREE_EXCLUSIVE: Lacks = &[&[Readers, Bypass, Bounded, Overtaking], UNLISTED];
 
-/// Who waits keeps what it has entered, looks again and again, and is not seen by others.
-const FULL_HANDS: &[Need] = &[
-    Listing,
-    EachHolder,
-    Bypass,
-    Bounded,
-    Fair,
-    Overtaking,
-    GivingWay,
-    Queueing,
-    SelfCheck,
-    ThreadNumbers,
-];
+/// A waiting request tries again and again, and other threads do not see it.
+const RETRYING: Lacks = &[&[Readers, Fair, GivingWay, Queueing], UNLISTED];
+
+/// A waiting request keeps the segments that it has entered. It tries the next one again and again, and other threads
+/// do not see it.
+const FULL_HANDS: Lacks = &[&[Bypass, Bounded, Overtaking], NEVER, UNLISTED];
+
+/// Newcomers give way to a waiting request after a while.
+const AFTER_A_WHILE: &[Need] = &[Overtaking, GivingWay, Queueing];
+/// Newcomers give way to a waiting request at once.
+const AT_ONCE: &[Need] = &[Overtaking, Queueing];
+/// Newcomers never give way.
+const NEVER: &[Need] = &[Fair, GivingWay, Queueing];
+/// The lock records neither holders nor waiting requests.
+const UNLISTED: &[Need] = &[Listing, EachHolder, SelfCheck, ThreadNumbers];
+
+/// Registers locks: each row is a face, a name, a constructor, the last position, and what the lock lacks.
+macro_rules! locks {
+    ($suite:ident: $($face:ident $name:literal $make:path, $last:expr, $lacks:expr;)*) => {
+        $($suite.$face($name, $make, $last, $lacks);)*
+    };
+}
 
 pub fn register(suite: &mut Suite) {
-    suite.shared("list-rw", common::standard, LAST, FAIR);
-    suite.shared("list-rw-slow-path", common::slow_path, LAST, FAIR);
-    suite.shared("list-rw-unfair", common::unfair, LAST, UNFAIR);
-    suite.shared(
-        "list-rw-fair-at-once",
-        common::fair_at_once,
-        LAST,
-        FAIR_AT_ONCE,
-    );
-    suite.shared(
-        "list-rw-writers-first",
-        common::writers_first,
-        LAST,
-        FAIR_AT_ONCE,
-    );
-    suite.shared(
-        "list-rw-writers-first-unfair",
-        common::writers_first_unfair,
-        LAST,
-        UNFAIR,
-    );
-    suite.shared("list-rw-instrumented", common::instrumented, LAST, FAIR);
-    suite.exclusive("list-ex", common::exclusive, LAST, EXCLUSIVE);
-    suite.exclusive(
-        "list-ex-slow-path",
-        common::exclusive_slow_path,
-        LAST,
-        EXCLUSIVE,
-    );
-    suite.exclusive(
-        "list-ex-unfair",
-        common::exclusive_unfair,
-        LAST,
-        EXCLUSIVE_UNFAIR,
-    );
-    suite.exclusive(
-        "list-ex-fair-at-once",
-        common::exclusive_fair_at_once,
-        LAST,
-        EXCLUSIVE_FAIR_AT_ONCE,
-    );
-    suite.shared("skip-rw", common::skip_standard, LAST, FAIR);
-    suite.shared("skip-rw-slow-path", common::skip, LAST, FAIR);
-    suite.shared("skip-rw-unfair", common::skip_unfair, LAST, UNFAIR);
-    suite.exclusive("skip-ex-slow-path", common::skip_exclusive, LAST, EXCLUSIVE);
-    suite.shared("srl-array", common::srl_array, TAIL, SEGMENTED);
-    suite.shared(
-        "srl-array-unfair",
-        common::srl_array_unfair,
-        TAIL,
-        SEGMENTED_UNFAIR,
-    );
-    suite.shared(
-        "srl-array-fair-at-once",
-        common::srl_array_fair_at_once,
-        TAIL,
-        SEGMENTED_FAIR_AT_ONCE,
-    );
-    suite.shared("srl-tree", common::srl_tree, TAIL, SEGMENTED);
-    suite.shared("kernel-rw", baselines::kernel_rw, LAST, TREE);
-    suite.exclusive("lustre-ex", baselines::lustre_ex, LAST, TREE_EXCLUSIVE);
-    suite.exclusive("song", baselines::song, LAST, RETRYING);
-    suite.exclusive("song-one-level", baselines::song_one_level, LAST, RETRYING);
-    suite.shared("pnova-rw", baselines::pnova, TAIL, FULL_HANDS);
-    suite.exclusive("bitmap", baselines::bitmap, TAIL, RETRYING);
+    locks! { suite:
+        shared    "list-rw"                      common::standard, LAST, FAIR;
+        shared    "list-rw-slow-path"            common::slow_path, LAST, FAIR;
+        shared    "list-rw-unfair"               common::unfair, LAST, UNFAIR;
+        shared    "list-rw-fair-at-once"         common::fair_at_once, LAST, FAIR_AT_ONCE;
+        shared    "list-rw-writers-first"        common::writers_first, LAST, FAIR_AT_ONCE;
+        shared    "list-rw-writers-first-unfair" common::writers_first_unfair, LAST, UNFAIR;
+        shared    "list-rw-instrumented"         common::instrumented, LAST, FAIR;
+        exclusive "list-ex"                      common::exclusive, LAST, EXCLUSIVE;
+        exclusive "list-ex-slow-path"            common::exclusive_slow_path, LAST, EXCLUSIVE;
+        exclusive "list-ex-unfair"               common::exclusive_unfair, LAST, EXCLUSIVE_UNFAIR;
+        exclusive "list-ex-fair-at-once"         common::exclusive_fair_at_once, LAST, EXCLUSIVE_FAIR_AT_ONCE;
+        shared    "skip-rw"                      common::skip_standard, LAST, FAIR;
+        shared    "skip-rw-slow-path"            common::skip, LAST, FAIR;
+        shared    "skip-rw-unfair"               common::skip_unfair, LAST, UNFAIR;
+        exclusive "skip-ex-slow-path"            common::skip_exclusive, LAST, EXCLUSIVE;
+        shared    "srl-array"                    common::srl_array, TAIL, SEGMENTED;
+        shared    "srl-array-unfair"             common::srl_array_unfair, TAIL, SEGMENTED_UNFAIR;
+        shared    "srl-array-fair-at-once"       common::srl_array_fair_at_once, TAIL, SEGMENTED_FAIR_AT_ONCE;
+        shared    "srl-tree"                     common::srl_tree, TAIL, SEGMENTED;
+        shared    "kernel-rw"                    baselines::kernel_rw, LAST, TREE;
+        exclusive "lustre-ex"                    baselines::lustre_ex, LAST, TREE_EXCLUSIVE;
+        exclusive "song"                         baselines::song, LAST, RETRYING;
+        exclusive "song-one-level"               baselines::song_one_level, LAST, RETRYING;
+        shared    "pnova-rw"                     baselines::pnova, TAIL, FULL_HANDS;
+        exclusive "bitmap"                       baselines::bitmap, TAIL, RETRYING;
+    }
 }

@@ -72,8 +72,8 @@ fn waits_with_empty_hands<L: Exclusive>(lock: &RangeMutex<L>) {
     }
 }
 
-/// Each thread names the same ranges in another order. At the largest width they touch and count as one, for which a lock
-/// without bypass makes the others wait who hold some of it.
+/// Each thread names the same ranges in another order. At the largest width they touch and count as one, for which a
+/// lock without bypass makes the others wait who hold some of it.
 fn opposite_orders_do_not_deadlock<L: Exclusive>(lock: &RangeMutex<L>) {
     const ROUNDS: u64 = 300;
     let inside = AtomicU64::new(0);

@@ -68,7 +68,7 @@ fn writer_against_each_of_nested_readers<L: Shared>(lock: &RangeLock<L>) {
     assert!(may_write(lock, 0..100));
 }
 
-/// Where a writer begins to look must not be beyond the start of one that is in its way, however that one got in.
+/// A writer must not begin its walk beyond the start of a conflicting range, on whichever path that range was granted.
 fn writer_against_a_long_reader_behind_short_ones<L: Shared>(lock: &RangeLock<L>) {
     // From now on the thread is warm, and the next request takes the fast path if there is one.
     drop(lock.write(0..1));
@@ -173,7 +173,7 @@ fn listing_tells_modes_in_order<L: Shared>(lock: &RangeLock<L>) {
     let holders = lock.snapshot().holders;
     let told: Vec<_> = holders
         .iter()
-        .map(|claim| (claim.span.start(), claim.span.last(), claim.mode))
+        .map(|held| (held.span.start(), held.span.last(), held.mode))
         .collect();
     assert_eq!(told, [(0, 9, Mode::Exclusive), (20, 29, Mode::Shared)]);
 }

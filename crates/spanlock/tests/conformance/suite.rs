@@ -12,53 +12,59 @@ use spanlock::range::{RangeLock, RangeMutex};
 use std::fmt;
 use std::thread;
 
-/// What a scenario may need of a lock, beyond what all must have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+/// Declares the needs, each with its meaning and its name in the document.
+macro_rules! needs {
+    ($($(#[$meaning:meta])+ $need:ident: $name:literal,)+) => {
+        /// What a scenario may need of a lock, beyond what all must have.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Need {
+            $($(#[$meaning])+ $need,)+
+        }
+
+        impl Need {
+            pub const ALL: [Self; [$(Need::$need),+].len()] = [$(Self::$need),+];
+        }
+
+        impl fmt::Display for Need {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$need => $name,)+
+                })
+            }
+        }
+    };
+}
+
+needs! {
     /// Ranges that several hold shared.
-    Readers,
+    Readers: "readers",
     /// Each position is locked apart from all others.
-    Exact,
-    /// Who waits, and how many hold, is listed.
-    Listing,
+    Exact: "exactness",
+    /// The listing names the waiting requests and counts the holders.
+    Listing: "listing",
     /// Each holder is listed, with its range and thread.
-    EachHolder,
-    /// Who holds something is granted what is free although another waits for both.
-    Bypass,
-    /// Giving way to who waits is limited in time.
-    Bounded,
-    /// Nobody waits for ever while others come and go.
-    Fair,
-    /// Newcomers are granted whatever is free, whoever waits for it.
-    Overtaking,
-    /// Newcomers give way to whoever waits, at once.
-    GivingWay,
+    EachHolder: "each holder listed",
+    /// A holder is granted a free range even if another request waits for both ranges.
+    Bypass: "bypass for holders",
+    /// A request gives way to a waiting one for a limited time.
+    Bounded: "bounded giving way",
+    /// Every request is granted in the end, even if others come and go without end.
+    Fair: "fairness",
+    /// A new request is granted a free range even if another request waits for it.
+    Overtaking: "overtaking",
+    /// A new request gives way to a waiting one at once.
+    GivingWay: "giving way at once",
     /// Requests that conflict are granted in the order of their arrival.
-    Queueing,
-    /// Debug builds find out a thread that waits for itself.
-    SelfCheck,
+    Queueing: "first come, first served",
+    /// Debug builds report a self-deadlock.
+    SelfCheck: "self-check",
     /// Threads are listed by the numbers that the system's tools show.
-    ThreadNumbers,
+    ThreadNumbers: "thread numbers",
 }
 
 use Need::*;
 
 impl Need {
-    pub const ALL: [Self; 12] = [
-        Readers,
-        Exact,
-        Listing,
-        EachHolder,
-        Bypass,
-        Bounded,
-        Fair,
-        Overtaking,
-        GivingWay,
-        Queueing,
-        SelfCheck,
-        ThreadNumbers,
-    ];
-
     /// What no lock has in this build.
     fn lacks_everywhere(self) -> bool {
         match self {
@@ -69,38 +75,20 @@ impl Need {
     }
 }
 
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Readers => "readers",
-            Exact => "exactness",
-            Listing => "listing",
-            EachHolder => "each holder listed",
-            Bypass => "bypass for holders",
-            Bounded => "bounded giving way",
-            Fair => "fairness",
-            Overtaking => "overtaking",
-            GivingWay => "giving way at once",
-            Queueing => "first come, first served",
-            SelfCheck => "self-check",
-            ThreadNumbers => "thread numbers",
-        })
-    }
-}
-
 /// What is declared of a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared {
     pub name: &'static str,
     /// Positions from here on are locked as one. At the very last, [`Exact`] is not lacking.
     pub tail: u64,
-    lacks: &'static [Need],
+    lacks: &'static [&'static [Need]],
 }
 
 impl Declared {
     /// Whether the lock is said to lack it.
     pub fn lacks(&self, need: Need) -> bool {
-        self.lacks.contains(&need) || (need == Exact && self.tail < u64::MAX)
+        self.lacks.iter().any(|lacks| lacks.contains(&need))
+            || (need == Exact && self.tail < u64::MAX)
     }
 
     fn missing(&self, needs: &[Need]) -> Vec<String> {
@@ -145,7 +133,7 @@ impl Suite {
         name: &'static str,
         make: Make<L>,
         tail: u64,
-        lacks: &'static [Need],
+        lacks: &'static [&'static [Need]],
     ) {
         let lock = Declared { name, tail, lacks };
         assert!(!lock.lacks(Readers), "{name}");
@@ -169,7 +157,7 @@ impl Suite {
         name: &'static str,
         make: Make<L>,
         tail: u64,
-        lacks: &'static [Need],
+        lacks: &'static [&'static [Need]],
     ) {
         let lock = Declared { name, tail, lacks };
         assert!(lock.lacks(Readers), "{name}");

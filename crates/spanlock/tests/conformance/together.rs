@@ -3,43 +3,32 @@
 use crate::common::{Exclusive, Shared};
 use crate::suite::Scenario;
 use spanlock::range::{RangeLock, RangeMutex};
-use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 
-/// All meet while each holds: none can have waited for another.
-fn disjoint_holders_are_inside_together<L: Exclusive>(lock: &RangeMutex<L>) {
-    const HOLDERS: usize = 12;
-    let all_inside = Barrier::new(HOLDERS);
-    let hold = |range: Range<u64>| {
-        for _ in 0..100 {
-            let _held = lock.lock(range.clone());
-            all_inside.wait();
-        }
-    };
+/// Twelve threads meet while each holds its range, so no thread waited for another.
+fn are_inside_together<G>(hold: impl Fn(u64) -> G + Sync) {
+    const HOLDERS: u8 = 12;
+    let all_inside = &Barrier::new(usize::from(HOLDERS));
     let hold = &hold;
     thread::scope(|scope| {
-        for at in 0..HOLDERS as u64 {
-            scope.spawn(move || hold(10 * at..10 * at + 10));
+        for holder in 0..HOLDERS {
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    let _held = hold(u64::from(holder));
+                    all_inside.wait();
+                }
+            });
         }
     });
 }
 
+fn disjoint_holders_are_inside_together<L: Exclusive>(lock: &RangeMutex<L>) {
+    are_inside_together(|at| lock.lock(10 * at..10 * at + 10));
+}
+
 fn overlapping_readers_are_inside_together<L: Shared>(lock: &RangeLock<L>) {
-    const READERS: usize = 12;
-    let all_inside = Barrier::new(READERS);
-    let read = |range: Range<u64>| {
-        for _ in 0..100 {
-            let _held = lock.read(range.clone());
-            all_inside.wait();
-        }
-    };
-    let read = &read;
-    thread::scope(|scope| {
-        for at in 0..READERS as u64 {
-            scope.spawn(move || read(at % 5..100 - at));
-        }
-    });
+    are_inside_together(|at| lock.read(at % 5..100 - at));
 }
 
 /// Readers and writers of alternating ranges, all inside, again and again.

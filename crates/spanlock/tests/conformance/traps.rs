@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Reclamation that waited for sleepers would block a holder, who goes on through many pools' worth of nodes.
+/// Reclamation that waited for sleepers would block a holder that uses up many pools of nodes.
 fn p1_6_a_sleeper_holds_no_nodes_back<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(0..10);
     thread::scope(|scope| {
@@ -20,7 +20,7 @@ fn p1_6_a_sleeper_holds_no_nodes_back<L: Exclusive>(lock: &RangeMutex<L>) {
     });
 }
 
-/// The fast path, others looking at its node, slow releases: each leads back to a lock that works.
+/// The fast path, other threads that read its node, slow releases: each leads back to a lock that works.
 fn p1_7_fast_and_slow_releases_mix<L: Exclusive>(lock: &RangeMutex<L>) {
     for round in 0..300 {
         let first = lock.lock(10..20);
@@ -35,7 +35,7 @@ fn p1_7_fast_and_slow_releases_mix<L: Exclusive>(lock: &RangeMutex<L>) {
 }
 
 /// A starves on what B holds, and B wants more of what A asks for: fairness must not make B wait for A.
-fn p1_8_holders_bypass_those_who_wait<L: Exclusive>(lock: &RangeMutex<L>) {
+fn p1_8_holders_bypass_waiting_requests<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(0..10);
     thread::scope(|scope| {
         scope.spawn(|| drop(lock.lock(0..60)));
@@ -48,7 +48,7 @@ fn p1_8_holders_bypass_those_who_wait<L: Exclusive>(lock: &RangeMutex<L>) {
 }
 
 /// Disjoint from all holders, and in the way of a request that waits: granted to a holder.
-fn p1_13_who_waits_blocks_no_holder<L: Exclusive>(lock: &RangeMutex<L>) {
+fn p1_13_a_waiting_request_blocks_no_holder<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(30..40);
     thread::scope(|scope| {
         scope.spawn(|| drop(lock.lock(10..35)));
@@ -87,7 +87,7 @@ fn p1_16_no_hold_is_lost_beside_releases<L: Exclusive>(lock: &RangeMutex<L>) {
     });
 }
 
-/// Nobody stands in anybody's way by waiting, not even in a stranger's.
+/// A waiting request blocks no other request, whichever thread makes it.
 fn p1_19_newcomers_overtake<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(0..10);
     thread::scope(|scope| {
@@ -98,8 +98,8 @@ fn p1_19_newcomers_overtake<L: Exclusive>(lock: &RangeMutex<L>) {
     });
 }
 
-/// The other side of fairness: strangers do give way, for what is asked for and no more.
-fn strangers_give_way<L: Exclusive>(lock: &RangeMutex<L>) {
+/// The other side of fairness: threads that hold none of it give way, but only for the range asked for.
+fn newcomers_give_way<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(0..10);
     thread::scope(|scope| {
         scope.spawn(|| drop(lock.lock(0..30)));
@@ -170,7 +170,7 @@ fn p1_4_a_reader_ignores_its_neighbour<L: Shared>(lock: &RangeLock<L>) {
     assert!(lock.try_read(30..40).is_some());
 }
 
-/// Reclamation that waited for sleepers would block a holder, who goes on through many pools' worth of nodes.
+/// Reclamation that waited for sleepers would block a holder that uses up many pools of nodes.
 fn p1_6_a_sleeping_writer_holds_no_nodes_back<L: Shared>(lock: &RangeLock<L>) {
     let held = lock.write(0..10);
     thread::scope(|scope| {
@@ -183,7 +183,7 @@ fn p1_6_a_sleeping_writer_holds_no_nodes_back<L: Shared>(lock: &RangeLock<L>) {
     });
 }
 
-/// The fast path, others looking at its node, slow releases: each leads back to a lock that works.
+/// The fast path, other threads that read its node, slow releases: each leads back to a lock that works.
 fn p1_7_fast_and_slow_releases_of_readers_mix<L: Shared>(lock: &RangeLock<L>) {
     for round in 0..300 {
         let first = lock.write(10..20);
@@ -198,7 +198,7 @@ fn p1_7_fast_and_slow_releases_of_readers_mix<L: Shared>(lock: &RangeLock<L>) {
 }
 
 /// A starves on what B holds, and B wants more of what A asks for: fairness must not make B wait for A.
-fn p1_8_readers_bypass_those_who_wait<L: Shared>(lock: &RangeLock<L>) {
+fn p1_8_readers_bypass_waiting_requests<L: Shared>(lock: &RangeLock<L>) {
     let held = lock.read(0..10);
     thread::scope(|scope| {
         scope.spawn(|| drop(lock.write(0..100)));
@@ -211,7 +211,7 @@ fn p1_8_readers_bypass_those_who_wait<L: Shared>(lock: &RangeLock<L>) {
     });
 }
 
-/// Who holds something in another lock gives way, for a time.
+/// A thread that holds a range of another lock gives way for a turn.
 fn p1_8_holders_of_another_lock_get_through<L: Shared>(lock: &RangeLock<L>) {
     let held = lock.read(0..10);
     thread::scope(|scope| {
@@ -313,12 +313,12 @@ pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
     scenarios![
         p1_6_a_sleeper_holds_no_nodes_back,
         p1_7_fast_and_slow_releases_mix,
-        p1_8_holders_bypass_those_who_wait needs Bypass,
-        p1_13_who_waits_blocks_no_holder needs Bypass,
+        p1_8_holders_bypass_waiting_requests needs Bypass,
+        p1_13_a_waiting_request_blocks_no_holder needs Bypass,
         p1_15_refused_requests_leave_no_trace,
         p1_16_no_hold_is_lost_beside_releases,
         p1_19_newcomers_overtake needs Overtaking,
-        strangers_give_way needs GivingWay,
+        newcomers_give_way needs GivingWay,
         tree_a_request_waits_behind_a_waiting_one needs Queueing,
         p4_2_the_outermost_points_lock_and_unlock,
         p4_4_released_ranges_are_free_at_once,
@@ -331,7 +331,7 @@ pub fn shared_scenarios<L: Shared>() -> Vec<Scenario<RangeLock<L>>> {
         p1_4_a_reader_ignores_its_neighbour,
         p1_6_a_sleeping_writer_holds_no_nodes_back,
         p1_7_fast_and_slow_releases_of_readers_mix,
-        p1_8_readers_bypass_those_who_wait needs Bypass,
+        p1_8_readers_bypass_waiting_requests needs Bypass,
         p1_8_holders_of_another_lock_get_through needs Bounded,
         p1_13_waiting_reader_blocks_nobody needs Bypass,
         p1_13_waiting_writer_blocks_nobody needs Bypass,

@@ -84,7 +84,7 @@ fn a_timed_waiter_is_granted_in_time<L: Exclusive>(lock: &RangeMutex<L>) {
     }
 }
 
-fn listing_tells_who_waits_behind_whom<L: Exclusive>(lock: &RangeMutex<L>) {
+fn the_listing_names_each_blocker<L: Exclusive>(lock: &RangeMutex<L>) {
     let _elsewhere = lock.lock(0..5);
     let held = lock.lock(10..20);
     thread::scope(|scope| {
@@ -127,7 +127,7 @@ fn waiting_for_oneself_panics<L: Exclusive>(lock: &RangeMutex<L>) {
 }
 
 /// The one that gave up is in nobody's way, though those behind it may have counted it.
-fn one_who_gives_up_lets_those_behind_through<L: Exclusive>(lock: &RangeMutex<L>) {
+fn a_request_that_gives_up_lets_those_behind_through<L: Exclusive>(lock: &RangeMutex<L>) {
     let held = lock.lock(1..3);
     thread::scope(|scope| {
         let impatient = scope.spawn(|| lock.try_lock_for(2..7, 10 * SHORT).is_some());
@@ -149,8 +149,8 @@ pub fn scenarios<L: Exclusive>() -> Vec<Scenario<RangeMutex<L>>> {
         timeouts_on_a_held_range,
         timeout_on_a_range_of_ones_own,
         a_timed_waiter_is_granted_in_time,
-        one_who_gives_up_lets_those_behind_through,
-        listing_tells_who_waits_behind_whom needs EachHolder,
+        a_request_that_gives_up_lets_those_behind_through,
+        the_listing_names_each_blocker needs EachHolder,
         listing_names_threads_as_tools_do needs EachHolder ThreadNumbers,
         waiting_for_oneself_panics needs SelfCheck,
     ]

@@ -1,62 +1,23 @@
 //! What a reader-writer lock promises, case by case, for each lock and with a bias on each.
 
 #[path = "../common/mod.rs"]
+#[macro_use]
 mod common;
 
-use common::{HANG, abort, elsewhere, panic_message};
+use common::rw::{SHORT, bravo, linger, run};
+use common::{HANG, elsewhere, panic_message};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock};
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
+    Tuning, WritersFirst,
 };
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs a scenario. Should it hang, aborts. Nothing is held afterwards.
-fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {
-    let lock = RwLock::from_raw(raw, 0);
-    let name = thread::current().name().map(str::to_owned);
-    thread::scope(|scope| {
-        let (running, ended) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
-                abort(&format!("{name:?} hangs"));
-            }
-        });
-        scenario(&lock);
-        drop(running);
-    });
-    assert!(!lock.is_locked());
-    assert!(lock.try_write().is_some(), "something is held");
-}
-
-fn bravo<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
-    let bound = Tuning::STANDARD.bound;
-    Bravo::with_policy(L::INIT, Tuning { bias, bound })
-}
-
-/// Makes scenarios tests for each lock: `name: lock`.
-macro_rules! for_each {
-    ([$($name:ident: $make:expr),+ $(,)?] $scenarios:tt) => {
-        $(for_each!(@$name, $make, $scenarios);)+
-    };
-    (@$name:ident, $make:expr, { $($scenario:ident),+ $(,)? }) => {
-        mod $name {
-            use super::*;
-            $(
-                #[test]
-                fn $scenario() {
-                    run($make, super::$scenario);
-                }
-            )+
-        }
-    };
-}
-
+mod model;
 mod parts;
 mod places;
 mod policies;
@@ -67,24 +28,7 @@ mod upgrading;
 
 mod all {
     use super::*;
-    for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            ticket: PhaseFairTicket::new(),
-            queue: PhaseFairQueue::new(),
-            cohort: CohortRwLock::<2>::new(),
-            per_cpu: PerCpu::<FutexRwLock, 4>::new(),
-            mutex: MutexRwLock::from_mutex(FutexMutex::new()),
-            bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
-            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-            bravo_off: bravo::<FutexRwLock>(Bias::Off),
-            bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
-            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
-            bravo_cohort: bravo::<CohortRwLock<2>>(Bias::Eager),
-            bravo_per_cpu: bravo::<PerCpu<FutexRwLock, 4>>(Bias::Eager),
-            bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
-        ]
+    for_every_lock! {
         {
             a_free_lock_is_granted_to_a_try,
             a_reader_keeps_a_writer_out,
@@ -99,52 +43,18 @@ mod all {
 
 mod sharing {
     use super::*;
-    for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            ticket: PhaseFairTicket::new(),
-            queue: PhaseFairQueue::new(),
-            cohort: CohortRwLock::<2>::new(),
-            per_cpu: PerCpu::<FutexRwLock, 4>::new(),
-            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-            bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
-            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
-            bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
-        ]
-        { readers_are_inside_together }
-    }
-}
-
-mod downgrading {
-    use super::*;
-    for_each! {
-        [
-            futex: FutexRwLock::<WritersFirst>::new(),
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            ticket: PhaseFairTicket::new(),
-            queue: PhaseFairQueue::new(),
-            cohort: CohortRwLock::<2>::new(),
-            per_cpu: PerCpu::<FutexRwLock, 4>::new(),
-            bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-            bravo_off: bravo::<FutexRwLock>(Bias::Off),
-            bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
-            bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
-            bravo_cohort: bravo::<CohortRwLock<2>>(Bias::Eager),
-            bravo_per_cpu: bravo::<PerCpu<PhaseFairTicket, 4>>(Bias::Eager),
-        ]
-        { a_writer_becomes_a_reader }
-    }
+    for_every_lock_that_shares! { { readers_are_inside_together, a_writer_becomes_a_reader } }
+    for_each! { [bravo_mutex] { readers_are_inside_together } }
 }
 
 mod recursion {
     use super::*;
     for_each! {
         [
-            futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-            bravo_adaptive: bravo::<FutexRwLock<ReadersFirst>>(Bias::Adaptive),
-            bravo_off: bravo::<FutexRwLock<ReadersFirst>>(Bias::Off),
-            bravo_eager: bravo::<FutexRwLock<ReadersFirst>>(Bias::Eager),
+            futex_readers_first,
+            bravo_adaptive_readers_first,
+            bravo_off_readers_first,
+            bravo_eager_readers_first,
         ]
         { a_reader_reads_again_while_a_writer_waits }
     }
@@ -180,20 +90,36 @@ fn a_writer_keeps_all_out<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
     }
 }
 
-fn a_writer_waits_for_a_reader<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+/// Asks for the lock, and calls what it gets once that is granted.
+type Request<'a> = &'a (dyn Fn(&dyn Fn()) + Sync);
+
+/// While this thread holds the lock, other threads ask for it, 20 times over. `requests` call the function that they
+/// get when they are granted: it fails if this thread still holds the lock.
+fn wait_for_a_holder<G, const N: usize>(
+    hold: impl Fn() -> G,
+    beside: &str,
+    requests: [Request<'_>; N],
+) {
     for round in 0..20 {
-        let inside = AtomicBool::new(true);
+        let inside = &AtomicBool::new(true);
         thread::scope(|scope| {
-            let reading = lock.read();
-            scope.spawn(|| {
-                *lock.write() += 1;
-                assert!(!inside.load(Relaxed), "beside a reader");
-            });
+            let held = hold();
+            for request in requests {
+                scope.spawn(move || request(&|| assert!(!inside.load(Relaxed), "{beside}")));
+            }
             linger(round);
             inside.store(false, Relaxed);
-            drop(reading);
+            drop(held);
         });
     }
+}
+
+fn a_writer_waits_for_a_reader<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
+    let write = |granted: &dyn Fn()| {
+        *lock.write() += 1;
+        granted();
+    };
+    wait_for_a_holder(|| lock.read(), "beside a reader", [&write]);
     assert_eq!(*lock.read(), 20);
 }
 
@@ -208,13 +134,6 @@ fn a_reader_waits_for_a_writer<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
             drop(writing);
             assert_eq!(reader.join().unwrap(), written);
         });
-    }
-}
-
-/// Long enough to be slept through in every other round.
-fn linger(round: u32) {
-    if round.is_multiple_of(2) {
-        thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -252,8 +171,6 @@ fn readers_are_inside_together<L: RawRwLock + Sync>(lock: &RwLock<L, u32>) {
         }
     });
 }
-
-const SHORT: Duration = Duration::from_millis(2);
 
 fn a_writer_becomes_a_reader<L: RawRwLockDowngrade + Sync>(lock: &RwLock<L, u32>) {
     for _ in 0..10 {

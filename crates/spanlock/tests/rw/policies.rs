@@ -1,4 +1,4 @@
-//! What policies hear, and what it does to a lock.
+//! What is reported to policies, and what they do to a lock.
 
 use super::*;
 use spanlock::rw::{Counted, Counts, Event, Policy};
@@ -15,7 +15,7 @@ fn what_happens_is_counted() {
         )
     };
     let counts = |lock: &RwLock<Bravo<FutexRwLock, Counted<Tuning>>, i32>| {
-        // SAFETY: it is looked at only.
+        // SAFETY: the test only reads its state and does not release it.
         unsafe { lock.raw() }.policy().counts()
     };
     let [off, eager, inner] = [Bias::Off, Bias::Eager, Bias::Eager].map(counted);
@@ -55,13 +55,13 @@ fn observed() -> Observed {
 }
 
 fn counts_of(lock: &Observed) -> Counts {
-    // SAFETY: it is looked at only.
+    // SAFETY: the test only reads its state and does not release it.
     unsafe { lock.raw() }.policy().counts()
 }
 
 /// The next lock at a place is biased from birth, though the thread has just read one there that never was.
 #[test]
-fn a_lock_that_is_gone_leaves_no_detour() {
+fn a_lock_that_is_gone_leaves_no_skips() {
     let off = Tuning {
         bias: Bias::Off,
         ..Tuning::STANDARD
@@ -94,7 +94,7 @@ fn tries_to_write_leave_readers_their_bias() {
 
 /// Writers who revoke and give up are counted, leave the bias, and make the next inhibition longer.
 #[test]
-fn writers_who_give_up_count() {
+fn writers_that_give_up_count() {
     let lock = observed();
     let reading = lock.read();
     for given_up in 1..=8 {
@@ -137,7 +137,7 @@ fn a_policy_that_panics_aborts() {
 
 /// A thread that has read by the slow path finds the next bias.
 #[test]
-fn a_detour_ends() {
+fn skipping_the_fast_path_ends() {
     let policy = Counted::new(Tuning::STANDARD);
     let lock: Observed = RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), policy), 0);
     let read = |times| (0..times).for_each(|_| drop(lock.read()));
@@ -145,7 +145,7 @@ fn a_detour_ends() {
     drop(lock.write());
     let seen = counts_of(&lock);
     assert_eq!(seen.revocations, 1);
-    read(100); // No bias yet: some of these begin detours.
+    read(100); // No bias yet: after some of these the next few skip the fast path.
     thread::sleep(seen.inhibited);
     read(100_000);
     let now = counts_of(&lock);

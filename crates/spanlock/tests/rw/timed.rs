@@ -2,23 +2,7 @@
 
 use super::*;
 
-for_each! {
-    [
-        futex: FutexRwLock::<WritersFirst>::new(),
-        futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-        ticket: PhaseFairTicket::new(),
-        queue: PhaseFairQueue::new(),
-        cohort: CohortRwLock::<2>::new(),
-        per_cpu: PerCpu::<FutexRwLock, 4>::new(),
-        mutex: MutexRwLock::from_mutex(FutexMutex::new()),
-        bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
-        bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-        bravo_off: bravo::<FutexRwLock>(Bias::Off),
-        bravo_ticket: bravo::<PhaseFairTicket>(Bias::Eager),
-        bravo_queue: bravo::<PhaseFairQueue>(Bias::Eager),
-        bravo_cohort: bravo::<CohortRwLock<2>>(Bias::Eager),
-        bravo_mutex: bravo::<MutexRwLock<FutexMutex>>(Bias::Eager),
-    ]
+for_every_lock! {
     {
         a_timed_acquisition_is_granted_when_the_lock_is_left,
         a_timed_acquisition_gives_up,

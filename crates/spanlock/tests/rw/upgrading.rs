@@ -3,14 +3,7 @@
 use super::*;
 use lock_api::{RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed, RwLockUpgradableReadGuard};
 
-for_each! {
-    [
-        futex: FutexRwLock::<WritersFirst>::new(),
-        futex_readers_first: FutexRwLock::<ReadersFirst>::new(),
-        bravo_adaptive: bravo::<FutexRwLock>(Bias::Adaptive),
-        bravo_eager: bravo::<FutexRwLock>(Bias::Eager),
-        bravo_off: bravo::<FutexRwLock>(Bias::Off),
-    ]
+for_every_lock_that_upgrades! {
     {
         an_upgradable_reader_is_beside_readers_only,
         an_upgrade_waits_for_readers,
@@ -58,25 +51,17 @@ fn an_upgradable_reader_is_beside_readers_only<L: Upgrades>(lock: &RwLock<L, u32
 }
 
 fn an_upgrade_waits_for_readers<L: Upgrades>(lock: &RwLock<L, u32>) {
-    for round in 0..20 {
-        let inside = AtomicBool::new(true);
-        thread::scope(|scope| {
-            let reading = lock.read();
-            scope.spawn(|| {
-                let upgradable = lock.upgradable_read();
-                let mut writing = RwLockUpgradableReadGuard::upgrade(upgradable);
-                assert!(!inside.load(Relaxed), "beside a reader");
-                *writing += 1;
-            });
-            scope.spawn(|| {
-                *lock.write() += 1;
-                assert!(!inside.load(Relaxed), "beside a reader");
-            });
-            linger(round);
-            inside.store(false, Relaxed);
-            drop(reading);
-        });
-    }
+    let upgrade = |granted: &dyn Fn()| {
+        let upgradable = lock.upgradable_read();
+        let mut writing = RwLockUpgradableReadGuard::upgrade(upgradable);
+        granted();
+        *writing += 1;
+    };
+    let write = |granted: &dyn Fn()| {
+        *lock.write() += 1;
+        granted();
+    };
+    wait_for_a_holder(|| lock.read(), "beside a reader", [&upgrade, &write]);
     assert_eq!(*lock.read(), 40);
 }
 
@@ -104,20 +89,12 @@ fn an_upgrade_gives_up_and_is_a_reader_still<L: Upgrades>(lock: &RwLock<L, u32>)
 }
 
 fn an_upgradable_reader_waits_for_another<L: Upgrades>(lock: &RwLock<L, u32>) {
-    for round in 0..20 {
-        let inside = AtomicBool::new(true);
-        thread::scope(|scope| {
-            let reading = lock.upgradable_read();
-            scope.spawn(|| {
-                let reading = lock.upgradable_read();
-                assert!(!inside.load(Relaxed), "two at a time");
-                drop(reading);
-            });
-            linger(round);
-            inside.store(false, Relaxed);
-            drop(reading);
-        });
-    }
+    let read = |granted: &dyn Fn()| {
+        let reading = lock.upgradable_read();
+        granted();
+        drop(reading);
+    };
+    wait_for_a_holder(|| lock.upgradable_read(), "two at a time", [&read]);
 }
 
 fn nothing_changes_before_an_upgrade<L: Upgrades>(lock: &RwLock<L, u32>) {

@@ -1,321 +1,166 @@
-//! Reader-writer locks: the bias and the table of visible readers, and the locks under it.
-
-/// What every lock is to stand, with two threads and with three; bounds on preemptions for each.
-macro_rules! models {
-    ($make:expr; two: $two:expr, three: $three:expr) => {
-        #[test]
-        fn a_reader_and_a_writer() {
-            prim::model($two, || $crate::rw::reader_and_writer($make));
-        }
-
-        #[test]
-        fn a_writer_and_a_writer() {
-            prim::model($two, || $crate::rw::two_writers($make));
-        }
-
-        #[test]
-        fn readers_are_inside_together() {
-            prim::model($two, || $crate::rw::readers_share($make));
-        }
-
-        #[test]
-        fn a_try_does_not_wait() {
-            prim::model($two, || $crate::rw::tries($make));
-        }
-
-        #[test]
-        fn readers_and_a_writer() {
-            prim::model($three, || $crate::rw::two_readers_and_a_writer($make));
-        }
-
-        #[test]
-        fn writers_and_a_reader() {
-            prim::model($three, || $crate::rw::two_writers_and_a_reader($make));
-        }
-    };
-}
+//! Reader-writer locks: the scenarios of all, each on the locks that it fits, and what only some locks do.
 
 mod bias;
-mod cohort;
-mod futex;
-mod over;
-mod phase;
-mod tokenless;
-mod upgrade;
+mod pthread;
 
-use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
-use prim::cell::UnsafeCell;
-use prim::clock::{Duration, Instant};
-use prim::thread::{self, JoinHandle};
+use pthread::{pthread, pthread_writers_first};
+use spanlock_loom::rw::{
+    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
+    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+};
+use spanlock_testkit_loom::rw::*;
+use spanlock_testkit_loom::{locks, models};
 use std::sync::Arc;
 
-/// A value under a lock.
-pub struct Guarded<L> {
-    pub lock: L,
-    value: UnsafeCell<u64>,
+type Futex = FutexRwLock<WritersFirst>;
+type Biased<L> = Bravo<L, Tuning>;
+
+const EAGER: Tuning = Tuning {
+    bias: Bias::Eager,
+    bound: 0,
+};
+
+fn over<L: Lock>(lock: L) -> Biased<L> {
+    Bravo::with_policy(lock, EAGER)
 }
 
-// SAFETY: the value is touched under the lock; that this suffices is what the models check.
-unsafe impl<L: Sync> Sync for Guarded<L> {}
-// SAFETY: as above.
-unsafe impl<L: Send> Send for Guarded<L> {}
+locks! {
+    futex: Futex = Futex::new();
+    readers_first: FutexRwLock<ReadersFirst> = FutexRwLock::new();
+    ticket: PhaseFairTicket = PhaseFairTicket::new();
+    queue: PhaseFairQueue = PhaseFairQueue::new();
+    /// Each thread is a node: of three, two share one.
+    cohort: CohortRwLock<2> = CohortRwLock::new();
+    /// All threads are of one node, which hands the lock on.
+    one_node: CohortRwLock<1> = CohortRwLock::new();
+    mutex: MutexRwLock<FutexMutex> = MutexRwLock::from_mutex(FutexMutex::new());
+    parts: PerCpu<Futex, 2> = PerCpu::from_parts(Futex::new);
 
-/// Holds the lock shared.
-pub struct Reading<'a, L: RawRwLock> {
-    guarded: &'a Guarded<L>,
-    token: Option<L::SharedGuard>,
+    biased: Biased<Futex> = over(futex());
+    biased_readers_first: Biased<FutexRwLock<ReadersFirst>> = over(readers_first());
+    biased_ticket: Biased<PhaseFairTicket> = over(ticket());
+    biased_queue: Biased<PhaseFairQueue> = over(queue());
+    biased_cohort: Biased<CohortRwLock<2>> = over(cohort());
+    biased_one_node: Biased<CohortRwLock<1>> = over(one_node());
+    biased_mutex: Biased<MutexRwLock<FutexMutex>> = over(mutex());
+    biased_parts: Biased<PerCpu<Futex, 2>> = over(parts());
+    /// A lock that is never biased asks no writer to revoke anything.
+    unbiased: Biased<Futex> = Bravo::with_policy(futex(), Tuning { bias: Bias::Off, ..EAGER });
 }
 
-/// Holds the lock exclusively.
-pub struct Writing<'a, L: RawRwLock> {
-    guarded: &'a Guarded<L>,
-    token: Option<L::ExclusiveGuard>,
+// Exclusion.
+models! {
+    a_reader_and_a_writer:
+        all on futex ticket queue mutex,
+        4 on cohort one_node biased,
+        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
+            biased_mutex biased_parts pthread pthread_writers_first;
+    two_writers:
+        all on futex ticket queue mutex,
+        4 on cohort one_node biased,
+        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
+            biased_mutex biased_parts;
+    readers_are_inside_together:
+        all on futex ticket queue,
+        4 on cohort one_node biased,
+        3 on parts pthread pthread_writers_first;
+    a_try_does_not_wait:
+        all on futex ticket queue mutex,
+        4 on cohort one_node biased,
+        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
+            biased_mutex biased_parts unbiased pthread pthread_writers_first;
+    two_readers_and_a_writer:
+        3 on futex readers_first ticket queue,
+        2 on cohort one_node parts biased biased_readers_first biased_ticket biased_queue
+            biased_mutex biased_parts,
+        1 on biased_cohort biased_one_node pthread pthread_writers_first;
+    two_writers_and_a_reader:
+        3 on futex ticket queue mutex unbiased,
+        2 on cohort one_node parts biased biased_readers_first biased_ticket biased_queue
+            biased_mutex biased_parts pthread pthread_writers_first,
+        1 on biased_cohort biased_one_node;
+    three_writers:
+        3 on futex,
+        2 on one_node;
+    a_reader_and_a_writer_behind_a_writer: 3 on futex ticket queue;
+    a_try_takes_no_phase: 3 on ticket queue;
+    a_writer_after_a_handover_waits_for_readers: 2 on one_node;
+    reading_twice_beside_a_writer:
+        all on readers_first,
+        3 on biased pthread;
+    released_by_another_thread: 2 on biased pthread pthread_writers_first;
 }
 
-impl<L: RawRwLock> Guarded<L> {
-    pub fn new(lock: L) -> Arc<Self> {
-        Arc::new(Self {
-            lock,
-            value: UnsafeCell::new(0),
-        })
-    }
-
-    pub fn reading(&self, token: L::SharedGuard) -> Reading<'_, L> {
-        Reading {
-            guarded: self,
-            token: Some(token),
-        }
-    }
-
-    fn writing(&self, token: L::ExclusiveGuard) -> Writing<'_, L> {
-        Writing {
-            guarded: self,
-            token: Some(token),
-        }
-    }
-
-    pub fn read(&self) -> Reading<'_, L> {
-        self.reading(self.lock.lock_shared())
-    }
-
-    pub fn write(&self) -> Writing<'_, L> {
-        self.writing(self.lock.lock_exclusive())
-    }
-
-    pub fn try_read(&self) -> Option<Reading<'_, L>> {
-        Some(self.reading(self.lock.try_lock_shared()?))
-    }
-
-    pub fn try_write(&self) -> Option<Writing<'_, L>> {
-        Some(self.writing(self.lock.try_lock_exclusive()?))
-    }
+// Giving up.
+models! {
+    a_hasty_writer:
+        2 on cohort one_node ticket queue biased biased_readers_first biased_ticket biased_queue
+            biased_mutex biased_parts,
+        1 on biased_cohort biased_one_node;
+    a_hasty_reader:
+        2 on cohort one_node ticket queue biased biased_readers_first biased_ticket biased_queue
+            biased_mutex biased_parts,
+        1 on biased_cohort biased_one_node;
+    a_hasty_reader_beside_a_writer: 3 on futex;
+    a_hasty_writer_alone: 3 on one_node;
+    a_hasty_writer_beside_a_writer: 3 on futex mutex;
+    a_reader_goes_on_when_the_writer_gives_up: 3 on futex;
 }
 
-impl<L: RawRwLockTimed<Instant = Instant>> Guarded<L> {
-    pub fn read_soon(&self) -> Option<Reading<'_, L>> {
-        Some(self.reading(self.lock.try_lock_shared_until(soon())?))
-    }
-
-    pub fn write_soon(&self) -> Option<Writing<'_, L>> {
-        Some(self.writing(self.lock.try_lock_exclusive_until(soon())?))
-    }
+// Downgrade.
+models! {
+    downgrade_lets_waiting_readers_in:
+        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue
+            biased_cohort biased_one_node biased_parts,
+        2 on cohort parts;
+    downgrade_keeps_writers_out:
+        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue
+            biased_cohort biased_one_node biased_mutex biased_parts,
+        2 on cohort one_node parts;
+    a_bias_is_set_beside_a_downgrade:
+        2 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts,
+        1 on biased_cohort biased_one_node;
 }
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_micros(2)
+// Bias.
+models! {
+    a_fast_reader_and_a_writer: 4 on biased;
+    a_fast_reader_a_writer_and_another_reader: 2 on biased;
+    a_bias_is_set_beside_a_writer:
+        3 on biased biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
+            biased_mutex biased_parts;
+    a_bias_brings_what_a_writer_did:
+        2 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts,
+        1 on biased_cohort biased_one_node;
+    reading_twice_after_a_write: 3 on biased_readers_first;
+    readers_get_in_while_a_writer_waits: 2 on biased;
 }
 
-impl<L: RawRwLock + Send + Sync + 'static> Guarded<L> {
-    /// Runs `f` in a thread of its own.
-    pub fn spawn<R: 'static>(
-        self: &Arc<Self>,
-        f: impl FnOnce(&Self) -> R + 'static,
-    ) -> JoinHandle<R> {
-        let guarded = Arc::clone(self);
-        thread::spawn(move || f(&guarded))
-    }
+/// A reader takes marks for those of writers that are not in this process, while they are: none sleeps for good.
+fn a_mark_is_taken_for_a_dead_writers<L: Lock>(world: &Arc<World<L>>) {
+    let fork_and_read: Act<L> = |world| {
+        prim::thread::pretend_fork();
+        read(world);
+    };
+    world.behind_a_reader([write, write, fork_and_read]);
+    world.is_free();
 }
 
-impl<L: RawRwLock> Reading<'_, L> {
-    /// For another thread to release.
-    pub fn into_token(mut self) -> L::SharedGuard {
-        self.token.take().unwrap()
-    }
-
-    pub fn look(&self) -> u64 {
-        // SAFETY: held shared; loom checks.
-        self.guarded.value.with(|value| unsafe { *value })
-    }
-
-    /// Looks and leaves.
-    pub fn done(self) {
-        self.look();
-    }
+models! {
+    a_mark_is_taken_for_a_dead_writers: 2 on futex;
 }
 
-impl<L: RawRwLock> Writing<'_, L> {
-    pub fn change(&self) {
-        // SAFETY: held exclusively; loom checks.
-        self.guarded.value.with_mut(|value| unsafe { *value += 1 });
-    }
-
-    /// Changes and leaves.
-    pub fn done(self) {
-        self.change();
-    }
-}
-
-impl<'a, L: RawRwLockDowngrade> Writing<'a, L> {
-    pub fn downgrade(mut self) -> Reading<'a, L> {
-        let token = self.token.take().unwrap();
-        // SAFETY: this lock's token.
-        self.guarded
-            .reading(unsafe { self.guarded.lock.downgrade(token) })
-    }
-}
-
-impl<L: RawRwLock> Drop for Reading<'_, L> {
-    fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            // SAFETY: this lock's token.
-            unsafe { self.guarded.lock.unlock_shared(token) };
-        }
-    }
-}
-
-impl<L: RawRwLock> Drop for Writing<'_, L> {
-    fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            // SAFETY: this lock's token.
-            unsafe { self.guarded.lock.unlock_exclusive(token) };
-        }
-    }
-}
-
-/// A reader and a writer.
-pub fn reader_and_writer<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let writer = guarded.spawn(|guarded| guarded.write().done());
-    guarded.read().done();
-    writer.join().unwrap();
-}
-
-/// Two writers, of which the second sees what the first did.
-pub fn two_writers<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let writer = guarded.spawn(|guarded| guarded.write().done());
-    guarded.write().done();
-    writer.join().unwrap();
-    assert_eq!(guarded.read().look(), 2);
-}
-
-/// Two readers and a writer.
-pub fn two_readers_and_a_writer<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let writer = guarded.spawn(|guarded| guarded.write().done());
-    let reader = guarded.spawn(|guarded| guarded.read().done());
-    guarded.read().done();
-    writer.join().unwrap();
-    reader.join().unwrap();
-}
-
-/// Two writers and a reader.
-pub fn two_writers_and_a_reader<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let writer = guarded.spawn(|guarded| guarded.write().done());
-    let reader = guarded.spawn(|guarded| guarded.read().done());
-    guarded.write().done();
-    writer.join().unwrap();
-    reader.join().unwrap();
-    assert_eq!(guarded.read().look(), 2);
-}
-
-/// A reader beside a reader: joined while the lock is held, so that exclusion would be a deadlock.
-pub fn readers_share<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let mine = guarded.read();
-    let reader = guarded.spawn(|guarded| guarded.read().done());
-    reader.join().unwrap();
-    mine.done();
-}
-
-/// A new reader that was a writer lets in readers who waited.
-pub fn downgrade_lets_readers_in<L>(lock: L)
-where
-    L: RawRwLockDowngrade + Send + Sync + 'static,
-{
-    let guarded = Guarded::new(lock);
-    let mine = guarded.write();
-    let reader = guarded.spawn(|guarded| guarded.read().done());
-    mine.change();
-    let mine = mine.downgrade();
-    reader.join().unwrap();
-    mine.done();
-}
-
-/// A new reader that was a writer keeps writers out.
-pub fn downgrade_keeps_writers_out<L>(lock: L)
-where
-    L: RawRwLockDowngrade + Send + Sync + 'static,
-{
-    let guarded = Guarded::new(lock);
-    let mine = guarded.write();
-    let writer = guarded.spawn(|guarded| guarded.write().done());
-    mine.change();
-    mine.downgrade().done();
-    writer.join().unwrap();
-}
-
-/// A writer that may give up, beside a holder and one that does not.
-pub fn a_hasty_writer<L>(lock: L)
-where
-    L: RawRwLockTimed<Instant = Instant> + Send + Sync + 'static,
-{
-    let guarded = Guarded::new(lock);
-    let mine = guarded.read();
-    let hasty = guarded.spawn(|guarded| {
-        if let Some(writing) = guarded.write_soon() {
-            writing.done();
-        }
-    });
-    let patient = guarded.spawn(|guarded| guarded.write().done());
-    mine.done();
-    hasty.join().unwrap();
-    patient.join().unwrap();
-    guarded.read().done();
-    guarded.try_write().expect("nobody is there").done();
-}
-
-/// A reader that may give up, beside a writer and a reader that does not.
-pub fn a_hasty_reader<L>(lock: L)
-where
-    L: RawRwLockTimed<Instant = Instant> + Send + Sync + 'static,
-{
-    let guarded = Guarded::new(lock);
-    let mine = guarded.write();
-    let hasty = guarded.spawn(|guarded| {
-        if let Some(reading) = guarded.read_soon() {
-            reading.done();
-        }
-    });
-    let patient = guarded.spawn(|guarded| guarded.read().done());
-    mine.done();
-    hasty.join().unwrap();
-    patient.join().unwrap();
-    guarded.try_write().expect("nobody is there").done();
-}
-
-/// A try does not wait, and a try that is granted excludes.
-pub fn tries<L: RawRwLock + Send + Sync + 'static>(lock: L) {
-    let guarded = Guarded::new(lock);
-    let other = guarded.spawn(|guarded| {
-        if let Some(writing) = guarded.try_write() {
-            writing.done();
-        }
-    });
-    if let Some(reading) = guarded.try_read() {
-        reading.done();
-    }
-    other.join().unwrap();
-    guarded.try_write().expect("nobody is there").done();
+// Upgrade.
+models! {
+    an_upgrade_beside_a_reader: 3 on futex biased;
+    an_upgrade_beside_a_writer: 3 on futex biased;
+    an_upgradable_before_a_writer: 3 on futex biased;
+    an_upgradable_beside_a_reader: 3 on futex biased;
+    one_upgrade_at_a_time: 3 on futex biased;
+    one_upgradable_after_another: 3 on futex biased;
+    one_upgradable_beside_the_last: 3 on futex biased;
+    an_upgrade_beside_a_reader_and_a_writer: 2 on futex biased;
+    a_reader_goes_on_when_an_upgrade_gives_up: 2 on futex biased;
+    reading_twice_beside_an_upgrade: 2 on biased;
+    reading_twice_beside_an_upgrade_and_a_writer: 2 on biased_readers_first;
 }

@@ -1,35 +1,36 @@
-//! The protocol: insert, validate, release. The edges and invariants cited are the parent module's.
+//! How a range is acquired: insert a node, then make sure that no conflicting node is in the list.
+//!
+//! ```text
+//!   acquire --> fast path: the list was empty ----------------------------> granted
+//!      |
+//!      +------> the waiting loop (`range/wait/`), whose attempt is:
+//!
+//!                 walk to the node's place --> insert --> validate -------> granted
+//!                            |                   |            |
+//!                            v                   v            v
+//!                 blocked: a conflicting    start over   withdrew: mark our node gone,
+//!                 node is on the way                     the other node is the blocker
+//! ```
+//!
+//! The edges and invariants cited are the parent module's.
 
-use super::contend::await_decision;
-use super::index::Index;
 use super::node::{Link, Node};
 use super::policy::FastPath;
-use super::tower::TallNode;
+use super::skip::Index;
 use super::walk::Walk;
 use super::{Protocol, RawList, Token};
-use crate::local::{self, Local, Pin};
-use crate::range::inspect::{Claim, Deadlock};
+use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::{Behind, Mode, Wait};
 use crate::range::span::Span;
-use crate::range::waiting::{Ageing, Contender, Refused};
+use crate::range::thread::{self, Pin, ThreadRecord};
+use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::{Ordering, fence_after_rmw};
+use prim::spin::{self, Spin};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// Insertions that may fail because others were faster, before that counts as having waited.
+/// How often an insertion may fail because other threads were faster, before the request counts as having waited.
 const TRIES: u32 = 16;
-
-/// What became of one attempt to get a node in.
-enum Attempt {
-    /// In the list, after a walk of so many steps.
-    Granted(Token, usize),
-    /// A conflicting request is in the way. The node was never in the list.
-    Blocked(NonNull<Node>),
-    /// The same, but the node was in the list, and may still be linked (invariant 3).
-    Withdrew(NonNull<Node>),
-    /// Others inserted faster, time and again.
-    Overtaken,
-}
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
@@ -44,10 +45,12 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         }
     }
 
-    /// The same for a thread that holds ranges before this one: there is nothing for the fast path.
+    /// As [`acquire`](Self::acquire), for a thread that holds ranges before this one. The list is not empty, so the
+    /// fast path is of no use.
     ///
     /// # Safety
-    /// `behind` tells of a range that ends before `span` starts, and that this thread holds in this lock, in that mode.
+    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock in the mode
+    /// `mode`.
     #[track_caller]
     pub(super) unsafe fn acquire_behind(
         &self,
@@ -62,20 +65,21 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         self.acquire_slowly(span, mode, wait, Some(behind))
     }
 
-    /// The fast path: the list is empty, and this thread holds nothing by it already.
+    /// The fast path: the list is empty, and this thread's spare node is not in use.
     #[inline]
     #[track_caller]
     fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
-        // Hints. The head itself is not looked at beforehand: that would cost more than all else here but the
-        // compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || self.room.has_claims() {
+        // Hints. The head is not loaded before the compare-exchange: the load would cost more than everything else here
+        // but the compare-exchange.
+        if self.is_crowded.load(Ordering::Relaxed) || self.wait_queue.has_reservations() {
             return None;
         }
-        let node = local::take_spare()?;
-        // SAFETY: a spare node is known to its thread only.
+        let node = thread::take_spare()?;
+        // SAFETY: a spare node is known to its thread only, and this thread has just taken it.
         unsafe { Node::prepare(node, span, mode, Location::caller()) };
         let fast = Link::to(node).fast();
-        // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. Release: [publish].
+        // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. [fast-publish] Release: pairs with
+        // [publish-acquire].
         let success = prim::order!(
             "fast-publish",
             prim::order!("fast-acquire", Ordering::AcqRel, Ordering::Release),
@@ -85,7 +89,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             .head
             .replace(Link::NULL, fast, success, Ordering::Relaxed);
         if inserted.is_err() {
-            local::return_spare(node);
+            thread::return_spare(node);
             return None;
         }
         Some(Token::new(fast))
@@ -101,378 +105,353 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         behind: Option<Behind<'_, Token>>,
     ) -> Option<Token> {
         let at = Location::caller();
-        let outcome = local::with(|local| {
-            let claim = Claim::new(span, mode, local.thread());
-            self.contend(local, claim, at, wait, behind)
+        let outcome = thread::with_record(|record| {
+            let request = Request::new(span, mode, record.thread());
+            let mut acquisition = ListAcquisition {
+                lock: self,
+                record,
+                request,
+                at,
+                behind,
+                node: self.fresh_node(record, &request, at),
+            };
+            let patience = self.policy.patience(self.wait_queue.patience(), mode);
+            let waiter = Waiter::new(&self.wait_queue, record, request, wait, patience);
+            let outcome = waiter.acquire(&mut acquisition, None);
+            match outcome {
+                Ok(_) => record.acquired(),
+                Err(_) => record.put_back(acquisition.node),
+            }
+            outcome
         });
-        match outcome {
-            Ok(token) => Some(token),
-            Err(None) => None,
-            // Here, and not where it was found, so that the panic is the caller's.
-            Err(Some(deadlock)) => panic!("{deadlock}"),
-        }
+        // Outside the closure, so that a panic names the caller's line.
+        Refused::answer(outcome)
     }
 
-    /// Tries and waits until the request is granted, may wait no longer, or would wait for its own thread.
-    fn contend(
+    /// A node for a request, known to this thread only.
+    fn fresh_node(
         &self,
-        local: &'static Local,
-        claim: Claim,
+        record: &ThreadRecord,
+        request: &Request,
         at: &'static Location<'static>,
-        wait: Wait,
-        behind: Option<Behind<'_, Token>>,
-    ) -> Result<Token, Option<Deadlock>> {
-        let take_node = || {
-            let node = self.index.take_node(local);
-            // SAFETY: `take_node` makes it ours alone.
-            unsafe { Node::prepare(node, claim.span, claim.mode, at) };
-            node
-        };
-        let mut node = take_node();
-        let mut contender = {
-            let patience = self.policy.patience(self.room.patience(), claim.mode);
-            Contender::new(local, claim, wait, patience, Ageing::Awake)
-        };
-        let outcome = loop {
-            if let Err(refused) = self.room.gate(&mut contender, || self.held_by(local)) {
-                debug_assert_eq!(refused, Refused::NoTime);
-                break Err(None);
-            }
-            let pin = local.pin();
-            if local.is_sweep_due() {
-                local.swept(self.sweep(&pin));
-            }
-            let blocker = match self.attempt(&pin, node, &claim, behind) {
-                Attempt::Granted(token, steps) => {
-                    self.index.enter(&pin, node, steps);
-                    break Ok(token);
-                }
-                Attempt::Blocked(blocker) => Some(blocker),
-                Attempt::Withdrew(blocker) => {
-                    if prim::intact!("fresh-node") {
-                        node = take_node();
-                    }
-                    Some(blocker)
-                }
-                Attempt::Overtaken => None,
-            };
-            let wait = match blocker {
-                Some(blocker) => self.await_release(&mut contender, pin, blocker),
-                None => {
-                    drop(pin);
-                    self.room.hurry(&mut contender)
-                }
-            };
-            match wait {
-                Ok(()) => {}
-                Err(Refused::NoTime) => break Err(None),
-                Err(Refused::WaitsForItself) => break Err(blocker),
-            }
-        };
-        match outcome {
-            Ok(token) => {
-                local.acquired();
-                Ok(self.arrive(&contender, token))
-            }
-            Err(own) => {
-                local.put_back(node);
-                self.room.give_up(&contender);
-                Err(own.map(|own| {
-                    // SAFETY: this thread holds it, so it is in the list.
-                    let own = unsafe { own.as_ref() };
-                    Deadlock {
-                        asked: claim,
-                        held: own.claim(own.look()),
-                        at: own.at(),
-                    }
-                }))
-            }
-        }
+    ) -> NonNull<Node> {
+        let node = self.index.take_node(record);
+        // SAFETY: `take_node` returns a live node that no other thread knows.
+        unsafe { Node::prepare(node, request.span, request.mode, at) };
+        node
+    }
+}
+
+/// One request to a list lock, in the waiting loop.
+struct ListAcquisition<'a, P, I: Index> {
+    lock: &'a RawList<P, I>,
+    record: &'static ThreadRecord,
+    request: Request,
+    at: &'static Location<'static>,
+    /// What the thread holds before the range, if that is known. The range of the token ends before the request's range
+    /// starts, and is held in this lock and in the request's mode.
+    behind: Option<Behind<'a, Token>>,
+    /// The node to insert. Alive, and known to this thread only unless it is in the list.
+    node: NonNull<Node>,
+}
+
+/// A node in the way, and the walk that met it: the pin keeps the node from being reused.
+struct Blocker {
+    node: NonNull<Node>,
+    _pin: Pin,
+}
+
+impl Blocker {
+    fn node(&self) -> &Node {
+        // SAFETY: a walk under the pin has met the node, so it is not reused before the pin is dropped [grace].
+        unsafe { self.node.as_ref() }
     }
 
-    /// What the thread holds in this lock. (What it holds by guards of a thread-local that is being destroyed may be
-    /// missing.)
-    fn held_by(&self, local: &'static Local) -> Vec<Claim> {
-        if !local.may_hold_nodes() {
+    fn is_gone(&self) -> bool {
+        // Relaxed: the next walk acquires.
+        self.node().link.load(Ordering::Relaxed).is_gone()
+    }
+}
+
+/// What became of one insertion.
+enum Insertion {
+    /// The node is in the list, after a walk of so many steps.
+    Granted(Token, usize),
+    /// A conflicting node is in the way. Ours was never in the list.
+    Blocked(NonNull<Node>),
+    /// A conflicting node is in the way. Ours was in the list, is marked as gone, and may still be linked (invariant
+    /// 3).
+    Withdrew(NonNull<Node>),
+    /// Other threads inserted faster again and again.
+    Overtaken,
+}
+
+impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
+    type Token = Token;
+    type Blocker = Blocker;
+
+    // A node leaves once, and wakes its sleepers then.
+    const RESERVES: Reserves = Reserves::WhenWoken;
+
+    #[inline]
+    fn attempt(&mut self) -> Attempt<Token, Blocker> {
+        let pin = self.record.pin();
+        if self.record.is_sweep_due() {
+            self.record.swept(self.lock.sweep(&pin));
+        }
+        let blocker = match self.insert_and_validate(&pin) {
+            Insertion::Granted(token, steps) => {
+                self.lock.index.enter(&pin, self.node, steps);
+                return Attempt::Granted(token);
+            }
+            Insertion::Overtaken => return Attempt::Overtaken,
+            Insertion::Blocked(blocker) => blocker,
+            Insertion::Withdrew(blocker) => {
+                // [fresh-node] The old node may still be linked.
+                if prim::intact!("fresh-node") {
+                    self.node = self.lock.fresh_node(self.record, &self.request, self.at);
+                }
+                blocker
+            }
+        };
+        Attempt::Blocked(Blocker {
+            node: blocker,
+            _pin: pin,
+        })
+    }
+
+    fn is_blocked_by(&self, blocker: &Blocker) -> bool {
+        !blocker.is_gone()
+    }
+
+    fn sees_withdrawal_of(&self, blocker: &Blocker) -> bool {
+        await_decision(blocker.node());
+        blocker.is_gone()
+    }
+
+    fn deadlock_with(&self, blocker: &Blocker) -> Option<Deadlock> {
+        let own = blocker.node();
+        let is_ours = own.request(Link::NULL).thread == self.record.thread();
+        (is_ours && !blocker.is_gone()).then(|| Deadlock {
+            asked: self.request,
+            held: own.request(own.load()),
+            at: own.at(),
+        })
+    }
+
+    fn mark(&self, blocker: &Blocker) -> Option<Holder> {
+        let node = blocker.node();
+        // [sleeper] One read-modify-write marks the link and loads it. Relaxed: both sides change this one word, and
+        // the queue's mutex orders the entry.
+        let link = node.link.set_sleeper(Ordering::Relaxed);
+        let request = node.request(link);
+        let has_left = link.is_gone() && prim::intact!("sleeper");
+        (!has_left && request.conflicts(&self.request)).then(|| Holder {
+            id: node.id(),
+            request,
+        })
+    }
+
+    fn held(&self) -> Vec<Request> {
+        if !self.record.may_hold_nodes() {
             return Vec::new();
         }
-        let mut held = self.holders(local);
-        held.retain(|holder| holder.thread == local.thread());
+        let mut held = self.lock.holders(self.record);
+        held.retain(|holder| holder.thread == self.record.thread());
         held
     }
 
-    /// Unlinks nodes that are gone from all of the list and its index: an insertion only does so on its way, and where
-    /// nobody comes by they would pile up. Returns how many others there are.
-    #[cold] // A pool ran out of nodes.
-    fn sweep(&self, pin: &Pin) -> usize {
-        let mut walk = Walk::from_head(pin, &self.head);
-        let mut others = 0;
-        while let Some((node, link)) = walk.next() {
-            walk.trim();
-            walk.pass(node, link);
-            others += 1;
-        }
-        walk.trim();
-        self.index.sweep(pin);
-        others
+    fn adopt(&self, token: &Token, _: &Request) -> HolderId {
+        token.node().as_ptr().addr()
     }
 
-    /// Inserts a node where it belongs, and makes sure that nobody in the list conflicts with it.
-    fn attempt(
-        &self,
-        pin: &Pin,
-        node: NonNull<Node>,
-        claim: &Claim,
-        behind: Option<Behind<'_, Token>>,
-    ) -> Attempt {
-        // SAFETY: ours, and alive.
-        let mine = unsafe { node.as_ref() };
+    fn adopted(&self, token: Token) -> Token {
+        let node = token.node();
+        // [inherit] As if each sleeper had marked the link itself. Relaxed: this thread's own release comes later.
+        if prim::intact!("inherit") {
+            // SAFETY: this thread holds the node, so it is in the list and not reused.
+            unsafe { node.as_ref() }.link.set_sleeper(Ordering::Relaxed);
+        }
+        // [no-fast-release] A fast release does not check for sleepers.
+        if prim::intact!("no-fast-release") {
+            Token::new(Link::to(node))
+        } else {
+            token
+        }
+    }
+}
+
+impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
+    fn node(&self) -> &Node {
+        // SAFETY: the request's own node, which is alive.
+        unsafe { self.node.as_ref() }
+    }
+
+    /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it.
+    #[inline]
+    fn insert_and_validate(&self, pin: &Pin) -> Insertion {
+        let mine = self.node();
         mine.set_tentative(P::NEEDS_VALIDATION);
-        let attempt = self.insert(pin, node, claim, behind);
-        if let Attempt::Granted(token, _) = &attempt
+        let insertion = self.insert(pin);
+        if let Insertion::Granted(token, _) = &insertion
             && P::NEEDS_VALIDATION
-            // The fast path's node is alone in the list: no rival, nothing to look for.
+            // The fast path's node is alone in the list: there is no rival.
             && !token.link().is_fast()
-            && let Err(rival) = self.validate(pin, mine, claim, behind)
+            && let Err(rival) = self.validate(pin)
         {
-            self.leave(node);
-            // Gone first, for rivals who wait for the decision. The node is not re-used before the pin is dropped.
+            self.lock.leave(self.node);
+            // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.
             mine.set_tentative(false);
-            return Attempt::Withdrew(rival);
+            return Insertion::Withdrew(rival);
         }
         mine.set_tentative(false);
-        attempt
+        insertion
     }
 
-    fn insert(
-        &self,
-        pin: &Pin,
-        node: NonNull<Node>,
-        claim: &Claim,
-        behind: Option<Behind<'_, Token>>,
-    ) -> Attempt {
-        // SAFETY: ours, and alive.
-        let mine = unsafe { node.as_ref() };
-        let mut walk = self.walk_to(pin, claim, behind);
+    #[inline]
+    fn insert(&self, pin: &Pin) -> Insertion {
+        let lock = self.lock;
+        let mine = self.node();
+        let mut walk = self.walk(pin);
         let mut tries = 0;
-        // As many as it takes who does not know where to begin.
-        let mut steps = behind.map_or(0, |behind| behind.ranges);
+        // A walk from the head would have passed at least the ranges that this thread holds before the place where this
+        // walk begins.
+        let mut steps = self.behind.map_or(0, |behind| behind.ranges);
         while tries < TRIES {
-            // More than once, if the walk begins at a waypoint that leaves just then.
+            // [cut-off] More than once, if the walk begins at a start hint that leaves just then.
             while walk.is_cut_off() {
-                walk = self.walk_to(pin, claim, behind);
+                walk = self.walk(pin);
             }
             if let Some((other, link)) = walk.next() {
-                match place(claim, &other.claim(link)) {
-                    Place::Behind => {
+                match relation(&other.request(link), &self.request) {
+                    Relation::Earlier => {
                         steps += 1;
                         tries += u32::from(walk.step(other, link).is_err());
                         continue;
                     }
-                    Place::Conflict => return Attempt::Blocked(NonNull::from(other)),
-                    Place::Before => {}
+                    Relation::Conflict => return Insertion::Blocked(NonNull::from(other)),
+                    Relation::Later => {}
                 }
             }
-            let is_quiet = self.policy.fast_path == FastPath::On && walk.is_empty();
+            let is_quiet = lock.policy.fast_path == FastPath::On && walk.is_empty();
             let is_fast = is_quiet && !mine.is_tall();
             let link = if is_fast {
-                Link::to(node).fast()
+                Link::to(self.node).fast()
             } else {
-                walk.link_to(node)
+                walk.link_to(self.node)
             };
-            mine.link.prepare(walk.following(), claim.mode);
+            mine.link.prepare(walk.following(), self.request.mode);
             if walk.insert(link).is_ok() {
-                if self.is_crowded.load(Ordering::Relaxed) == is_quiet {
-                    self.is_crowded.store(!is_quiet, Ordering::Relaxed);
+                if lock.is_crowded.load(Ordering::Relaxed) == is_quiet {
+                    lock.is_crowded.store(!is_quiet, Ordering::Relaxed);
                 }
-                let token = Token::new(if is_fast { link } else { Link::to(node) });
-                return Attempt::Granted(token, steps);
+                let token = Token::new(if is_fast { link } else { Link::to(self.node) });
+                return Insertion::Granted(token, steps);
             }
             tries += 1;
         }
-        Attempt::Overtaken
+        Insertion::Overtaken
     }
 
-    /// A walk to where a request belongs, which will meet all that conflict with it and may be granted.
+    /// A walk to the request's place, which meets all nodes that conflict with it and may be granted.
     ///
-    /// It may begin behind what the thread holds before the range asked for, *in the same mode*. An exclusive node before
-    /// that one ends before it starts (invariant 2), and so does not conflict. A shared one that starts before it and
-    /// conflicts with an exclusive request behind it overlaps the thread's own range as well, which is exclusive. So it is
-    /// not granted while the thread holds that; and if it finds that released in the end, it finds what was inserted
-    /// before the release as well.
-    fn walk_to<'a>(
-        &'a self,
-        pin: &'a Pin,
-        claim: &Claim,
-        behind: Option<Behind<'a, Token>>,
-    ) -> Walk<'a> {
-        let waypoint = self.index.waypoint(pin, claim).or_else(|| {
-            let token = behind?.token;
-            // [fast-behind] The mark is still there, perhaps: begin at the head, to remove it.
-            let is_regular = !token.link().is_fast() || !prim::intact!("fast-behind");
-            // SAFETY: the range is held by this thread as long as the token is borrowed, so the node is in the list.
+    /// It may begin behind the range that the thread holds before its request *in the same mode*. Two kinds of nodes
+    /// before that range could conflict:
+    ///
+    /// - An exclusive node ends before that range starts (invariant 2), hence before the request does.
+    /// - A shared node conflicts only with an exclusive request. The range held is then exclusive, too, and the shared
+    ///   node overlaps it. So the shared node is not granted while the thread holds that range. If the reader's
+    ///   validation finds the range released already, it also finds our node, which was inserted before that release.
+    #[inline]
+    fn walk<'p>(&'p self, pin: &'p Pin) -> Walk<'p> {
+        let hint = self.lock.index.start_hint(pin, &self.request).or_else(|| {
+            let token = self.behind?.token;
+            // [demote-own] The fast path's mark may still be there: begin at the head, to remove it.
+            let is_regular = !token.link().is_fast() || !prim::intact!("demote-own");
+            // SAFETY: this thread holds the range as long as the token is borrowed, so the node is in the list.
             is_regular.then(|| unsafe { token.node().as_ref() })
         });
-        match waypoint {
-            Some(waypoint) => Walk::behind(pin, &self.head, waypoint),
-            None => Walk::from_head(pin, &self.head),
+        match hint {
+            Some(hint) => Walk::behind(pin, &self.lock.head, hint),
+            None => Walk::from_head(pin, &self.lock.head),
         }
     }
 
-    /// Looks for a rival that was inserted elsewhere at about the same time, and stays.
-    fn validate(
-        &self,
-        pin: &Pin,
-        mine: &Node,
-        claim: &Claim,
-        behind: Option<Behind<'_, Token>>,
-    ) -> Result<(), NonNull<Node>> {
-        // [handshake] Both sides: the insertion is before the look.
-        match claim.mode {
+    /// Searches for a rival that was inserted elsewhere at about the same time, and stays.
+    #[inline]
+    fn validate(&self, pin: &Pin) -> Result<(), NonNull<Node>> {
+        let mine = self.node();
+        let request = &self.request;
+        // Both sides insert, fence and then walk [reader-handshake] [writer-handshake].
+        match request.mode {
             Mode::Shared if !prim::intact!("reader-handshake") => {}
             Mode::Exclusive if !prim::intact!("writer-handshake") => {}
             _ => fence_after_rmw(),
         }
-        let mut walk = match claim.mode {
-            Mode::Shared => Walk::behind(pin, &self.head, mine),
-            Mode::Exclusive => self.walk_to(pin, claim, behind),
+        let mut walk = match request.mode {
+            Mode::Shared => Walk::behind(pin, &self.lock.head, mine),
+            Mode::Exclusive => self.walk(pin),
         };
         while let Some((other, link)) = walk.next() {
-            let theirs = other.claim(link);
-            if std::ptr::eq(other, mine) || theirs.span.start() > claim.span.last() {
+            let theirs = other.request(link);
+            if std::ptr::eq(other, mine) || theirs.span.start() > request.span.last() {
                 break;
             }
-            let looks = match claim.mode {
+            // [reader-validation] [writer-validation]
+            let is_checked = match request.mode {
                 Mode::Shared => prim::intact!("reader-validation"),
                 Mode::Exclusive => prim::intact!("writer-validation"),
             };
-            if looks && theirs.conflicts(claim) {
-                if self.policy.preference.favours(claim.mode) {
+            if is_checked && theirs.conflicts(request) {
+                if self.lock.policy.preference.favours(request.mode) {
                     await_decision(other);
                 }
-                // Relaxed: if it is in the way no more, the walk meets it again and acquires.
+                // Relaxed: if the rival is gone or shared by now, the walk meets it again and acquires.
                 let link = other.link.load(Ordering::Relaxed);
-                if !link.is_gone() && other.claim(link).conflicts(claim) {
-                    // [withdraw] Whoever waited here would block others who conflict with it alone (invariant 4).
+                if !link.is_gone() && other.request(link).conflicts(request) {
+                    // [withdraw] A request that waited inside the list would block requests that conflict with it alone
+                    // (invariant 4).
                     if prim::intact!("withdraw") {
                         return Err(NonNull::from(other));
                     }
                     prim::thread::yield_now();
                 }
             } else {
-                if claim.mode == Mode::Shared {
+                if request.mode == Mode::Shared {
                     walk.trim();
                 }
                 walk.pass(other, link);
             }
         }
-        if claim.mode == Mode::Shared {
+        if request.mode == Mode::Shared {
             walk.trim();
         }
         Ok(())
     }
-
-    /// # Safety
-    /// The token is this lock's.
-    #[inline]
-    pub(super) unsafe fn release(&self, token: Token) {
-        let node = token.node();
-        if token.link().is_fast() {
-            // [fast-release] Release: pairs with [fast-acquire].
-            let released = self.head.replace(
-                token.link(),
-                Link::NULL,
-                prim::order!("fast-release", Ordering::Release),
-                Ordering::Relaxed,
-            );
-            if released.is_ok() {
-                // The mark stood all the time: nobody has looked at the node [demote].
-                local::return_spare(node);
-                return;
-            }
-        }
-        self.release_slowly(node);
-    }
-
-    #[cold] // Somebody else has walked the list meanwhile.
-    fn release_slowly(&self, node: NonNull<Node>) {
-        self.leave(node);
-        local::with(Local::released);
-    }
-
-    /// Marks a node of ours as gone, and wakes those asleep behind it.
-    fn leave(&self, node: NonNull<Node>) {
-        let holder = node.as_ptr().addr();
-        // SAFETY: ours, so it stays in the list until it is marked.
-        if let Some(tall) = unsafe { TallNode::of(node) } {
-            // SAFETY: as above.
-            let tall = unsafe { tall.as_ref() };
-            // SAFETY: as above.
-            unsafe { tall.leave_levels() };
-        }
-        // [release] Release: pairs with the Acquire in `Walk::next`. After it the node may be re-used any time.
-        // SAFETY: as above.
-        let link = unsafe { node.as_ref() }
-            .link
-            .set_gone(prim::order!("release", Ordering::Release));
-        debug_assert!(!link.is_gone(), "a range was released twice");
-        // [sleeper] Read and marked at once.
-        if link.has_sleeper() && prim::intact!("wake") {
-            self.room
-                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
-        }
-    }
-
-    /// # Safety
-    /// The token is this lock's.
-    pub(super) unsafe fn make_shared(&self, token: &Token) {
-        let node = token.node();
-        // SAFETY: the token is proof that we hold the node.
-        let mine = unsafe { node.as_ref() };
-        self.index.announce_shared(mine.span());
-        let link = mine
-            .link
-            // [downgrade] Release: pairs with the Acquire in `Walk::next`.
-            .set_shared(prim::order!("downgrade", Ordering::Release));
-        if link.has_sleeper() && prim::intact!("downgrade-wake") {
-            let holder = node.as_ptr().addr();
-            self.room
-                .with_queue(|queue, wakeups| queue.holder_downgraded(holder, wakeups));
-        }
-    }
 }
 
-impl Token {
-    #[inline]
-    pub(super) fn new(link: Link) -> Self {
-        Self(link.non_null())
-    }
-
-    #[inline]
-    fn link(&self) -> Link {
-        Link::from_non_null(self.0)
-    }
-
-    #[inline]
-    pub(super) fn node(&self) -> NonNull<Node> {
-        self.link().node().expect("a token has a node")
-    }
+/// Waits a little until a rival knows whether it stays.
+fn await_decision(rival: &Node) {
+    let mut spin = Spin::new(spin::ON_DECISION);
+    while rival.is_tentative() && !rival.link.load(Ordering::Relaxed).is_gone() && spin.round() {}
 }
 
-/// Where a request's node belongs, seen from another.
-enum Place {
-    Before,
-    Behind,
+/// Where another request's node stands, seen from ours.
+enum Relation {
+    /// Its range starts before ours and does not conflict with it.
+    Earlier,
+    /// Its range starts no earlier than ours and does not conflict with it.
+    Later,
     Conflict,
 }
 
 #[inline]
-fn place(mine: &Claim, other: &Claim) -> Place {
+fn relation(other: &Request, mine: &Request) -> Relation {
     if mine.conflicts(other) {
-        Place::Conflict
+        Relation::Conflict
     } else if other.span.start() < mine.span.start() {
-        Place::Behind
+        Relation::Earlier
     } else {
-        Place::Before
+        Relation::Later
     }
 }

@@ -1,84 +1,124 @@
-//! The list-based range locks of Kogan, Dice and Issa (P1, EuroSys 2020, §4), mended and extended.
+//! The list locks: range locks whose requests are nodes of one linked list.
 //!
-//! Every request is a node in one linked list sorted by range start. A request that gets its node in, and sees no
-//! conflicting one, holds its range. A release marks its node as gone; whoever walks past unlinks it. There is no
-//! lock inside: disjoint ranges meet only where their nodes are neighbours.
+//! They follow *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa, EuroSys 2020; P1 in
+//! this documentation), §4, corrected and extended.
+//!
+//! Every request has a node. The list is sorted by range start. A request holds its range once its node is in the list
+//! and the request has seen no conflicting node there. A release marks the node as gone, and a later walk unlinks it.
+//! There is no lock inside: disjoint requests touch the same memory only where their nodes are neighbours.
+//!
+//! ```text
+//!   insert [20,29] between [0,9] and [40,49]: one compare-exchange on the link of [0,9]
+//!
+//!       head ---> [0,9] ----------------------> [40,49] ---> null
+//!                      \                      ^
+//!                       +----> [20,29] ------+
+//!
+//!   overlap: [25,44] wants to stand before [40,49]. That node conflicts, so the request is blocked. Its own node is
+//!   not in the list while it waits, so it blocks no other request.
+//!
+//!   wait: the blocked request sets the sleeper's mark in the link of [40,49] and sleeps in the queue. The release of
+//!   [40,49] sets the gone mark with one read-modify-write, which also loads the sleeper's mark; then it dispatches the
+//!   sleepers.
+//!
+//!       [40,49].link:   - ---------> sleeper ---------> sleeper, gone ---> unlinked by the next walk ---> reused
+//!                        request marks        release marks and wakes                      after a grace period
+//! ```
 //!
 //! | file | content |
 //! |---|---|
 //! | `node.rs` | nodes, links and a link's flags |
-//! | `walk.rs` | walking the list and unlinking; the only place that inserts or unlinks |
-//! | `acquire.rs` | insertion, validation, release: the protocol |
-//! | `contend.rs` | looking at a blocker, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
-//! | `policy.rs` | fairness, preference, fast path |
-//! | `index.rs` | where walks begin: at the head, or |
-//! | `levels.rs`, `tower.rs` | at a node found in the index of a [skip list](super::skip) |
+//! | `walk.rs` | walking the list; the only place that inserts and unlinks |
+//! | `acquire.rs` | insertion and validation |
+//! | `release.rs` | release, downgrade and sweep |
+//! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
+//! | `skip/` | where walks begin: at the head, or at a node found in the index of a [skip list](skip) |
 //!
-//! `docs/list-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
+//! The waiting loop and the queue are in `range/wait/`, shared with the segment locks. `docs/list-locks.md` explains
+//! the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
 //!
 //! # Invariants
 //!
 //! 1. In the list, range starts ascend.
-//! 2. What follows an exclusive node starts after that node's last position. (A downgraded node is shared.)
-//! 3. A node is inserted at most once between two visits to a pool. A request that withdrew takes a fresh one.
-//! 4. A request that sleeps is in the list nowhere: it blocks nobody.
+//! 2. What follows an exclusive node starts after that node's last position. (A downgraded node counts as shared.)
+//! 3. A node is inserted at most once between two visits to a pool. A request that withdrew takes a fresh node.
+//! 4. A request that sleeps has no node in the list, so it blocks no other request.
 //!
-//! # Memory ordering
+//! # Edges: memory ordering
 //!
-//! - **publish**: Release by the insertion, Acquire by the loads of links: a node's content.
-//! - **release**: Release by marking a node gone, Acquire by the loads of links: the holder's critical section.
-//! - **unlink**: Release by unlinking a node, on the way or by inserting another in its place; Acquire by the loads of
-//!   links and by insertions: the same, for those who come too late to see the node, or whose link looks as it did
-//!   before the node came.
-//! - **downgrade**: Release by marking a node shared, Acquire by the loads of links: the writer's critical section.
-//! - **handshake** (insert, fence, look on both sides): a reader and a writer may be inserted at different places
-//!   and so not compete. Each fences after its insertion and then walks: the writer the list before it, the reader
-//!   the list after it. If the reader's fence is first, the writer's walk meets the reader. If the writer's fence
-//!   is first, the reader's walk meets the writer. Whoever meets a rival that stays, withdraws.
-//! - **demote**: a walk that finds the head marked as the fast path's removes the mark before it looks at the node.
-//!   From then on the holder's fast release fails. While the mark stands nobody else has looked, so a fast release
-//!   may re-use the node at once.
-//! - **fast-behind**: nothing is inserted behind a node of one's own while the head has the fast path's mark: the fast
-//!   release would take it out of the list as well. The walk begins at the head, and removes the mark.
-//! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head.
-//! - **sleeper** (both sides are read-modify-writes of one word): a request that goes to sleep marks the holder's
-//!   link, and does not sleep if that was marked gone; a release marks it gone, and wakes if it was marked so.
-//! - **rung-publish**: Release by whoever changes what a rung leads to, Acquire by following it: the content of the node
-//!   found, and its insertion below.
-//! - **rung-cut-off**: nothing is followed from a rung whose node is gone: the search starts over.
-//! - **rung-gone**: Release by marking a rung as gone, the highest first; Acquire by the loads of rungs: the marks
-//!   above. So who starts over, because a rung is marked, does not come to that node again, and searches end.
-//! - **rung-prepare**: a node that could not enter a level asks anew what is to follow it.
-//! - **last-link**: Release and Acquire by counting off a removed link to a tall node: who removes the last one, and
-//!   retires the node, comes after the removal of the others.
-//! - **reach**: a request to share a range makes known how long it is before it is inserted, or downgraded. A writer
-//!   looks at that after its handshake's fence, and begins its walk before all that can reach it.
-//! - **cut-off**: nothing is written through the link of a node that is gone, or through the head while its mark
-//!   stands: the walk starts over.
+//! - **publish**, **fast-publish** / **publish-acquire**: Release by an insertion, Acquire by the loads of links: the
+//!   content of the node.
+//! - **release** / **release-acquire**: Release by marking a node as gone, Acquire by the loads of links: the holder's
+//!   critical section.
+//! - **unlink** / **unlink-acquire**: Release by unlinking a node, Acquire by insertions and by the loads of links:
+//!   again the holder's critical section, for a request that comes too late to see the node, or that sees a link which
+//!   has changed and changed back.
+//! - **downgrade**: Release by marking a node as shared, Acquire by the loads of links: the writer's critical section.
+//! - **reader-handshake**, **writer-handshake**: a reader and a writer may be inserted at different places, so that
+//!   their compare-exchanges do not compete. Each inserts, fences, and then walks: the writer the list before its node,
+//!   the reader the list after its node. If the reader's fence is first, the writer's walk meets the reader. If the
+//!   writer's fence is first, the reader's walk meets the writer.
+//! - **fast-acquire** / **fast-release**: Acquire and Release of the compare-exchanges on the head: the critical
+//!   section.
+//! - **demote-acquire**: Acquire by turning a fast node into a regular one: the node may have been released and
+//!   inserted again since the head was loaded.
+//! - **tower-publish**: Release by changing a tower link, Acquire by following it: the content of the node found, and
+//!   its insertion in the list and the levels below.
+//! - **tower-gone**: Release by marking a tower link as gone, the highest first; Acquire by the loads of tower links:
+//!   the marks above it. A search that starts over at a marked link does not come to that node again, so searches end.
+//! - **last-link**: Release and Acquire by counting off a removed link to a tall node. The thread that removes the last
+//!   link retires the node, and it does so after all other removals.
+//!
+//! # Edges: steps that must not be left out
+//!
+//! - **reader-validation**, **writer-validation**: after the fence the walk checks each node it meets. A request that
+//!   meets a conflicting node, which stays, withdraws.
+//! - **withdraw**: it does not wait inside the list (invariant 4).
+//! - **fresh-node**: after a withdrawal it takes another node (invariant 3).
+//! - **demote**: a walk that finds the fast path's mark in the head removes the mark before it reads the node. From
+//!   then on the holder's fast release fails. While the mark stands no other thread has read the node, so a fast
+//!   release may reuse the node at once.
+//! - **demote-own**: nothing is inserted behind a thread's own fast node while the mark stands, because the fast
+//!   release would take the inserted node out of the list as well. The walk begins at the head and removes the mark.
+//! - **cut-off**: nothing is written through the link of a node that is gone, or through the head while the mark
+//!   stands. The walk starts over.
+//! - **sleeper**, **wake**: a request that goes to sleep marks its blocker's link, and does not sleep if the same
+//!   operation shows that the blocker is gone. A release marks the link as gone, and wakes if the same operation shows
+//!   the sleeper's mark. Both are read-modify-writes of one word, so one of them sees the other.
+//! - **downgrade-wake**: a downgrade wakes the readers that sleep behind the writer.
+//! - **inherit**: a request that is granted while others sleep behind it marks its own link for them.
+//! - **no-fast-release**: it also gives up its fast release, which does not check for sleepers.
+//! - **tower-cut-off**: nothing is followed from a tower link whose node is gone. The search starts over.
+//! - **tower-prepare**: a node that could not enter a level determines its successor there again.
+//! - **max-shared-len**: the index knows the length of the longest shared range. A shared request raises that before
+//!   its node is inserted or downgraded. A writer loads it after the fence of its handshake, and begins its walk before
+//!   every shared node that could reach into its range.
+//!
+//! The edges of waiting (**admission**, **turn-ends**, **holder-bypass**) are explained in `range/wait/`, those of
+//! reclamation (**grace** and others) in `reclaim/`.
 
 mod acquire;
-mod contend;
-mod index;
-mod levels;
+mod builder;
 mod node;
 mod policy;
-mod tower;
+mod release;
+pub mod skip;
 mod walk;
 
-pub use super::waiting::Fairness;
-pub use index::{Index, NoIndex};
-pub use levels::Levels;
+pub use super::wait::Fairness;
+pub use builder::Builder;
 pub use policy::{FastPath, Preference};
+pub use skip::{Index, NoIndex, SkipIndex};
 
 pub(crate) use node::Node;
-pub(crate) use tower::TallNode;
+pub(crate) use skip::TallNode;
 
-use super::inspect::{Claim, Snapshot};
+use super::inspect::{Request, Snapshot};
 use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
-use super::waiting::{Patience, WaitingRoom};
-use crate::local::{self, Local};
-use node::AtomicLink;
+use super::wait::{Patience, WaitQueue};
+use crate::range::thread::{self, ThreadRecord};
+use node::{AtomicLink, Link};
 use policy::Policy;
 use prim::atomic::AtomicBool;
 use std::fmt;
@@ -118,26 +158,43 @@ impl Protocol for SharedExclusive {
 /// The exclusive list lock, `list-ex` (P1 Listing 1).
 pub type ListEx = RawList<ExclusiveOnly>;
 
-/// The reader-writer list lock, `list-rw` (P1 Listings 2 and 3, mended).
+/// The reader-writer list lock, `list-rw` (P1 Listings 2 and 3, corrected).
 pub type ListRw = RawList<SharedExclusive>;
 
-/// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed one. With an index above the
-/// list it is a skip list: see [`skip`](super::skip).
+/// A list-based range lock, in raw form: see [`RangeLock`](super::RangeLock) for the typed lock. With an index above
+/// the list it is a skip list: see [`skip`].
 #[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawList<P, I: Index = NoIndex> {
     head: AtomicLink,
-    /// Whether the last insertion that walked the list found others in it, or there is no fast path. A hint: it
+    /// Whether the last insertion that walked the list found other nodes in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
     is_crowded: AtomicBool,
     policy: Policy,
-    room: WaitingRoom,
+    wait_queue: WaitQueue,
     protocol: PhantomData<fn() -> P>,
     index: I,
 }
 
-/// Proof of an acquisition: what the head's link became by it (fast path), or would look like (otherwise).
+/// Proof of an acquisition: a link to its node, with the fast path's mark if the fast path granted it.
 #[derive(Debug)]
 pub struct Token(NonNull<Node>);
+
+impl Token {
+    #[inline]
+    fn new(link: Link) -> Self {
+        Self(link.non_null())
+    }
+
+    #[inline]
+    fn link(&self) -> Link {
+        Link::from_non_null(self.0)
+    }
+
+    #[inline]
+    fn node(&self) -> NonNull<Node> {
+        self.link().node().expect("a token has a node")
+    }
+}
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     prim::const_fn! {
@@ -146,21 +203,21 @@ impl<P: Protocol, I: Index> RawList<P, I> {
                 head: AtomicLink::new(),
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
                 policy,
-                room: WaitingRoom::new(patience),
+                wait_queue: WaitQueue::new(patience),
                 protocol: PhantomData,
                 index,
             }
         }
     }
 
-    /// Who holds, in order of range start.
-    fn holders(&self, local: &'static Local) -> Vec<Claim> {
-        let pin = local.pin();
+    /// The requests that hold their ranges, in order of range start.
+    fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
+        let pin = record.pin();
         let mut walk = Walk::from_head(&pin, &self.head);
         let mut holders = Vec::new();
         while let Some((node, link)) = walk.next() {
             if !node.is_tentative() {
-                holders.push(node.claim(link));
+                holders.push(node.request(link));
             }
             walk.pass(node, link);
         }
@@ -168,127 +225,9 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     }
 }
 
-impl<P: Protocol> RawList<P> {
-    prim::const_fn! {
-        /// A fair lock with a fast path, that prefers readers.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self::builder().build()
-        }
-    }
-
-    /// Begins a lock with another policy.
-    pub const fn builder() -> Builder<P> {
-        Builder::DEFAULT
-    }
-}
-
-impl<P: Protocol> RawList<P, Levels> {
-    prim::const_fn! {
-        /// A fair lock with a fast path, that prefers readers, of [`Builder::HEIGHT`].
-        #[must_use]
-        pub const fn new() -> Self {
-            Self::builder().build()
-        }
-    }
-
-    /// Begins a lock with another policy, or of another height.
-    pub const fn builder() -> Builder<P, Levels> {
-        Builder::DEFAULT
-    }
-}
-
-impl<P: Protocol> Default for RawList<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P: Protocol> Default for RawList<P, Levels> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// A list lock's policy, before the lock.
-#[derive(Debug)]
-#[must_use]
-pub struct Builder<P, I = NoIndex> {
-    policy: Policy,
-    patience: Patience,
-    /// Levels above the list, if there is an index.
-    levels: u32,
-    kind: PhantomData<fn() -> (P, I)>,
-}
-
-impl<P: Protocol, I> Builder<P, I> {
-    const DEFAULT: Self = Self {
-        policy: Policy::DEFAULT,
-        patience: Patience::of(Fairness::DEFAULT),
-        levels: Levels::DEFAULT,
-        kind: PhantomData,
-    };
-
-    /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
-    pub const fn fairness(mut self, fairness: Fairness) -> Self {
-        self.patience = Patience::of(fairness);
-        self
-    }
-
-    /// Which mode has its way when two meet; [`Preference::Readers`] unless told.
-    pub const fn preference(mut self, preference: Preference) -> Self {
-        self.policy.preference = preference;
-        self
-    }
-
-    /// Whether there is a fast path; [`FastPath::On`] unless told.
-    pub const fn fast_path(mut self, fast_path: FastPath) -> Self {
-        self.policy.fast_path = fast_path;
-        self
-    }
-}
-
-impl<P: Protocol> Builder<P> {
-    prim::const_fn! {
-        /// The lock.
-        #[must_use]
-        pub const fn build(self) -> RawList<P> {
-            RawList::assemble(self.policy, self.patience, NoIndex)
-        }
-    }
-}
-
-impl<P: Protocol> Builder<P, Levels> {
-    /// The height unless told.
-    pub const HEIGHT: u32 = Levels::DEFAULT + 1;
-
-    /// The largest height.
-    pub const MAX_HEIGHT: u32 = Levels::MAX + 1;
-
-    /// How many lists there are, the one of all ranges included: one is a list lock; each more makes it fit for four
-    /// times as many ranges held at a time. [`HEIGHT`](Self::HEIGHT) unless told.
-    ///
-    /// # Panics
-    /// When that is zero, or more than [`MAX_HEIGHT`](Self::MAX_HEIGHT).
-    pub const fn height(mut self, lists: u32) -> Self {
-        assert!(
-            lists >= 1 && lists <= Self::MAX_HEIGHT,
-            "the height of a skip list is out of bounds: expected 1 to 15"
-        );
-        self.levels = lists - 1;
-        self
-    }
-
-    prim::const_fn! {
-        /// The lock.
-        #[must_use]
-        pub const fn build(self) -> RawList<P, Levels> {
-            RawList::assemble(self.policy, self.patience, Levels::new(self.levels))
-        }
-    }
-}
-
-// SAFETY: the protocol above; `docs/list-locks.md` carries the argument and the models in `spanlock-loom` check it.
+// SAFETY: conflicting nodes are not both granted, by insertion (invariants 1 and 2) and validation (the handshake), and
+// the edges above order the critical sections. `docs/list-locks.md` has the argument; the models in `spanlock-loom`
+// check it.
 unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     type Token = Token;
 
@@ -303,23 +242,24 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
         wait: Wait,
         behind: Behind<'_, Token>,
     ) -> Option<Token> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller makes the same promise about `behind`.
         unsafe { self.acquire_behind(span, Mode::Exclusive, wait, behind) }
     }
 
     #[inline]
     unsafe fn unlock(&self, token: Token) {
-        // SAFETY: the caller's.
+        // SAFETY: this lock granted the token, as the caller promises.
         unsafe { self.release(token) };
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
-        let holders = local::with(|local| self.holders(local));
-        Some(Snapshot::new(holders, self.room.queue().waiters()))
+        let holders = thread::with_record(|record| self.holders(record));
+        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
     }
 }
 
-// SAFETY: as above.
+// SAFETY: as for `RawRangeMutex`; in this protocol, validation makes sure that no shared range overlaps an exclusive
+// one.
 unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
     #[inline]
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
@@ -332,31 +272,31 @@ unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
         wait: Wait,
         behind: Behind<'_, Token>,
     ) -> Option<Token> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller makes the same promise about `behind`.
         unsafe { self.acquire_behind(span, Mode::Shared, wait, behind) }
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {
-        // SAFETY: the caller's.
+        // SAFETY: this lock granted the token, as the caller promises.
         unsafe { self.make_shared(&token) };
         token
     }
 }
 
-// SAFETY: links are changed atomically, nodes are published and reclaimed by the protocol, and the queue is in a
-// mutex.
+// SAFETY: the lock owns its nodes' links, which are atomic, and its queue, which is in a mutex. The nodes themselves
+// are published by [publish] and freed by the epochs, on whichever thread.
 unsafe impl<P, I: Index> Send for RawList<P, I> {}
-// SAFETY: as above.
+// SAFETY: all shared state is atomic or in the queue's mutex.
 unsafe impl<P, I: Index> Sync for RawList<P, I> {}
 
 impl<P, I: Index> Drop for RawList<P, I> {
     fn drop(&mut self) {
-        // What is left are nodes that nobody walked past after their release, and those of leaked guards.
+        // What is left are released nodes that no walk has passed, and the nodes of leaked guards.
         let mut next = self.head.load(prim::atomic::Ordering::Relaxed).node();
-        local::with(|local| {
-            let pin = local.pin();
+        thread::with_record(|record| {
+            let pin = record.pin();
             while let Some(node) = next {
-                // SAFETY: in the list, so live; nobody else can walk a list that is being dropped.
+                // SAFETY: linked in the list, so not reused; no other thread can walk a list that is being dropped.
                 next = unsafe { node.as_ref() }
                     .link
                     .load(prim::atomic::Ordering::Relaxed)
@@ -373,7 +313,7 @@ impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
         let snapshot = self.snapshot().unwrap_or_default();
         f.debug_struct("RawList")
             .field("policy", &self.policy)
-            .field("patience", &self.room.patience())
+            .field("patience", &self.wait_queue.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()

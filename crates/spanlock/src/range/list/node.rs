@@ -1,35 +1,42 @@
 //! The list's nodes, and the links between them.
+//!
+//! ```text
+//!   one cache line:   link | tentative | is tall | request: range, thread, line | pool's link
+//!
+//!   link:   +--------------------------- pointer to the next node ------------+-- SHARED --+- SLEEPER -+- GONE -+
+//! ```
 
-use crate::range::inspect::Claim;
+use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::reclaim::Recycled;
 use prim::atomic::{AtomicBool, AtomicPtr, Ordering};
 use prim::cell::UnsafeCell;
+use prim::debug;
 use prim::track::Track;
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 
-/// A request's place in the list. From its publication on, `place` is only read; the mode is in the link.
+/// A request in the list. After its publication `request` is only read. The mode is in the link.
 #[repr(align(64))] // A cache line; also makes room for a link's flags.
 pub(crate) struct Node {
     pub(super) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
-    /// Whether it is the base of a [`TallNode`](super::tower::TallNode). Never changes.
+    /// Whether it is the base of a [`TallNode`](super::TallNode). Never changes.
     is_tall: bool,
-    place: UnsafeCell<Place>,
+    request: UnsafeCell<NodeRequest>,
     pooled: Cell<*mut Node>,
     _track: Track,
 }
 
-/// What a request wants, and whose it is.
+/// The range of a request, and where the request comes from.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodeRequest {
     span: Span,
     thread: u32,
-    /// Where it was asked for; kept in debug builds.
+    /// The line that asked for it. Kept in debug builds.
     at: &'static Location<'static>,
 }
 
@@ -39,7 +46,7 @@ impl Recycled for Node {
     }
 
     fn allocate() -> Box<Self> {
-        Box::new(Self::new(Stature::Plain))
+        Box::new(Self::new(Height::Plain))
     }
 
     #[inline]
@@ -50,18 +57,18 @@ impl Recycled for Node {
 
 /// Whether a node stands alone or is the base of a tower.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stature {
+pub(super) enum Height {
     Plain,
     Tall,
 }
 
 impl Node {
-    pub(super) fn new(stature: Stature) -> Self {
+    pub(super) fn new(height: Height) -> Self {
         Self {
             link: AtomicLink::new(),
             tentative: AtomicBool::new(false),
-            is_tall: stature == Stature::Tall,
-            place: UnsafeCell::new(Place {
+            is_tall: height == Height::Tall,
+            request: UnsafeCell::new(NodeRequest {
                 span: Span::ALL,
                 thread: 0,
                 at: Location::caller(),
@@ -77,9 +84,14 @@ impl Node {
         self.is_tall
     }
 
-    /// The link now. Acquire: what it leads to is there, and what it led to before was left.
+    /// Identifies the node among the holders of its lock.
+    pub(super) fn id(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    /// Loads the link. Acquire: the content of the next node, and the critical sections of the nodes unlinked.
     #[inline]
-    pub(super) fn look(&self) -> Link {
+    pub(super) fn load(&self) -> Link {
         // [publish] and [unlink] Acquire.
         self.link
             .load(prim::order!("publish-acquire", Ordering::Acquire))
@@ -88,18 +100,18 @@ impl Node {
     /// The range asked for.
     #[inline]
     pub(super) fn span(&self) -> Span {
-        self.claim(Link::NULL).span
+        self.request(Link::NULL).span
     }
 
-    /// Says whose requests the node will carry.
+    /// Sets the thread whose requests the node will carry.
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
     pub(crate) unsafe fn assign(node: NonNull<Self>, thread: u32) {
-        // SAFETY: the caller's.
-        unsafe { node.as_ref() }.place.with_mut(|place| {
-            // SAFETY: nobody reads it now: the node is not in a list.
-            unsafe { (*place).thread = thread };
+        // SAFETY: the node is alive, as the caller promises.
+        unsafe { node.as_ref() }.request.with_mut(|request| {
+            // SAFETY: no other thread knows the node, as the caller promises, so no other access is under way.
+            unsafe { (*request).thread = thread };
         });
     }
 
@@ -114,14 +126,14 @@ impl Node {
         mode: Mode,
         at: &'static Location<'static>,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: the node is alive, as the caller promises.
         let node = unsafe { node.as_ref() };
-        node.place.with_mut(|place| {
-            // SAFETY: nobody reads it now: the node is not in a list.
-            unsafe { (*place).span = span };
-            if cfg!(debug_assertions) {
-                // SAFETY: as above.
-                unsafe { (*place).at = at };
+        node.request.with_mut(|request| {
+            // SAFETY: no other thread knows the node, as the caller promises, so no other access is under way.
+            unsafe { (*request).span = span };
+            if debug::CHECKS {
+                // SAFETY: as for the span.
+                unsafe { (*request).at = at };
             }
         });
         node.link.prepare(None, mode);
@@ -129,20 +141,20 @@ impl Node {
 
     /// The request, given the node's link.
     #[inline]
-    pub(super) fn claim(&self, link: Link) -> Claim {
-        // SAFETY: nobody writes it between publication and the end of all walks that can reach the node.
-        let Place { span, thread, .. } = self.place.with(|place| unsafe { *place });
-        Claim::new(span, link.mode(), thread)
+    pub(super) fn request(&self, link: Link) -> Request {
+        // SAFETY: no thread writes it between the node's publication and the end of all walks that can reach the node.
+        let NodeRequest { span, thread, .. } = self.request.with(|request| unsafe { *request });
+        Request::new(span, link.mode(), thread)
     }
 
     /// Where the request was made, in debug builds.
     pub(super) fn at(&self) -> &'static Location<'static> {
-        // SAFETY: as in `claim`.
-        self.place.with(|place| unsafe { (*place).at })
+        // SAFETY: as in `request`: it is not written while a walk can reach the node.
+        self.request.with(|request| unsafe { (*request).at })
     }
 
-    /// Tells rivals that the request is published but may withdraw, or no longer may. It merely saves them from
-    /// withdrawing in vain, so its order with other accesses is of no consequence.
+    /// Sets whether the request, although published, may still withdraw. A hint: it saves rivals from withdrawing
+    /// needlessly, so its order with other accesses does not matter.
     #[inline]
     pub(super) fn set_tentative(&self, tentative: bool) {
         self.tentative.store(tentative, Ordering::Relaxed);
@@ -154,12 +166,12 @@ impl Node {
     }
 }
 
-/// A pointer to the next node, with what there is to say about *the node that the link is in*:
+/// A pointer to the next node, and flags about *the node that the link is in*:
 ///
 /// | flag | in a node | in the list's head |
 /// |---|---|---|
-/// | `GONE` | released or withdrawn; whoever passes unlinks the node | the only node was inserted by the fast path |
-/// | `SLEEPER` | somebody sleeps behind it | - |
+/// | `GONE` | released or withdrawn; a later walk unlinks it | the only node was inserted by the fast path |
+/// | `SLEEPER` | a request sleeps behind it | - |
 /// | `SHARED` | held, or asked for, in shared mode | - |
 ///
 /// All changes to a link in the list are read-modify-writes that keep the flags they do not mean to change.
@@ -249,7 +261,7 @@ impl Link {
     }
 }
 
-/// A link that threads change together.
+/// A link in memory.
 pub(super) struct AtomicLink(AtomicPtr<Node>);
 
 impl AtomicLink {
@@ -277,7 +289,7 @@ impl AtomicLink {
             .store(next.map_addr(|address| address | flags), Ordering::Relaxed);
     }
 
-    /// Replaces `then` by `now`, or tells what is there instead.
+    /// Replaces `then` by `now`, or returns what is there instead.
     #[inline]
     pub(super) fn replace(
         &self,
@@ -292,14 +304,14 @@ impl AtomicLink {
         }
     }
 
-    /// Marks the node, which is not, as gone; returns the link before. An addition, because it is one wait-free
-    /// instruction on more processors than setting a bit is.
+    /// Marks the node as gone, once; returns the link before. An addition, because on more processors an addition is
+    /// one wait-free instruction than setting a bit is.
     #[inline]
     pub(super) fn set_gone(&self, order: Ordering) -> Link {
         Link(self.0.fetch_byte_add(Link::GONE, order))
     }
 
-    /// Marks the node as having somebody asleep behind it; returns the link before.
+    /// Marks that a request sleeps behind the node; returns the link before.
     pub(super) fn set_sleeper(&self, order: Ordering) -> Link {
         Link(self.0.fetch_or(Link::SLEEPER, order))
     }

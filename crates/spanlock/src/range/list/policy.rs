@@ -1,16 +1,16 @@
-//! What a list lock can be told at construction.
+//! The policy of a list lock, chosen when it is built.
 
 use crate::range::raw::Mode;
-use crate::range::waiting::Patience;
+use crate::range::wait::Patience;
 
-/// Which mode has its way when a shared and an exclusive request meet.
+/// Which request stays when a shared and an exclusive request meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preference {
-    /// Of two that enter at a time, the reader stays and the writer tries again (P1 §4.2 as published).
+    /// If both enter at the same time, the reader stays and the writer tries again (P1 §4.2 as published).
     Readers,
-    /// Of two that enter at a time, the writer stays. In a fair lock, a writer that sleeps has a claim at once: readers
-    /// that come later give way to it, by turns.
+    /// If both enter at the same time, the writer stays. In a fair lock, a writer that sleeps has a reservation at
+    /// once: readers that come later give way to it, in turns.
     Writers,
 }
 
@@ -34,7 +34,7 @@ pub enum FastPath {
     Off,
 }
 
-/// All of it but the patience, which the waiting room has.
+/// The whole policy except the patience, which the wait queue has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
     pub(super) preference: Preference,

@@ -1,7 +1,7 @@
 //! Walking the list: the one loop that all operations share, and the only place that inserts or unlinks.
 
 use super::node::{AtomicLink, Link, Node};
-use crate::local::Pin;
+use crate::range::thread::Pin;
 use prim::atomic::Ordering;
 use std::ptr::NonNull;
 
@@ -10,8 +10,8 @@ use std::ptr::NonNull;
 /// Nodes that are gone are skipped. An insertion unlinks those skipped just before it by the same compare-exchange;
 /// so does a [`step`](Self::step) by one of its own. Their links are frozen, so they cannot change meanwhile.
 ///
-/// A walk never sees the head with the fast path's mark: then only the node's holder may look at the node, which it
-/// re-uses at once [demote].
+/// A walk never sees the head with the fast path's mark: then only the node's holder may read the node, which it reuses
+/// at once [demote].
 pub(super) struct Walk<'a> {
     pin: &'a Pin,
     head: &'a AtomicLink,
@@ -34,7 +34,7 @@ impl<'a> Walk<'a> {
     /// Stands behind a node that was in the list after the pin was taken. If it has left, the walk is cut off.
     #[inline]
     pub(super) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
-        Self::standing_on(pin, head, &node.link, node.look())
+        Self::standing_on(pin, head, &node.link, node.load())
     }
 
     #[inline]
@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
             let next = self.past.node()?;
             // SAFETY: reached by links within a walk, so it is not re-used before the pin is dropped [grace].
             let node: &'a Node = unsafe { next.as_ref() };
-            // [publish] and [release] Acquire: whoever finds the node gone, and goes on to hold its range, comes
+            // [publish] and [release] Acquire: a thread that finds the node gone, and goes on to hold its range, comes
             // after all that its holder did.
             let link = node
                 .link
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Moves behind a node that [`next`](Self::next) returned, and only looks.
+    /// Moves behind a node that [`next`](Self::next) returned, and changes nothing.
     #[inline]
     pub(super) fn pass(&mut self, node: &'a Node, link: Link) {
         self.at = &node.link;
@@ -90,12 +90,12 @@ impl<'a> Walk<'a> {
 
     /// Unlinks the nodes skipped, if that can be done at once.
     ///
-    /// A reader's validation does this: readers that hand over to one another are inserted before each other, so
-    /// nobody else would come by what they leave behind.
+    /// A reader's validation does this: readers that hand over to one another are inserted before each other, so no
+    /// other walk would pass the nodes that they leave behind.
     #[inline]
     pub(super) fn trim(&mut self) {
         if self.past != self.seen && !self.is_cut_off() {
-            // A failure is no harm: who changed the link comes by as well.
+            // A failure does no harm: the thread that changed the link passes these nodes as well.
             let _ = self.change(self.past, prim::order!("unlink", Ordering::Release));
         }
     }
@@ -104,9 +104,9 @@ impl<'a> Walk<'a> {
     /// skipped none; it may be [cut off](Self::is_cut_off).
     #[inline]
     pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
-        // [publish] Release: the node's content is visible to whoever reaches it. [unlink] Release, as in `step`,
-        // and Acquire: the link may have changed and changed back since it was seen, by a node that came, went and
-        // was unlinked.
+        // [publish] Release: the node's content is visible to every thread that reaches it. [unlink] Release, as in
+        // `step`, and [unlink-acquire] Acquire: the link may have changed and changed back since it was seen, by a node
+        // that came, went and was unlinked.
         self.change(
             now,
             prim::order!(
@@ -140,7 +140,8 @@ impl<'a> Walk<'a> {
         let mut skipped = self.seen.node();
         while skipped != self.past.node() {
             let Some(node) = skipped else { break };
-            // SAFETY: as in `next`. Relaxed: it was seen to be gone, so its pointer is frozen.
+            // SAFETY: reached by links within a walk, so it is not re-used before the pin is dropped [grace]. Relaxed:
+            // it was seen to be gone, so its pointer is frozen.
             skipped = unsafe { node.as_ref() }.link.load(Ordering::Relaxed).node();
             self.pin.unlinked(node);
         }
@@ -182,8 +183,8 @@ impl<'a> Walk<'a> {
 fn demoted(head: &AtomicLink, seen: Link) -> Link {
     let mut seen = seen;
     while seen.is_fast() && prim::intact!("demote") {
-        // [demote] Acquire: the node may have been released and inserted again since it was seen. Release is not
-        // needed: this continues the insertion's release sequence.
+        // [demote-acquire] Acquire: the node may have been released and inserted again since it was seen. Release is
+        // not needed: this continues the insertion's release sequence.
         let demoted = head.replace(
             seen,
             seen.regular(),

@@ -1,18 +1,25 @@
-//! The protocol: enter the words in ascending order, or none of them; leave them. The edges are the parent module's.
+//! How segments are acquired: enter their words in ascending order, all or none.
+//!
+//! ```text
+//!   wanted: segments 3 4 5            another request holds 5
+//!
+//!     enter 3 --> enter 4 --> 5 refuses --> leave 4, 3 --> wait for 5, holding nothing --> enter 3 --> ...
+//! ```
+//!
+//! The edges cited are the parent module's.
 
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
-use crate::local::{self, Local};
-use crate::range::inspect::{Claim, Deadlock};
+use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::{Mode, Wait};
 use crate::range::span::Span;
-use crate::range::waiting::{Ageing, Contender, Refused};
-use crate::wait::Wakeups;
+use crate::range::thread::{self, ThreadRecord};
+use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use smallvec::SmallVec;
 use std::panic::Location;
 
-/// Segments, by number, and how they are asked for or held.
+/// Segments, by number, and the mode in which they are asked for or held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segments {
     pub(super) first: u64,
@@ -21,21 +28,30 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Whether a request of these has to wait for whoever holds `held`.
+    /// One segment.
+    pub(super) fn one(segment: u64, mode: Mode) -> Self {
+        Self {
+            first: segment,
+            last: segment,
+            mode,
+        }
+    }
+
+    /// Whether a request of these has to wait for the holder of `held`.
     pub(crate) fn meets(self, held: Self) -> bool {
         held.mode.conflicts(self.mode) && held.first <= self.last && self.first <= held.last
     }
 
-    /// The same at one segment of them.
+    /// The same at one of the segments.
     pub(crate) fn meets_at(self, held: Self, segment: u64) -> bool {
         held.mode.conflicts(self.mode) && (held.first..=held.last).contains(&segment)
     }
 }
 
-/// The segment that could not be entered; nothing is held.
-pub(super) struct Blocked(pub(super) u64);
+/// The segment that refused a request. The request holds nothing.
+pub(super) struct Blocked(u64);
 
-/// Words in which somebody slept when they were left.
+/// The words that a request has left and in which a request sleeps.
 type Left<'a> = SmallVec<[&'a Word; 8]>;
 
 impl<S: Store> RawSegments<S> {
@@ -50,7 +66,7 @@ impl<S: Store> RawSegments<S> {
     }
 
     #[inline]
-    pub(super) fn segment(&self, position: u64) -> u64 {
+    fn segment(&self, position: u64) -> u64 {
         (position >> self.shift).min(self.store.last())
     }
 
@@ -65,12 +81,16 @@ impl<S: Store> RawSegments<S> {
         Span::of(start..=last).expect("a segment has positions")
     }
 
+    fn word(&self, segment: u64) -> &Word {
+        &self.store.words_from(segment)[0]
+    }
+
     #[inline]
     #[track_caller]
     pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
         let segments = self.segments(span, mode);
         // A hint: whether newcomers may have to give way.
-        let blocked = if !self.room.has_claims() {
+        let blocked = if !self.wait_queue.has_reservations() {
             match self.attempt(segments) {
                 Ok(()) => return Some(self.granted(segments)),
                 Err(blocked) => Some(blocked),
@@ -85,11 +105,11 @@ impl<S: Store> RawSegments<S> {
     #[track_caller]
     fn granted(&self, segments: Segments) -> Token {
         let at = Location::caller();
-        local::with(|local| local.note_segments(self.id, segments, at));
+        thread::with_record(|record| record.note_segments(self.id, segments, at));
         Token(segments)
     }
 
-    #[cold] // Somebody is in the way, or newcomers have to give way.
+    #[cold] // A segment refused, or newcomers have to give way.
     #[track_caller]
     fn acquire_slowly(
         &self,
@@ -97,41 +117,27 @@ impl<S: Store> RawSegments<S> {
         blocked: Option<Blocked>,
         wait: Wait,
     ) -> Option<Token> {
-        let outcome = local::with(|local| {
-            let claim = Claim::new(self.span(segments), segments.mode, local.thread());
-            let mut contender =
-                Contender::new(local, claim, wait, self.room.patience(), Ageing::Asleep);
-            let contended = self.contend(&mut contender, segments, blocked);
-            match contended {
-                Ok(()) => self.arrive(&contender, segments),
-                Err(_) => self.room.give_up(&contender),
-            }
-            contended.map_err(|refused| match refused {
-                Refused::NoTime => None,
-                Refused::WaitsForItself => self.deadlock(local, claim, segments),
-            })
+        let outcome = thread::with_record(|record| {
+            let request = Request::new(self.span(segments), segments.mode, record.thread());
+            let mut acquisition = SegmentAcquisition {
+                lock: self,
+                record,
+                request,
+                segments,
+            };
+            let blocker = blocked.map(|blocked| acquisition.blocker(&blocked));
+            let patience = self.wait_queue.patience();
+            Waiter::new(&self.wait_queue, record, request, wait, patience)
+                .acquire(&mut acquisition, blocker)
         });
-        match outcome {
-            Ok(()) => Some(self.granted(segments)),
-            Err(None) => None,
-            // Here, and not where it was found, so that the panic is the caller's.
-            Err(Some(deadlock)) => panic!("{deadlock}"),
-        }
-    }
-
-    /// What this thread itself has in the way of a request, in whole segments.
-    fn deadlock(&self, local: &Local, asked: Claim, wanted: Segments) -> Option<Deadlock> {
-        let (held, at) = local.held_segments(self.id, wanted)?;
-        Some(Deadlock {
-            asked,
-            held: Claim::new(self.span(held), held.mode, asked.thread),
-            at,
-        })
+        // Outside the closure, so that a panic names the caller's line, and so does the note of what is held.
+        Refused::answer(outcome)?;
+        Some(self.granted(segments))
     }
 
     /// Enters all the segments, in ascending order, or none.
     #[inline]
-    pub(super) fn attempt(&self, segments: Segments) -> Result<(), Blocked> {
+    fn attempt(&self, segments: Segments) -> Result<(), Blocked> {
         let Segments { first, last, mode } = segments;
         let mut at = first;
         loop {
@@ -147,9 +153,10 @@ impl<S: Store> RawSegments<S> {
         }
     }
 
-    #[cold] // Somebody is in the way.
+    #[cold] // A segment refused.
     fn roll_back(&self, segments: Segments, blocked: u64) -> Blocked {
-        // [roll-back] Whoever waited with full hands would block others who want nothing of what it waits for.
+        // [roll-back] A request that kept what it has entered while it waits would block requests that want nothing of
+        // what it waits for.
         if blocked > segments.first && prim::intact!("roll-back") {
             self.leave(Segments {
                 last: blocked - 1,
@@ -161,11 +168,11 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     pub(super) fn release(&self, token: &Token) {
-        local::with(|local| local.forget_segments(self.id, token.0));
+        thread::with_record(|record| record.forget_segments(self.id, token.0));
         self.leave(token.0);
     }
 
-    /// Leaves all the segments, and only then wakes: who is woken early finds the next segment held.
+    /// Leaves all the segments, and only then wakes: a request that is woken earlier finds the next segment held.
     #[inline]
     fn leave(&self, segments: Segments) {
         let mode = segments.mode;
@@ -175,9 +182,9 @@ impl<S: Store> RawSegments<S> {
                 left.push(word);
             }
         });
-        // [wake-sleeper] Each word was changed and looked at at once.
+        // [wake-sleeper] The read-modify-write that left a word has also loaded its mark.
         if !left.is_empty() && prim::intact!("wake-sleeper") {
-            self.room.with_queue(|queue, wakeups: &mut Wakeups| {
+            self.wait_queue.with_queue(|queue, wakeups| {
                 for word in left {
                     word.unmark_sleeper();
                     queue.holder_left(word.id(), wakeups);
@@ -195,7 +202,7 @@ impl<S: Store> RawSegments<S> {
         });
         // [share-wake] Writers sleep on, so the words stay marked.
         if !left.is_empty() && prim::intact!("share-wake") {
-            self.room.with_queue(|queue, wakeups: &mut Wakeups| {
+            self.wait_queue.with_queue(|queue, wakeups| {
                 for word in left {
                     queue.holder_downgraded(word.id(), wakeups);
                 }
@@ -205,9 +212,9 @@ impl<S: Store> RawSegments<S> {
             mode: Mode::Shared,
             ..token.0
         };
-        local::with(|local| {
-            if let Some(at) = local.forget_segments(self.id, token.0) {
-                local.note_segments(self.id, shared, at);
+        thread::with_record(|record| {
+            if let Some(at) = record.forget_segments(self.id, token.0) {
+                record.note_segments(self.id, shared, at);
             }
         });
         Token(shared)
@@ -235,4 +242,91 @@ fn run<S: Store>(store: &S, at: u64, last: u64) -> &[Word] {
     // More than can lie side by side is as good as all.
     let wanted = usize::try_from(last - at).unwrap_or(usize::MAX);
     &words[..words.len().min(wanted.saturating_add(1))]
+}
+
+/// One request to a segment lock, in the waiting loop. To the queue, the *holder* that a request sleeps behind is a
+/// segment's word.
+struct SegmentAcquisition<'a, S: Store> {
+    lock: &'a RawSegments<S>,
+    record: &'static ThreadRecord,
+    request: Request,
+    segments: Segments,
+}
+
+/// A segment that refused the request.
+struct Blocker<'a> {
+    segment: u64,
+    word: &'a Word,
+}
+
+impl<'a, S: Store> SegmentAcquisition<'a, S> {
+    fn blocker(&self, blocked: &Blocked) -> Blocker<'a> {
+        Blocker {
+            segment: blocked.0,
+            word: self.lock.word(blocked.0),
+        }
+    }
+}
+
+impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
+    type Token = ();
+    type Blocker = Blocker<'a>;
+
+    // Readers may take turns in a word, so that a writer behind it is never woken.
+    const RESERVES: Reserves = Reserves::WhileAsleep;
+
+    fn attempt(&mut self) -> Attempt<(), Blocker<'a>> {
+        match self.lock.attempt(self.segments) {
+            Ok(()) => Attempt::Granted(()),
+            Err(blocked) => Attempt::Blocked(self.blocker(&blocked)),
+        }
+    }
+
+    fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
+        !blocker.word.state().admits(self.segments.mode)
+    }
+
+    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
+        let Self { lock, record, .. } = self;
+        if !record.holds_segment(lock.id, self.segments, blocker.segment) {
+            return None;
+        }
+        let (held, at) = record.held_segments(lock.id, self.segments)?;
+        Some(Deadlock {
+            asked: self.request,
+            held: Request::new(lock.span(held), held.mode, self.request.thread),
+            at,
+        })
+    }
+
+    fn mark(&self, blocker: &Blocker<'a>) -> Option<Holder> {
+        let Blocker { segment, word } = *blocker;
+        // [mark-sleeper] One read-modify-write marks the word and loads it.
+        let state = word.mark_sleeper();
+        if state.admits(self.segments.mode) && prim::intact!("mark-sleeper") {
+            return None;
+        }
+        let held = Segments::one(segment, state.held().unwrap_or(Mode::Exclusive));
+        Some(Holder {
+            id: word.id(),
+            request: Request::new(self.lock.span(held), held.mode, 0),
+        })
+    }
+
+    fn held(&self) -> Vec<Request> {
+        self.record.segments_of(self.lock.id, |held| {
+            Request::new(self.lock.span(held), held.mode, self.record.thread())
+        })
+    }
+
+    fn adopt(&self, (): &(), sleeper: &Request) -> HolderId {
+        // The first segment that both ask for. They conflict, so there is one.
+        let segment = self.lock.segment(sleeper.span.start());
+        let word = self.lock.word(segment.max(self.segments.first));
+        // [mark-inherited] As if the sleeper had marked the word. This thread's own release comes later.
+        if prim::intact!("mark-inherited") {
+            word.mark_sleeper();
+        }
+        word.id()
+    }
 }

@@ -1,74 +1,104 @@
-//! The segment locks of P3 (§IV), *SRL(array)* and *SRL(tree)*, mended and extended.
+//! The segment locks: range locks with a lock word for each segment of the resource.
 //!
-//! The resource is cut into segments of one size, each with a reader-writer lock word of 32 bits. A request enters
-//! the words of all segments that its range touches, in ascending order. If one refuses, it leaves those that it has
-//! entered, waits with empty hands until that one admits it, and starts over. There is no lock inside but around the
-//! queue of those who sleep, and requests of different segments share no word.
+//! They follow *SRL(array)* and *SRL(tree)* of *Parallelizing Shared File I/O Operations of NVM File System for
+//! Manycore Servers* (Kim, Kim, Jamil, Lee and Park; P3 in this documentation, §IV), corrected and extended.
+//!
+//! The resource is cut into segments of equal size. Each segment has a reader-writer lock word of 32 bits. A request
+//! enters the words of all segments that its range touches, in ascending order. If one word refuses, the request
+//! leaves the words that it has entered, waits for the refusing word while it holds nothing, and starts over.
+//!
+//! ```text
+//!   positions   0         4096       8192       12288      16384
+//!               |-- seg 0 --|-- seg 1 --|-- seg 2 --|-- seg 3 --|
+//!   words       [ 0 readers ][ writer   ][ writer   ][ 2 readers ]
+//!                             \________  ________/
+//!                                      \/
+//!                    one exclusive request for 5000..9000
+//!
+//!   a word:     31       30                                  0
+//!              +--------+---------+--------------------------+
+//!              | WRITER | SLEEPER |  number of readers       |
+//!              +--------+---------+--------------------------+
+//!
+//!   enter exclusive: 0 -> WRITER            leave exclusive: - WRITER
+//!   enter shared:    n -> n + 1             leave shared:    - 1
+//!   downgrade:       - WRITER + 1           before sleeping: | SLEEPER
+//! ```
+//!
+//! Requests of different segments share no word. The only lock inside guards the queue of sleeping requests.
 //!
 //! | file | content |
 //! |---|---|
 //! | `word.rs` | a segment's word |
 //! | `store.rs`, `array.rs`, `tree.rs` | where the words are |
-//! | `acquire.rs` | entering and leaving: the protocol |
-//! | `contend.rs` | looking at a word, and what an arrival inherits; the rest of waiting is `../waiting.rs` |
+//! | `acquire.rs` | entering and leaving words, and what a blocked request does |
+//! | `builder.rs` | how a lock is made |
 //!
-//! `docs/segment-locks.md` tells the protocol in order, with the arguments; here are the names the code cites.
+//! The waiting loop and the queue are in `range/wait/`, shared with the list locks. `docs/segment-locks.md` explains
+//! the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
 //!
 //! # Granularity
 //!
-//! Ranges that touch the same segment conflict, if one of them is exclusive, *even if they are disjoint*. So a thread
-//! that holds a range and asks for another in the same segment waits for itself: a try returns `None`, a timed request
-//! times out, and one without a limit panics in debug builds and hangs in release builds. Positions beyond the last
-//! segment belong to it. Several ranges asked for in one call (`write_many` and its kin) may share segments: they are
-//! rounded and joined first.
+//! Ranges that touch the same segment conflict if one of them is exclusive, *even if they are disjoint*. So a thread
+//! that holds a range and asks for another range in the same segment waits for itself: a try returns `None`, a timed
+//! request times out, and a request without a limit panics in debug builds and hangs in release builds. Positions
+//! beyond the last segment belong to the last segment. Several ranges in one call (`write_many` and the like) may
+//! share segments: the call first rounds and joins them.
 //!
 //! # Invariants
 //!
-//! 1. A word's writer bit is set, or its reader count is not zero, only by requests that hold the segment or are
-//!    entering: never by one that sleeps.
+//! 1. A word has its writer bit set, or a reader counted, only for requests that hold the segment or are entering. A
+//!    request that sleeps has entered no word.
 //! 2. While a request sleeps behind a segment, the segment's word is marked, or a dispatch of the sleepers behind it
 //!    is to come.
 //! 3. A tree's node that was linked stays where it is until the lock is dropped.
 //!
-//! # Memory ordering
+//! # Edges: memory ordering
 //!
 //! - **leave-writer**, **leave-reader** / **admit-writer**, **admit-reader**: Release by leaving a word, Acquire by
-//!   entering it: the holder's critical section. All changes to a word are read-modify-writes, so whoever enters it
-//!   sees all who left before, not only the last.
+//!   entering it: the holder's critical section. All changes to a word are read-modify-writes, so a request that
+//!   enters it comes after all requests that left before, not only after the last one.
 //! - **share**: Release by the downgrade of a word: the writer's critical section, for readers.
+//! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node of the tree, Acquire by following
+//!   a link, and by finding that another thread linked its node first: the node's content.
+//!
+//! # Edges: steps that must not be left out
+//!
 //! - **roll-back**: a request that is refused leaves what it has entered, before it waits or gives up.
-//! - **mark-sleeper** / **wake-sleeper**, **share-wake** (all are read-modify-writes of one word): a request that
-//!   goes to sleep marks the word, and does not sleep if the word would admit it by then; who leaves a word, or
-//!   shares it, looks whether it was marked, and dispatches those behind it.
-//! - **mark-inherited**: a request that arrives marks a word of its own for those who slept behind the request.
-//! - **gate**, **turn**, **holder-bypass**, **age**: `../waiting.rs` has them; **granules**: `../many.rs` has it.
-//! - **node-publish** / **node-acquire**, **node-winner**: Release by linking a node, Acquire by following a link and
-//!   by finding that another thread was faster: the node's content.
-//! - **lost-race**: who finds that goes on with the other thread's node.
+//! - **mark-sleeper**, **wake-sleeper**, **share-wake**: a request that goes to sleep marks the word, and does not
+//!   sleep if the same operation shows that the word admits it. A request that leaves a word or shares it dispatches
+//!   the sleepers, if the same operation shows the mark. All are read-modify-writes of one word, so one side sees the
+//!   other.
+//! - **mark-inherited**: a request that is granted while others sleep behind it marks a word of its own for them.
+//! - **lost-race**: a thread that was too late to link its node goes on with the other thread's node.
+//!
+//! The edges of waiting (**admission**, **turn-ends**, **holder-bypass**, **reserve-asleep**) are explained in
+//! `range/wait/`, and **granules** in `range/many.rs`.
 
 mod acquire;
 mod array;
-mod contend;
+mod builder;
 mod store;
 mod tree;
 mod word;
 
-pub use super::waiting::Fairness;
+pub use super::wait::Fairness;
 pub use array::Array;
+pub use builder::{ArrayBuilder, TreeBuilder};
 pub use store::Store;
 pub use tree::Tree;
 
 pub(crate) use acquire::Segments;
 
-use super::inspect::{Claim, Snapshot};
+use super::inspect::{Request, Snapshot};
 use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
-use super::waiting::{Patience, WaitingRoom};
-use crate::local;
+use super::thread;
+use super::wait::{Patience, WaitQueue};
 use prim::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
-/// The segment lock with all words made in advance, `srl-array`: for a resource of known length.
+/// The segment lock whose words are all made in advance, `srl-array`: for a resource of known length.
 ///
 /// ```
 /// use spanlock::range::RangeLock;
@@ -84,18 +114,18 @@ use std::fmt;
 /// ```
 ///
 /// # When not to use it
-/// - Ranges are wide against the segments: each segment costs an atomic operation to enter and one to leave.
+/// - Ranges span many segments: each segment costs an atomic operation to enter and one to leave.
 /// - Threads hold several close ranges at a time: two in one segment exclude each other.
 /// - The resource is large and used in few places: [`SrlTree`]; or its length is unknown: [`SrlTree`], or
-///   [`RangeLock`](super::RangeLock)'s default, which is exact and needs no memory for what nobody holds.
+///   [`RangeLock`](super::RangeLock)'s default, which is exact and needs memory only for ranges that are held.
 ///
 /// # Cost
-/// One compare-exchange to enter a segment and one atomic operation to leave it; no system call and no allocation when
-/// nobody is in the way. Four bytes a segment, sixteen segments a cache line: neighbours share lines.
+/// One compare-exchange to enter a segment and one atomic operation to leave it; no system call and no allocation
+/// unless another request is in the way. Four bytes a segment, sixteen segments a cache line: neighbours share lines.
 ///
 /// # Fairness
-/// As [`RangeLock`](super::RangeLock)'s default. A try may fail because of another request that is about to be refused
-/// itself.
+/// As [`RangeLock`](super::RangeLock)'s default. A try may fail because of another request that is itself about to be
+/// refused.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
@@ -127,9 +157,9 @@ pub struct RawSegments<S: Store> {
     store: S,
     /// A segment is `2^shift` positions.
     shift: u32,
-    /// Tells this lock from others in a thread's notes of what it holds.
+    /// Identifies this lock in a thread's notes of what it holds.
     id: u64,
-    room: WaitingRoom,
+    wait_queue: WaitQueue,
 }
 
 /// Proof of an acquisition: the segments, and the mode.
@@ -145,178 +175,21 @@ impl<S: Store> RawSegments<S> {
         Self {
             store,
             shift,
-            // Relaxed: that no two are alike is all.
+            // Relaxed: each number is handed out once, and nothing else matters.
             id: LOCKS.fetch_add(1, Ordering::Relaxed),
-            room: WaitingRoom::new(Patience::of(fairness)),
+            wait_queue: WaitQueue::new(Patience::of(fairness)),
         }
     }
 
-    /// The bytes that the segments' words take, and the nodes above them. What sleeping needs is not in it.
+    /// The bytes of the segments' words and of the nodes above them, without the queue of sleeping requests.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.store.bytes()
     }
 }
 
-impl SrlArray {
-    /// Begins a lock of one segment of one position.
-    pub fn builder() -> ArrayBuilder {
-        ArrayBuilder {
-            shift: 0,
-            extent: Extent::Segments(1),
-            fairness: Fairness::DEFAULT,
-        }
-    }
-}
-
-impl SrlTree {
-    /// Begins a lock with segments of one position, in nodes of 64, two levels deep.
-    pub fn builder() -> TreeBuilder {
-        TreeBuilder {
-            shift: 0,
-            bits: 6,
-            depth: 2,
-            fairness: Fairness::DEFAULT,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Extent {
-    Segments(usize),
-    Length(u64),
-}
-
-/// An [`SrlArray`] to be built.
-#[derive(Debug)]
-#[must_use]
-pub struct ArrayBuilder {
-    shift: u32,
-    extent: Extent,
-    fairness: Fairness,
-}
-
-impl ArrayBuilder {
-    /// How many positions a segment has; one unless told.
-    ///
-    /// # Panics
-    /// When that is not a power of two.
-    pub fn segment(mut self, positions: u64) -> Self {
-        self.shift = log2(positions, "positions a segment");
-        self
-    }
-
-    /// How many segments there are. Positions beyond belong to the last.
-    pub fn segments(mut self, count: usize) -> Self {
-        self.extent = Extent::Segments(count);
-        self
-    }
-
-    /// As many segments as a resource of that length needs.
-    pub fn length(mut self, positions: u64) -> Self {
-        self.extent = Extent::Length(positions);
-        self
-    }
-
-    /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
-    pub fn fairness(mut self, fairness: Fairness) -> Self {
-        self.fairness = fairness;
-        self
-    }
-
-    /// The lock.
-    ///
-    /// # Panics
-    /// When it would have no segment, more than `2^64` positions, or more segments than memory has room for.
-    #[must_use]
-    pub fn build(self) -> SrlArray {
-        let segments = match self.extent {
-            Extent::Segments(count) => count,
-            Extent::Length(positions) => {
-                usize::try_from(positions.div_ceil(1 << self.shift).max(1)).expect("few enough")
-            }
-        };
-        let beyond = (segments.saturating_sub(1) as u64) > u64::MAX >> self.shift;
-        assert!(
-            !beyond,
-            "{segments} segments of 2^{} positions: expected no more than 2^64 positions",
-            self.shift
-        );
-        RawSegments::new(Array::new(segments), self.shift, self.fairness)
-    }
-}
-
-/// An [`SrlTree`] to be built.
-#[derive(Debug)]
-#[must_use]
-pub struct TreeBuilder {
-    shift: u32,
-    bits: u32,
-    depth: u32,
-    fairness: Fairness,
-}
-
-impl TreeBuilder {
-    /// How many positions a segment has; one unless told.
-    ///
-    /// # Panics
-    /// When that is not a power of two.
-    pub fn segment(mut self, positions: u64) -> Self {
-        self.shift = log2(positions, "positions a segment");
-        self
-    }
-
-    /// How many children a node has, or words a leaf; 64 unless told.
-    ///
-    /// # Panics
-    /// When that is not a power of two, or one.
-    pub fn fan_out(mut self, children: u32) -> Self {
-        self.bits = log2(children.into(), "children a node");
-        assert!(self.bits > 0, "1 child a node: expected 2 or more");
-        self
-    }
-
-    /// How many levels of nodes there are, leaves included: `fan_out` to the power of `levels` segments. Positions
-    /// beyond belong to the last.
-    pub fn depth(mut self, levels: u32) -> Self {
-        self.depth = levels;
-        self
-    }
-
-    /// Who goes first when requests overtake one another; [`Fairness::DEFAULT`] unless told.
-    pub fn fairness(mut self, fairness: Fairness) -> Self {
-        self.fairness = fairness;
-        self
-    }
-
-    /// The lock.
-    ///
-    /// # Panics
-    /// When it would have no level, or more than `2^64` positions.
-    #[must_use]
-    pub fn build(self) -> SrlTree {
-        let Self {
-            shift, bits, depth, ..
-        } = self;
-        assert!(depth > 0, "0 levels: expected 1 or more");
-        let digits = u64::from(bits) * u64::from(depth) + u64::from(shift);
-        assert!(
-            digits <= u64::from(u64::BITS),
-            "2^{digits} positions: expected no more than 2^64"
-        );
-        RawSegments::new(Tree::new(bits, depth), shift, self.fairness)
-    }
-}
-
-fn log2(number: u64, what: &str) -> u32 {
-    assert!(
-        number.is_power_of_two(),
-        "{number} {what}: expected a power of two"
-    );
-    number.ilog2()
-}
-
-// SAFETY: the protocol above; `docs/segment-locks.md` carries the argument and the models in `spanlock-loom` check it.
+// SAFETY: overlapping ranges touch a common segment, whose word admits one writer or any readers, and the edges above
+// order the critical sections. `docs/segment-locks.md` has the argument; the models in `spanlock-loom` check it.
 unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
     type Token = Token;
 
@@ -331,12 +204,12 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
     }
 
     fn granule(&self, span: Span) -> Span {
-        // The mode is of no consequence.
+        // The mode does not matter.
         self.span(self.segments(span, Mode::Shared))
     }
 
-    /// In whole segments. Neighbouring segments held alike are listed as one, and who holds them is not known:
-    /// thread 0. Requests that are entering are listed too.
+    /// In whole segments. Neighbouring segments in the same mode are listed as one. The words do not know the holding
+    /// thread, so it is listed as 0. Requests that are entering are listed, too.
     fn snapshot(&self) -> Option<Snapshot> {
         let mut held: Vec<Segments> = Vec::new();
         self.store.visit(&mut |first, words| {
@@ -346,23 +219,19 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
                 };
                 match held.last_mut() {
                     Some(run) if run.mode == mode && run.last + 1 == segment => run.last = segment,
-                    _ => held.push(Segments {
-                        first: segment,
-                        last: segment,
-                        mode,
-                    }),
+                    _ => held.push(Segments::one(segment, mode)),
                 }
             }
         });
         let holders = held
             .into_iter()
-            .map(|run| Claim::new(self.span(run), run.mode, 0))
+            .map(|run| Request::new(self.span(run), run.mode, 0))
             .collect();
-        Some(Snapshot::new(holders, self.room.queue().waiters()))
+        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
     }
 }
 
-// SAFETY: as above.
+// SAFETY: as for `RawRangeMutex`: a word that has a reader refuses writers, and the other way round.
 unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
     #[inline]
     fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
@@ -376,7 +245,7 @@ unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
 
 impl<S: Store> Drop for RawSegments<S> {
     fn drop(&mut self) {
-        local::with(|local| local.forget_lock(self.id));
+        thread::with_record(|record| record.forget_lock(self.id));
     }
 }
 
@@ -386,7 +255,7 @@ impl<S: Store> fmt::Debug for RawSegments<S> {
         f.debug_struct("RawSegments")
             .field("segment", &(1_u64 << self.shift))
             .field("last_segment", &self.store.last())
-            .field("patience", &self.room.patience())
+            .field("patience", &self.wait_queue.patience())
             .field("holders", &snapshot.holders)
             .field("waiters", &snapshot.waiters)
             .finish()

@@ -14,7 +14,8 @@ pub trait Store: Sealed + Send + Sync {
     #[doc(hidden)]
     fn words_from(&self, segment: u64) -> &[Word];
 
-    /// Shows all the words there are, with the number of the first of each piece, in ascending order.
+    /// Passes all the words there are to `visit`, piece by piece in ascending order, with the number of each piece's
+    /// first segment.
     #[doc(hidden)]
     fn visit(&self, visit: &mut dyn FnMut(u64, &[Word]));
 

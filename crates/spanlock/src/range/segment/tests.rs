@@ -1,6 +1,6 @@
 use super::{Fairness, Mode, RawSegments, SrlArray, SrlTree, Store};
 use crate::range::raw::{RawRangeLock, RawRangeMutex, Wait};
-use crate::range::waiting::Patience;
+use crate::range::wait::Patience;
 use crate::range::{Instrumented, RangeLock, RangeMutex, Span};
 use prim::clock::Duration;
 use std::thread;
@@ -164,7 +164,7 @@ fn a_listing_reaches_the_last_position() {
     assert!(lock.snapshot().unwrap().holders.is_empty());
 }
 
-/// A thread that would wait for itself, though the ranges are disjoint, is told so.
+/// A thread that would wait for itself, although the ranges are disjoint, panics.
 #[test]
 #[cfg(debug_assertions)]
 fn waiting_for_a_segment_of_ones_own_panics() {
@@ -199,7 +199,7 @@ fn an_array_without_segments() {
 }
 
 #[test]
-fn unfair_locks_grant_no_claims() {
+fn unfair_locks_grant_no_reservations() {
     let lock = SrlArray::builder().fairness(Fairness::Unfair).build();
-    assert_eq!(lock.room.patience(), Patience::ENDLESS);
+    assert_eq!(lock.wait_queue.patience(), Patience::ENDLESS);
 }

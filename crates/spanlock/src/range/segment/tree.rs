@@ -1,7 +1,19 @@
-//! Words in the leaves of a radix tree, made when they are first asked for (the paper's SRL(tree)).
+//! Words in the leaves of a radix tree, made when a request first touches them (the paper's SRL(tree)).
 //!
-//! A node is an array without a header: of slots, or, in a leaf, of words. How long it is and which of the two, the
-//! level says. A node once linked stays until the tree is dropped, so a reference to a word is good for as long.
+//! ```text
+//!   segment number, 2 bits a level:   01 | 10 | 11
+//!
+//!       root slot --> [ . | * | . | . ]                       level 2: slots
+//!                           |
+//!                           v
+//!                         [ . | . | * | . ]                   level 1: slots
+//!                                   |
+//!                                   v
+//!                                 [ w | w | w | W ]           level 0: a leaf of words
+//! ```
+//!
+//! A node is an array without a header: of slots, or of words in a leaf. The level determines which. A node that was
+//! linked stays until the tree is dropped, so a reference to a word is valid as long as a reference to the tree.
 
 use super::store::{Sealed, Store};
 use super::word::Word;
@@ -13,7 +25,7 @@ use std::slice;
 /// A place for a node.
 struct Slot {
     node: AtomicPtr<()>,
-    /// Of no size but on the model checker.
+    /// Has a size on the model checker only.
     _track: Track,
 }
 
@@ -70,7 +82,7 @@ impl Tree {
     /// The node is in this tree, at a level above the leaves.
     #[inline]
     unsafe fn slots(&self, node: NonNull<()>) -> &[Slot] {
-        // SAFETY: made by `make` for such a level; the caller's.
+        // SAFETY: `make` made it for a level above the leaves, as the caller promises: so many slots, side by side.
         unsafe { slice::from_raw_parts(node.as_ptr().cast(), self.fan_out()) }
     }
 
@@ -80,11 +92,11 @@ impl Tree {
     /// The node is in this tree, and a leaf.
     #[inline]
     unsafe fn words(&self, node: NonNull<()>) -> &[Word] {
-        // SAFETY: made by `make` for a leaf; the caller's.
+        // SAFETY: `make` made it for level 0, as the caller promises: so many words, side by side.
         unsafe { slice::from_raw_parts(node.as_ptr().cast(), self.fan_out()) }
     }
 
-    /// The node in a slot, made if need be.
+    /// The node in a slot, which is made if there is none.
     #[inline]
     fn node(&self, slot: &Slot, level: u32) -> NonNull<()> {
         slot.get().unwrap_or_else(|| self.grow(slot, level))
@@ -94,7 +106,7 @@ impl Tree {
     #[inline(never)]
     fn grow(&self, slot: &Slot, level: u32) -> NonNull<()> {
         let fresh = self.make(level);
-        // [node-publish] Release: the node's content is there for whoever finds it.
+        // [node-publish] Release: the node's content, for threads that find the node.
         let linked = slot.node.compare_exchange(
             ptr::null_mut(),
             fresh.as_ptr(),
@@ -103,9 +115,9 @@ impl Tree {
             prim::order!("node-winner", Ordering::Acquire),
         );
         match linked.map_err(NonNull::new) {
-            // [lost-race] Whoever went on with a node of its own would lock words that nobody else finds.
+            // [lost-race] A thread that went on with its own node would lock words that no other thread finds.
             Err(Some(winner)) if prim::intact!("lost-race") => {
-                // SAFETY: made above for this level; nobody else knows it.
+                // SAFETY: made above for this level, and not linked, so no other thread knows it.
                 unsafe { self.free(fresh, level) };
                 winner
             }
@@ -127,24 +139,24 @@ impl Tree {
     /// Frees a node and all below it.
     ///
     /// # Safety
-    /// It was made for that level, and nobody uses it any more.
+    /// It was made for that level, and no other thread uses it any more.
     unsafe fn free(&self, node: NonNull<()>, level: u32) {
         if level == 0 {
             let words = ptr::slice_from_raw_parts_mut(node.as_ptr().cast::<Word>(), self.fan_out());
-            // SAFETY: `make` boxed it so; the caller's.
+            // SAFETY: `make` took it from a box of so many words, and the caller gives it up.
             drop(unsafe { Box::from_raw(words) });
             return;
         }
         let slots = ptr::slice_from_raw_parts_mut(node.as_ptr().cast::<Slot>(), self.fan_out());
-        // SAFETY: as above.
+        // SAFETY: `make` took it from a box of so many slots, and the caller gives it up.
         let slots = unsafe { Box::from_raw(slots) };
         for child in slots.iter().filter_map(Slot::get) {
-            // SAFETY: linked, so made for the next level; the caller's.
+            // SAFETY: linked in a slot of this level, so made for the level below, and given up with its parent.
             unsafe { self.free(child, level - 1) };
         }
     }
 
-    /// Shows the leaves below a slot, which leads to the segments from `first` on.
+    /// Passes the leaves below a slot to `visit`. The slot leads to the segments from `first` on.
     fn visit_below(
         &self,
         slot: &Slot,

@@ -1,4 +1,4 @@
-//! One segment's lock word.
+//! One segment's lock word: a writer bit, a sleeper bit and a count of readers. The parent module has a picture.
 
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicU32, Ordering};
@@ -6,12 +6,12 @@ use prim::track::Track;
 
 /// Held exclusively.
 const WRITER: u32 = 1 << 31;
-/// Somebody sleeps behind the segment, or has slept there and nobody has looked since.
+/// A request sleeps behind the segment, or has slept there and no holder has dispatched the sleepers since.
 const SLEEPER: u32 = 1 << 30;
-/// What is left for counting readers.
+/// The remaining bits count readers.
 const READERS: u32 = SLEEPER - 1;
 
-/// What a word says: the writer bit, the sleeper bit and the number of readers.
+/// The content of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State(u32);
 
@@ -30,7 +30,7 @@ impl State {
         self.0 & READERS
     }
 
-    /// Whether one more may enter. A count that is full refuses: it never runs into the bits above it.
+    /// Whether one more request may enter. A full count refuses, so it never overflows into the bits above it.
     pub(super) fn admits(self, mode: Mode) -> bool {
         match mode {
             Mode::Shared => !self.is_written() && self.readers() < READERS,
@@ -54,14 +54,14 @@ impl State {
         }
     }
 
-    /// Seen by a holder as it left: whether a sleeper can go on now.
+    /// Of the state that a holder in the mode `left` has just left: whether a sleeper can enter now.
     pub(super) fn calls_for_wake(self, left: Mode) -> bool {
-        // A reader that leaves others behind lets in nobody, but for the one who found the count full.
+        // A reader that leaves other readers behind lets in no writer, and a reader only if the count was full.
         let lets_in = left == Mode::Exclusive || matches!(self.readers(), 1 | READERS);
         self.has_sleeper() && lets_in
     }
 
-    /// Seen by a writer as it became a reader: whether somebody sleeps who might be one.
+    /// Of the state that a writer has just shared: whether a sleeper may be a reader.
     pub(super) fn calls_for_readers(self) -> bool {
         self.has_sleeper()
     }
@@ -71,7 +71,7 @@ impl State {
 #[derive(Debug)]
 pub struct Word {
     state: AtomicU32,
-    /// Of no size but on the model checker.
+    /// Has a size on the model checker only.
     _track: Track,
 }
 
@@ -83,17 +83,17 @@ impl Word {
         }
     }
 
-    /// Names it among the words of a lock.
+    /// Identifies the word among the words of a lock.
     pub(super) fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// A look without consequences.
+    /// The state now. Relaxed: only a read-modify-write decides anything.
     pub(super) fn state(&self) -> State {
         State(self.state.load(Ordering::Relaxed))
     }
 
-    /// Enters, unless somebody is in the way.
+    /// Enters, unless another request is in the way.
     #[inline]
     pub(super) fn enter(&self, mode: Mode) -> bool {
         let (mut seen, success) = match mode {
@@ -102,8 +102,8 @@ impl Word {
                 self.state(),
                 prim::order!("admit-reader", Ordering::Acquire),
             ),
-            // [admit-writer] Acquire: pairs with [leave-reader] and [leave-writer]. Not looked at beforehand: a
-            // guess that is right costs one transfer of the cache line instead of two.
+            // [admit-writer] Acquire: pairs with [leave-reader] and [leave-writer]. Without a load beforehand: a right
+            // guess costs one transfer of the cache line instead of two.
             Mode::Exclusive => (State::FREE, prim::order!("admit-writer", Ordering::Acquire)),
         };
         while seen.admits(mode) {
@@ -115,15 +115,14 @@ impl Word {
             );
             match entered {
                 Ok(_) => return true,
-                // What was found decides, not whether something was added (the paper's reader takes a failed
-                // addition for an admission).
+                // The state found decides. (The paper's reader takes a failed addition for an admission.)
                 Err(found) => seen = State(found),
             }
         }
         false
     }
 
-    /// Leaves; the state before.
+    /// Leaves; returns the state before.
     #[inline]
     pub(super) fn leave(&self, mode: Mode) -> State {
         let before = State(match mode {
@@ -131,8 +130,8 @@ impl Word {
             Mode::Shared => self
                 .state
                 .fetch_sub(1, prim::order!("leave-reader", Ordering::Release)),
-            // [leave-writer] Release: pairs with [admit-reader] and [admit-writer]. A subtraction: to clear a bit and learn
-            // what was there is a loop of compare-exchanges on x86.
+            // [leave-writer] Release: pairs with [admit-reader] and [admit-writer]. A subtraction, because clearing a
+            // bit and returning the old value takes a loop of compare-exchanges on x86.
             Mode::Exclusive => self
                 .state
                 .fetch_sub(WRITER, prim::order!("leave-writer", Ordering::Release)),
@@ -141,7 +140,7 @@ impl Word {
         before
     }
 
-    /// Turns the writer into a reader; the state before.
+    /// Turns the writer into a reader; returns the state before.
     pub(super) fn share(&self) -> State {
         // [share] Release: pairs with [admit-reader]. One step: the writer bit goes and a reader comes.
         let before = self
@@ -150,18 +149,18 @@ impl Word {
         State(before)
     }
 
-    /// Says that somebody is about to sleep; the state before. Relaxed: it is one word, and the queue is ordered by
-    /// its mutex.
+    /// Marks that a request is about to sleep behind the segment; returns the state before. Relaxed: both sides change
+    /// this one word, and the queue's mutex orders the entry.
     pub(super) fn mark_sleeper(&self) -> State {
         State(self.state.fetch_or(SLEEPER, Ordering::Relaxed))
     }
 
-    /// All that slept here have been dispatched.
+    /// Removes the mark: the sleepers are being dispatched. Called under the queue's mutex.
     pub(super) fn unmark_sleeper(&self) {
         self.state.fetch_and(!SLEEPER, Ordering::Relaxed);
     }
 
-    /// Sets the number of readers, for tests of its limit: a multiple of that many real ones is too many.
+    /// Sets the number of readers to so many below the limit, for tests: real readers would be too many.
     #[cfg(test)]
     pub(super) fn preset_readers(&self, below_limit: u32) {
         self.state.store(READERS - below_limit, Ordering::Relaxed);

@@ -1,27 +1,41 @@
-//! Upgradable readers: the underlying lock's, who may upgrade when the readers in the table are gone.
+//! Upgradable readers of a biased lock.
 //!
-//! They take the slow path and set no bias: who reads to write afterwards would revoke it. One that upgrades arrives
-//! like any writer, and drains with the underlying lock held as a reader. By itself that keeps no reader out; but a
-//! writer that waits for the underlying lock may, where that gives way to writers. So who reads by the table must not
-//! read again while another may upgrade.
+//! An upgradable reader is a reader of the underlying lock, which lets in one of them at a time. It takes the slow path
+//! and sets no bias: if it does upgrade, it would have to revoke that bias.
+//!
+//! To upgrade it begins a revocation as any writer does. It waits for the readers in the table while it holds the
+//! underlying lock as a reader, and then upgrades the underlying lock:
+//!
+//! ```text
+//!   upgradable reader --> register --> wait until the table --> upgrade the --> unregister;
+//!   (holds the                         is empty, clear          underlying      writer
+//!   underlying lock)                   the bias                 lock
+//!                           \                  \                     \
+//!                            +---- gives up: unregister, upgradable reader as before
+//! ```
+//!
+//! By itself this keeps no reader out. But another writer that waits for the underlying lock may hold readers back, if
+//! that lock prefers writers. A reader inside by the table that reads again would wait for that writer, the writer for
+//! the upgradable reader, and the upgradable reader for the reader in the table. So a thread that reads must not read
+//! again while another may upgrade.
 
+use super::policy::{Event, Policy, report};
 use super::{Bravo, ReadToken, UnderToken, Way};
-use crate::range::raw::Wait;
-use crate::rw::policy::{Event, Policy, tell};
 use crate::rw::raw::granted;
 use crate::rw::watch::{self, Mode};
+use crate::wait::Wait;
 use lock_api::{
     RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed,
 };
 use prim::clock::{Duration, Instant};
 
-/// What an attempt to upgrade leaves the thread with.
+/// What the thread holds after an attempt to upgrade: the lock as a writer, or as an upgradable reader as before.
 type Upgraded<L> = Result<
     UnderToken<<L as lock_api::RawRwLock>::ExclusiveGuard>,
     UnderToken<<L as RawRwLockUpgrade>::UpgradableGuard>,
 >;
 
-/// The same, of the underlying lock.
+/// The same for the underlying lock.
 type UpgradedUnder<L> =
     Result<<L as lock_api::RawRwLock>::ExclusiveGuard, <L as RawRwLockUpgrade>::UpgradableGuard>;
 
@@ -31,11 +45,11 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
         lock: impl FnOnce(&L) -> Option<L::UpgradableGuard>,
     ) -> Option<UnderToken<L::UpgradableGuard>> {
         let guard = lock(&self.raw)?;
-        tell(&self.policy, Event::SlowRead);
+        report(&self.policy, Event::SlowRead);
         Some(UnderToken::new(guard))
     }
 
-    /// `upgrade` is how to upgrade the underlying lock.
+    /// Becomes the writer; `upgrade` upgrades the underlying lock.
     fn upgrade_within(
         &self,
         token: UnderToken<L::UpgradableGuard>,
@@ -46,33 +60,33 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             return Err(token);
         }
         let guard = token.0;
-        let mut arrival = self.bias.arrive();
-        let upgraded = if arrival.drain(wait, &self.policy) {
+        let mut revocation = self.bias.begin_revocation();
+        let upgraded = if revocation.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
         } else {
             Err(guard)
         };
         match upgraded {
-            Ok(_) => arrival.enter(),
-            Err(_) => arrival.give_up(&self.policy),
+            Ok(_) => revocation.finish(),
+            Err(_) => revocation.give_up(&self.policy),
         }
         upgraded.map(UnderToken::new).map_err(UnderToken::new)
     }
 }
 
-// SAFETY: the underlying lock excludes writers and other upgradable readers; who upgrades has excluded fast readers as
-// any writer does, and holds the underlying lock from before until after that.
+// SAFETY: the underlying lock excludes writers and other upgradable readers. An upgrading reader has excluded fast
+// readers by a revocation, as any writer, and holds the underlying lock from before the revocation until it writes.
 unsafe impl<L: RawRwLockUpgrade, P: Policy> RawRwLockUpgrade for Bravo<L, P> {
     type UpgradableGuard = UnderToken<L::UpgradableGuard>;
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn lock_upgradable(&self) -> Self::UpgradableGuard {
         watch::acquire(self, Mode::Upgradable, || {
             granted(self.read_upgradably(|raw| Some(raw.lock_upgradable())))
         })
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable(&self) -> Option<Self::UpgradableGuard> {
         watch::attempt(self, Mode::Upgradable, || {
             self.read_upgradably(L::try_lock_upgradable)
@@ -81,15 +95,15 @@ unsafe impl<L: RawRwLockUpgrade, P: Policy> RawRwLockUpgrade for Bravo<L, P> {
 
     unsafe fn unlock_upgradable(&self, token: Self::UpgradableGuard) {
         watch::leave(self, Mode::Upgradable);
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         unsafe { self.raw.unlock_upgradable(token.0) };
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     unsafe fn upgrade(&self, token: Self::UpgradableGuard) -> Self::ExclusiveGuard {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         let upgrade = |raw: &L, guard| Ok(unsafe { raw.upgrade(guard) });
-        // SAFETY: as above.
+        // SAFETY: `watch` passes on the token it was given, which the caller promises is this lock's.
         let leave = |token| unsafe { self.unlock_upgradable(token) };
         let upgraded = watch::upgrade(self, token, leave, |token| {
             self.upgrade_within(token, Wait::Forever, upgrade)
@@ -98,40 +112,41 @@ unsafe impl<L: RawRwLockUpgrade, P: Policy> RawRwLockUpgrade for Bravo<L, P> {
     }
 
     unsafe fn try_upgrade(&self, token: Self::UpgradableGuard) -> Upgraded<L> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         let upgrade = |raw: &L, guard| unsafe { raw.try_upgrade(guard) };
         watch::try_upgrade(self, || self.upgrade_within(token, Wait::Never, upgrade))
     }
 }
 
-// SAFETY: the underlying lock's promise. No bias is set by it.
+// SAFETY: the underlying lock promises that no writer gets in between. The new reader or upgradable reader sets no
+// bias.
 unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade for Bravo<L, P> {
     unsafe fn downgrade_upgradable(&self, token: Self::UpgradableGuard) -> Self::SharedGuard {
         watch::convert(self, Mode::Upgradable, Mode::Read);
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         ReadToken::by(Way::Slow(unsafe { self.raw.downgrade_upgradable(token.0) }))
     }
 
     unsafe fn downgrade_to_upgradable(&self, token: Self::ExclusiveGuard) -> Self::UpgradableGuard {
         watch::convert(self, Mode::Write, Mode::Upgradable);
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         UnderToken::new(unsafe { self.raw.downgrade_to_upgradable(token.0) })
     }
 }
 
-// SAFETY: as for the untimed.
+// SAFETY: the timed forms acquire and upgrade as the untimed ones do, or not at all.
 unsafe impl<L, P: Policy> RawRwLockUpgradeTimed for Bravo<L, P>
 where
     L: RawRwLockUpgradeTimed + RawRwLockTimed<Duration = Duration, Instant = Instant>,
 {
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<Self::UpgradableGuard> {
         watch::attempt(self, Mode::Upgradable, || {
             self.read_upgradably(|raw| raw.try_lock_upgradable_for(timeout))
         })
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<Self::UpgradableGuard> {
         watch::attempt(self, Mode::Upgradable, || {
             self.read_upgradably(|raw| raw.try_lock_upgradable_until(deadline))
@@ -144,9 +159,9 @@ where
         timeout: Duration,
     ) -> Upgraded<L> {
         match Wait::at_most(timeout).deadline() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises that the token is this lock's, and it is passed on.
             Some(deadline) => unsafe { self.try_upgrade_until(token, deadline) },
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises that the token is this lock's, and it is passed on.
             None => Ok(unsafe { self.upgrade(token) }),
         }
     }
@@ -156,7 +171,7 @@ where
         token: Self::UpgradableGuard,
         deadline: Instant,
     ) -> Upgraded<L> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
         let upgrade = |raw: &L, guard| unsafe { raw.try_upgrade_until(guard, deadline) };
         watch::try_upgrade(self, || {
             self.upgrade_within(token, Wait::Until(deadline), upgrade)

@@ -1,22 +1,24 @@
-//! Marks that outlive their writers.
+//! Marks that outlive their writers, in a forked child.
 //!
-//! A forked child has one thread, and marks of writers that waited in its parent. Readers would hold back for those until
-//! one has been inside. So a writer, before it marks the word, has the upper bits of what it sleeps by tell how often
-//! the process was forked so far; and a reader that is in a mark's way looks whether that is still so, and else takes
-//! the marks off as in rule 4.
+//! A forked child has one thread. A lock that it inherits may have the mark of a writer that waited in the parent. That
+//! writer is not there, so readers that give way to it would wait for good.
 //!
-//! The rest of that word goes on counting. That it runs over into the bits above, once in 2^24 wake-ups, makes a mark seem to be
-//! a dead writer's: it is taken off, and its writer woken, for nothing. So does a reader that does not see what a
-//! writer wrote there before its mark.
+//! So a mark has a date: the number of forks between the first process and this one, modulo 256, in the upper bits of
+//! `signals`. A writer stores it there before it sets its mark. A reader that finds a mark in its way compares the
+//! date with that of its own process, and clears the mark if they differ (rule 4 of `mod.rs`).
+//!
+//! A mistake does no harm beyond a wake-up: a mark that seems old is cleared and its writer woken, and that writer sets
+//! it again. This happens when the count of wake-ups overflows into the date, once in 2^24, and when a reader does not
+//! observe the date yet.
 
 use super::{FutexRwLock, GiveWay, Preference, State};
 use prim::atomic::Ordering;
 use prim::thread;
 
-/// Below are the bits that count.
+/// The bits below count wake-ups.
 const FORKS_SHIFT: u32 = 24;
 
-/// What the upper bits are to be in this process.
+/// The date of this process, in the upper bits.
 fn forks() -> u32 {
     thread::forks() << FORKS_SHIFT
 }
@@ -26,10 +28,11 @@ fn is_of_this_process(signals: u32) -> bool {
 }
 
 impl<P: Preference> FutexRwLock<P> {
-    /// What a writer sleeps by that marks the word next.
+    /// The value of `signals` that a writer will sleep by, with the date of this process. The writer sets its mark
+    /// next.
     pub(super) fn signals_to_sleep_by(&self) -> u32 {
-        // Acquire: pairs with the Release in `signal`. A count that is current when the mark is set is changed by whoever
-        // takes the mark off or wakes for it.
+        // Acquire: pairs with [futex-signal]. A thread that clears the mark, or wakes a writer because of it, changes
+        // the value that was current when the mark was set.
         let mut signals = self.signals.load(Ordering::Acquire);
         while !is_of_this_process(signals) {
             let ours = forks() | signals & ((1 << FORKS_SHIFT) - 1);
@@ -42,9 +45,9 @@ impl<P: Preference> FutexRwLock<P> {
         signals
     }
 
-    /// Whether readers give way to a writer that no thread of this process is.
-    pub(super) fn is_marked_by_the_dead(&self, seen: State) -> bool {
-        // Relaxed: to be wrong does no harm.
+    /// Whether a mark holds readers back for a writer that is no thread of this process.
+    pub(super) fn is_marked_before_fork(&self, seen: State) -> bool {
+        // Relaxed: a mistake does no harm beyond a wake-up.
         P::GIVE_WAY == GiveWay::ToWaitingWriters
             && seen.has_waiting_writer()
             && !is_of_this_process(self.signals.load(Ordering::Relaxed))

@@ -1,23 +1,23 @@
-//! Whether readers give way to writers.
+//! Whether readers give way to waiting writers.
 
 use std::fmt;
 
-/// Whom a lock lets in first.
+/// Which threads a lock prefers: a type-level choice between [`WritersFirst`] and [`ReadersFirst`].
 pub trait Preference: fmt::Debug {
-    /// Whether readers who come while a writer waits wait as well.
+    /// Whether a new reader waits while a writer waits.
     const GIVE_WAY: GiveWay;
 }
 
-/// Whether a reader who comes while a writer waits waits as well.
+/// Whether a new reader waits while a writer waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveWay {
-    /// It does: writers are not starved. A thread that reads twice may wait for a writer that waits for it.
+    /// It does. Readers do not starve writers. A thread that reads twice may wait for a writer that waits for it.
     ToWaitingWriters,
-    /// It does not: a thread may read while it reads. Readers who keep coming starve writers.
+    /// It does not. A thread may read while it reads. Readers that keep coming starve writers.
     ToHoldersOnly,
 }
 
-/// Readers who come hold back while a writer waits; readers who wait go in when a writer leaves.
+/// New readers wait while a writer waits. Readers that wait are let in when a writer leaves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WritersFirst;
 
@@ -25,7 +25,7 @@ impl Preference for WritersFirst {
     const GIVE_WAY: GiveWay = GiveWay::ToWaitingWriters;
 }
 
-/// Readers go in whenever no writer is inside.
+/// Readers enter whenever no writer is inside.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadersFirst;
 

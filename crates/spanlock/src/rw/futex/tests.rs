@@ -1,11 +1,12 @@
-//! A count that is full.
+//! What happens when the count of readers is full.
 
-use super::{FutexRwLock, MOST_READERS, READERS, UPGRADABLE};
+use super::FutexRwLock;
+use super::state::{MOST_READERS, READERS, UPGRADABLE};
 use lock_api::{RawRwLock, RawRwLockUpgrade, RawRwLockUpgradeDowngrade};
 use prim::atomic::Ordering;
 use std::thread;
 
-/// Nearly full of readers whose guards were leaked.
+/// A lock that is nearly full, as if of leaked guards.
 fn nearly_full() -> FutexRwLock {
     let lock = FutexRwLock::new();
     lock.state.store(MOST_READERS - 1, Ordering::Relaxed);
@@ -31,14 +32,14 @@ fn a_full_count_refuses_and_stays_as_it_is() {
 }
 
 #[test]
-fn who_leaves_a_full_lock_lets_one_in_that_waits() {
+fn a_reader_that_leaves_a_full_lock_lets_a_waiting_one_in() {
     let lock = &nearly_full();
     let last = lock.lock_shared();
     thread::scope(|scope| {
         let late = scope.spawn(|| {
             let _stays_held = lock.lock_shared();
         });
-        // It has come in vain, or is about to.
+        // It has backed out, or is about to.
         while !lock.state().has_waiting_reader() {
             thread::yield_now();
         }

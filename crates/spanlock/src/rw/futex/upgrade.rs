@@ -1,9 +1,12 @@
-//! Readers that may become the writer.
+//! Upgradable readers: one at a time beside plain readers, and it may become the writer.
+//!
+//! The bit `UPGRADABLE` of the word is its hold. An upgrade is one step, from that bit alone to the bit `WRITER`. While
+//! plain readers are inside, the upgradable reader waits as a writer does.
 
 use super::{FutexRwLock, Preference, Reader, Slept, State};
-use crate::range::raw::Wait;
 use crate::rw::raw::{Stays, granted};
 use crate::rw::watch::{self, Mode};
+use crate::wait::Wait;
 use lock_api::{RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed};
 use prim::atomic::Ordering;
 use prim::clock::{Duration, Instant};
@@ -13,30 +16,22 @@ impl<P: Preference> FutexRwLock<P> {
         self.read_by(wait, |seen| self.enter_upgradable(seen))
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_read_upgradably(&self, wait: Wait) -> Option<Stays> {
         watch::attempt(self, Mode::Upgradable, || self.read_upgradably(wait))
     }
 
-    /// Enters as an upgradable reader, unless somebody is in the way: then the state that says so.
-    fn enter_upgradable(&self, mut seen: State) -> Result<(), State> {
-        while seen.admits(Reader::Upgradable, P::GIVE_WAY) {
-            // [futex-enter] Acquire: pairs with [futex-leave].
-            let entered = self.state.compare_exchange(
-                seen.0,
-                seen.0 + Reader::Upgradable.held(),
-                prim::order!("futex-enter-upgradable", Ordering::Acquire),
-                Ordering::Relaxed,
-            );
-            match entered {
-                Ok(_) => return Ok(()),
-                Err(found) => seen = State(found),
-            }
-        }
-        Err(seen)
+    /// Enters as an upgradable reader, or returns the state that does not admit one.
+    fn enter_upgradable(&self, seen: State) -> Result<(), State> {
+        // [futex-enter-upgradable] Acquire: pairs with [futex-leave-exclusive].
+        let acquire = prim::order!("futex-enter-upgradable", Ordering::Acquire);
+        self.change(seen, acquire, |seen| {
+            let admitted = seen.admits(Reader::Upgradable, P::GIVE_WAY);
+            admitted.then_some(State(seen.0 + Reader::Upgradable.held()))
+        })
     }
 
-    /// From upgradable reader to writer in one step.
+    /// Turns the upgradable reader into the writer, in one step.
     fn upgrade_within(&self, wait: Wait) -> Option<Stays> {
         let held = State::UPGRADABLE;
         match self.enter_exclusive(held, self.state(), Slept::No) {
@@ -50,9 +45,9 @@ impl<P: Preference> FutexRwLock<P> {
         watch::try_upgrade(self, || self.upgrade_within(wait).ok_or(guard))
     }
 
-    /// The upgradable reader goes, or stays as `rest` readers.
+    /// The upgradable reader leaves, or stays as `rest` plain readers.
     fn leave_upgradable(&self, rest: u32) {
-        // [futex-leave] Release: pairs with [futex-enter].
+        // [futex-leave-upgradable] Release: pairs with [futex-enter-exclusive].
         let leave = prim::order!("futex-leave-upgradable", Ordering::Release);
         let held = Reader::Upgradable.held();
         let before = State(self.state.fetch_sub(held - rest, leave));
@@ -64,19 +59,19 @@ impl<P: Preference> FutexRwLock<P> {
     }
 }
 
-// SAFETY: the word admits one upgradable reader at a time and no writer beside it, and it becomes the writer where
-// there is nobody else, acquiring what those who left released.
+// SAFETY: the word admits one upgradable reader at a time and no writer beside it. It becomes the writer when it is the
+// only holder, and Acquires what the threads that left have Released.
 unsafe impl<P: Preference> RawRwLockUpgrade for FutexRwLock<P> {
     type UpgradableGuard = Stays;
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn lock_upgradable(&self) -> Stays {
         watch::acquire(self, Mode::Upgradable, || {
             granted(self.read_upgradably(Wait::Forever))
         })
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable(&self) -> Option<Stays> {
         self.try_read_upgradably(Wait::Never)
     }
@@ -86,9 +81,9 @@ unsafe impl<P: Preference> RawRwLockUpgrade for FutexRwLock<P> {
         self.leave_upgradable(0);
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     unsafe fn upgrade(&self, token: Stays) -> Stays {
-        // SAFETY: the caller's.
+        // SAFETY: `watch` passes on the token it was given, which the caller promises is this lock's.
         let leave = |token| unsafe { self.unlock_upgradable(token) };
         let upgrade = |_| self.upgrade_within(Wait::Forever);
         granted(watch::upgrade(self, token, leave, upgrade))
@@ -99,7 +94,7 @@ unsafe impl<P: Preference> RawRwLockUpgrade for FutexRwLock<P> {
     }
 }
 
-// SAFETY: each is one step, and releases.
+// SAFETY: each is one atomic step that lets no writer in between; it Releases.
 unsafe impl<P: Preference> RawRwLockUpgradeDowngrade for FutexRwLock<P> {
     unsafe fn downgrade_upgradable(&self, guard: Stays) -> Stays {
         watch::convert(self, Mode::Upgradable, Mode::Read);
@@ -109,19 +104,19 @@ unsafe impl<P: Preference> RawRwLockUpgradeDowngrade for FutexRwLock<P> {
 
     unsafe fn downgrade_to_upgradable(&self, guard: Stays) -> Stays {
         watch::convert(self, Mode::Write, Mode::Upgradable);
-        self.share(Reader::Upgradable);
+        self.downgrade_to(Reader::Upgradable);
         guard
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the timed forms acquire and upgrade as the untimed ones do, or not at all.
 unsafe impl<P: Preference> RawRwLockUpgradeTimed for FutexRwLock<P> {
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<Stays> {
         self.try_read_upgradably(Wait::at_most(timeout))
     }
 
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<Stays> {
         self.try_read_upgradably(Wait::Until(deadline))
     }

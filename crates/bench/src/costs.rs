@@ -1,0 +1,117 @@
+//! The costs of locks beside throughput: memory, time without contention, and waiting.
+
+use crate::memory::{self, Allocated};
+use crate::provenance::cores;
+use crate::registry::Lock;
+use crate::run::{Schedule, Trial};
+use crate::rw::locks::Lock as RwLock;
+use crate::target::Readers;
+use crate::workload;
+use spanlock::range::raw::Mode;
+use spanlock_judge::record::{HOLD, Memory, Panel, Record, RwUncontended, Uncontended};
+use spanlock_trial::arr::{Load, Pauses, Percent, Timing, Variant};
+
+/// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
+#[must_use]
+pub fn memory(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Memory {
+    let cannot = lock
+        .holds_one_because(memory::RESOURCE)
+        .filter(|_| hold > 1);
+    let counted = match cannot {
+        Some(why) => Memory {
+            hold,
+            skipped: Some(why.to_owned()),
+            ..Memory::default()
+        },
+        None => lock.measure.memory(lock.values, hold, allocated),
+    };
+    Memory {
+        lock: lock.name.to_owned(),
+        ..counted
+    }
+}
+
+/// A range lock in one of its modes, which nobody else wants.
+#[derive(Clone, Copy)]
+pub struct Subject {
+    /// The lock.
+    pub lock: &'static Lock,
+    /// The mode it is acquired in.
+    pub mode: Mode,
+}
+
+impl Subject {
+    /// The modes that a lock has.
+    pub fn all_of(lock: &'static Lock) -> impl Iterator<Item = Self> {
+        let modes: &[Mode] = match lock.measure.readers() {
+            Readers::Share => &[Mode::Exclusive, Mode::Shared],
+            Readers::Exclude => &[Mode::Exclusive],
+        };
+        modes.iter().map(move |&mode| Self { lock, mode })
+    }
+
+    /// Measures one round.
+    #[must_use]
+    pub fn measure(self, pairs: u32, round: u32) -> Uncontended {
+        let Self { lock, mode } = self;
+        let took = lock.measure.uncontended(lock.values, mode, pairs);
+        Uncontended {
+            lock: lock.name.to_owned(),
+            mode: match mode {
+                Mode::Shared => "read".to_owned(),
+                Mode::Exclusive => "write".to_owned(),
+            },
+            round,
+            pairs,
+            ns_per_pair: took.as_nanos() as f64 / f64::from(pairs),
+            rmw_by_reading: lock.rmw.to_owned(),
+        }
+    }
+}
+
+/// One round of a reader-writer lock that nobody else wants, in both modes.
+#[must_use]
+pub fn rw_uncontended(lock: &RwLock, pairs: u32, round: u32) -> RwUncontended {
+    let each = |mode| {
+        let took = lock.measure.uncontended(mode, pairs);
+        took.as_nanos() as f64 / f64::from(pairs)
+    };
+    RwUncontended {
+        lock: lock.name.to_owned(),
+        round,
+        pairs,
+        read_ns: each(Mode::Shared),
+        write_ns: each(Mode::Exclusive),
+    }
+}
+
+/// Threads that all write the whole array, one after the other and without a pause.
+#[must_use]
+pub fn contention(threads: usize, schedule: Schedule, seed: u64) -> Trial<Load> {
+    let load = Load {
+        variant: Variant::Full,
+        reads: Percent::new(0).expect("at most 100"),
+        pauses: Pauses::None,
+        timing: Timing::On,
+    };
+    Trial::new(schedule, seed).with(load, threads)
+}
+
+/// The costs of waiting for a lock: processor time of waiting threads, and how evenly the lock serves them.
+///
+/// # Errors
+/// When the lock lost updates although it promises exclusion.
+pub fn waiting(lock: &'static Lock, trial: Trial<Load>) -> Result<Record, String> {
+    let contention = workload::measure(trial, lock)?;
+    let available = contention.seconds * cores() as f64;
+    let slept = lock.measure.sleeper(lock.values, HOLD);
+    Ok(Record {
+        panel: Panel::Waiting {
+            variant: trial.load.variant,
+            reads: trial.load.reads.get(),
+        },
+        cpu_share: contention.cpu_seconds.map(|used| used / available),
+        sleeper_cpu_ms: slept.map(|used| used.as_secs_f64() * 1e3),
+        ..contention
+    })
+}

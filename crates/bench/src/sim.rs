@@ -1,0 +1,247 @@
+//! The locks that can be simulated: those of the common tables, compiled against `prim-sim`.
+
+pub use prim_sim::heap::OnLines;
+pub use prim_sim::{Failure, Machine, Placement, Setup};
+
+use crate::setting::{Resource, Setting, Values, named};
+use lock_api::RawRwLock;
+use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex};
+use spanlock_sim::range::{RangeLock, RangeMutex};
+use spanlock_trial::lock::{Described, Over, Role, RwDescribed};
+use spanlock_workloads_sim::target::{Readers, Target};
+use spanlock_workloads_sim::{locks, rw};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// A lock of any type. Workloads are compiled once for all of them: what a call through a pointer takes the host, no
+/// simulated machine sees.
+trait AnyLock: Send + Sync {
+    /// Waits as long as it takes.
+    fn hold(&self, mode: Mode, range: Range<u64>) -> Box<dyn Held + '_>;
+}
+
+/// A lock held: until dropped.
+pub trait Held {}
+
+impl<T> Held for T {}
+
+/// A lock on lines of its own.
+#[repr(align(128))]
+struct Lines<T>(T);
+
+impl<T: Target> AnyLock for Lines<T> {
+    fn hold(&self, mode: Mode, range: Range<u64>) -> Box<dyn Held + '_> {
+        match mode {
+            Mode::Shared => Box::new(self.0.read(range)),
+            Mode::Exclusive => Box::new(self.0.write(range)),
+        }
+    }
+}
+
+/// Any lock, as workloads use it.
+pub struct Erased(Box<dyn AnyLock>);
+
+impl Erased {
+    fn new(lock: impl Target + 'static) -> Self {
+        Self(Box::new(Lines(lock)))
+    }
+}
+
+impl Target for Erased {
+    const READERS: Readers = Readers::Share;
+    type Read<'a> = Box<dyn Held + 'a>;
+    type Write<'a> = Box<dyn Held + 'a>;
+
+    fn read(&self, range: Range<u64>) -> Box<dyn Held + '_> {
+        self.0.hold(Mode::Shared, range)
+    }
+
+    fn write(&self, range: Range<u64>) -> Box<dyn Held + '_> {
+        self.0.hold(Mode::Exclusive, range)
+    }
+}
+
+/// A range lock that can be simulated.
+pub struct Lock {
+    /// Its row.
+    pub described: Described,
+    make: Box<dyn Fn(Resource) -> Erased + Send + Sync>,
+}
+
+/// All rows, in the order of tables.
+static ALL: LazyLock<Vec<Lock>> = LazyLock::new(|| {
+    let mut rows = Rows(Vec::new());
+    locks::all(&mut rows);
+    rows.0
+});
+
+struct Rows(Vec<Lock>);
+
+impl Rows {
+    fn add<T: Target + 'static>(
+        &mut self,
+        described: Described,
+        make: impl Fn(&Setting) -> T + Send + Sync + 'static,
+    ) {
+        let values = Values::NONE;
+        let make = move |resource| Erased::new(make(&Setting { resource, values }));
+        let make = Box::new(make);
+        self.0.push(Lock { described, make });
+    }
+}
+
+impl locks::Table for Rows {
+    fn shared<L: RawRangeLock + Send + Sync + 'static>(
+        &mut self,
+        described: Described,
+        make: fn(&Setting) -> L,
+    ) {
+        self.add(described, move |setting| RangeLock::from_raw(make(setting)));
+    }
+
+    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
+        &mut self,
+        described: Described,
+        make: fn(&Setting) -> L,
+    ) {
+        self.add(described, move |setting| {
+            RangeMutex::from_raw(make(setting))
+        });
+    }
+}
+
+impl Lock {
+    /// All that can be simulated.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        ALL.iter()
+    }
+
+    /// Those that are measured on hardware too, in the order of tables.
+    pub fn measured() -> impl Iterator<Item = &'static Self> {
+        ALL.iter()
+            .filter(|lock| lock.described.role != Role::Configuration)
+    }
+
+    /// The name that users give it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.described.name
+    }
+
+    /// The lock of that name.
+    ///
+    /// # Errors
+    /// The names that were expected instead.
+    pub fn find(name: &str) -> Result<&'static Self, String> {
+        named(name, ALL.iter(), |lock| lock.name())
+    }
+
+    /// Makes one, within a run.
+    pub(crate) fn make(&self, resource: Resource) -> Erased {
+        (self.make)(resource)
+    }
+}
+
+/// A reader-writer lock that can be simulated.
+pub struct RwLock {
+    /// Its row.
+    pub described: RwDescribed,
+    /// How it is made: the first that is large enough for the machine, or else the last.
+    makers: Vec<(UpTo, Box<dyn Fn() -> Erased + Send + Sync>)>,
+}
+
+/// The largest machine for which a lock is made so.
+#[derive(Clone, Copy)]
+struct UpTo {
+    contexts: usize,
+    nodes: usize,
+}
+
+/// All rows, in the order of tables.
+static RW: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
+    let any = UpTo {
+        contexts: usize::MAX,
+        nodes: usize::MAX,
+    };
+    let mut all = RwRows(Vec::new(), any);
+    rw::locks::words(&mut all);
+    all.1.nodes = 2;
+    rw::locks::by_node::<2>(&mut all);
+    all.1.nodes = 4;
+    rw::locks::by_node::<4>(&mut all);
+    all.1 = UpTo { contexts: 2, ..any };
+    rw::locks::by_processor::<2>(&mut all);
+    all.1.contexts = 40;
+    rw::locks::by_processor::<40>(&mut all);
+    all.1.contexts = 72;
+    rw::locks::by_processor::<72>(&mut all);
+    all.1.contexts = 128;
+    rw::locks::by_processor::<128>(&mut all);
+    all.1.contexts = 256;
+    rw::locks::by_processor::<256>(&mut all);
+    all.1 = any;
+    rw::locks::exclusive(&mut all);
+    rw::locks::configurations(&mut all);
+    all.0
+});
+
+/// Rows, and the machine for which those that follow are made.
+struct RwRows(Vec<RwLock>, UpTo);
+
+impl rw::locks::Table for RwRows {
+    fn untimed<L: RawRwLock + Send + Sync + 'static>(
+        &mut self,
+        described: RwDescribed,
+        make: fn() -> lock_api::RwLock<L, ()>,
+    ) {
+        let Self(rows, up_to) = self;
+        let at = rows
+            .iter()
+            .position(|row| row.described.name == described.name);
+        let at = at.unwrap_or_else(|| {
+            let makers = Vec::new();
+            rows.push(RwLock { described, makers });
+            rows.len() - 1
+        });
+        let make = move || Erased::new(make());
+        rows[at].makers.push((*up_to, Box::new(make)));
+    }
+}
+
+impl RwLock {
+    /// Those that are measured on hardware too, in the order of tables.
+    pub fn measured() -> impl Iterator<Item = &'static Self> {
+        RW.iter()
+            .filter(|lock| lock.described.role != Role::Configuration)
+    }
+
+    /// The measured locks, and further configurations of the library's.
+    pub fn simulated() -> impl Iterator<Item = &'static Self> {
+        let is_eager = |over: Over| over.policy == rw::locks::EAGER;
+        RW.iter()
+            .filter(move |lock| !lock.described.over.is_some_and(is_eager))
+    }
+
+    /// The name that users give it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.described.name
+    }
+
+    /// The lock of that name, of those that are measured.
+    ///
+    /// # Errors
+    /// The names that were expected instead.
+    pub fn find(name: &str) -> Result<&'static Self, String> {
+        named(name, Self::measured(), |lock| lock.name())
+    }
+
+    /// Makes one for a machine, within a run.
+    pub(crate) fn make(&self, machine: &Machine) -> Erased {
+        let fits =
+            |up_to: &UpTo| machine.contexts() <= up_to.contexts && machine.sockets <= up_to.nodes;
+        let maker = self.makers.iter().find(|(up_to, _)| fits(up_to));
+        let (_, make) = maker.or(self.makers.last()).expect("a row makes locks");
+        make()
+    }
+}

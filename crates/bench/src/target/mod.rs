@@ -1,0 +1,168 @@
+//! The public peers, and the floors, as what a lock under measurement offers.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`called`] | locks that are acquired and released by calls, as in C; the floors |
+//! | `cpp` | peers in C and C++ |
+
+pub mod called;
+#[cfg(feature = "cpp-peers")]
+pub(crate) mod cpp;
+
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
+use range_lock::{VecRangeLock, VecRangeLockGuard};
+pub use spanlock_workloads::target::*;
+use std::hint::spin_loop;
+use std::ops::Range;
+use std::sync::{PoisonError, TryLockError, TryLockResult};
+use std::time::Duration;
+
+/// The standard library's lock for the whole resource, whatever the range.
+#[derive(Debug, Default)]
+pub struct Std(std::sync::RwLock<()>);
+
+impl Target for Std {
+    const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::AtOnce;
+    type Read<'a> = std::sync::RwLockReadGuard<'a, ()>;
+    type Write<'a> = std::sync::RwLockWriteGuard<'a, ()>;
+
+    #[inline(always)]
+    fn read(&self, _: Range<u64>) -> Self::Read<'_> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    fn write(&self, _: Range<u64>) -> Self::Write<'_> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Read<'_>> {
+        granted(self.0.try_read())
+    }
+
+    fn write_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
+        granted(self.0.try_write())
+    }
+}
+
+/// A poisoned lock is as good as any.
+fn granted<G>(tried: TryLockResult<G>) -> Option<G> {
+    match tried {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// `parking_lot`'s lock for the whole resource, whatever the range.
+#[derive(Debug, Default)]
+pub struct ParkingLot(parking_lot::RwLock<()>);
+
+impl Target for ParkingLot {
+    const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::InTime;
+    type Read<'a> = parking_lot::RwLockReadGuard<'a, ()>;
+    type Write<'a> = parking_lot::RwLockWriteGuard<'a, ()>;
+
+    #[inline(always)]
+    fn read(&self, _: Range<u64>) -> Self::Read<'_> {
+        self.0.read()
+    }
+
+    #[inline(always)]
+    fn write(&self, _: Range<u64>) -> Self::Write<'_> {
+        self.0.write()
+    }
+
+    fn read_within(&self, _: Range<u64>, limit: Duration) -> Option<Self::Read<'_>> {
+        match limit {
+            Duration::ZERO => self.0.try_read(),
+            limit => self.0.try_read_for(limit),
+        }
+    }
+
+    fn write_within(&self, _: Range<u64>, limit: Duration) -> Option<Self::Write<'_>> {
+        match limit {
+            Duration::ZERO => self.0.try_write(),
+            limit => self.0.try_write_for(limit),
+        }
+    }
+}
+
+/// Crossbeam's lock, for the whole resource.
+#[derive(Debug, Default)]
+pub struct Sharded(ShardedLock<()>);
+
+impl Target for Sharded {
+    const READERS: Readers = Readers::Share;
+    type Read<'a> = ShardedLockReadGuard<'a, ()>;
+    type Write<'a> = ShardedLockWriteGuard<'a, ()>;
+
+    #[inline(always)]
+    fn read(&self, _: Range<u64>) -> Self::Read<'_> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    fn write(&self, _: Range<u64>) -> Self::Write<'_> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The crate `range-lock`: a mutex over a B-tree of held ranges, which owns the vector it guards and can only try.
+///
+/// It guards a vector of bytes that nobody reads, and tries until it succeeds.
+#[derive(Debug)]
+pub struct RangeLockCrate(VecRangeLock<u8>);
+
+/// Tries in a row before a waiter gives the processor away after each.
+const TRIES: u32 = 64;
+
+impl RangeLockCrate {
+    /// A lock for positions up to `units`.
+    #[must_use]
+    pub fn new(units: u64) -> Self {
+        Self(VecRangeLock::new(vec![0; index(units)]))
+    }
+}
+
+fn index(at: u64) -> usize {
+    usize::try_from(at).expect("as many as there is memory for")
+}
+
+impl Target for RangeLockCrate {
+    const READERS: Readers = Readers::Exclude;
+    const GIVES_UP: GivesUp = GivesUp::AtOnce;
+    type Read<'a> = VecRangeLockGuard<'a, u8>;
+    type Write<'a> = VecRangeLockGuard<'a, u8>;
+
+    #[inline]
+    fn read(&self, range: Range<u64>) -> Self::Read<'_> {
+        self.write(range)
+    }
+
+    #[inline]
+    fn write(&self, range: Range<u64>) -> Self::Write<'_> {
+        let mut tries = 0;
+        loop {
+            if let Some(guard) = self.write_within(range.clone(), Duration::ZERO) {
+                return guard;
+            }
+            if tries < TRIES {
+                tries += 1;
+                spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<Self::Read<'_>> {
+        self.write_within(range, limit)
+    }
+
+    #[inline]
+    fn write_within(&self, range: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
+        self.0.try_lock(index(range.start)..index(range.end)).ok()
+    }
+}

@@ -1,0 +1,310 @@
+//! The workloads: how each runs on hardware and on a simulated machine, and what is reported of it.
+//!
+//! To add one: implement [`Workload`] for its numbers.
+
+use crate::known::Known;
+use crate::registry::Lock;
+use crate::run::{Found, Outcome, Throughput, Trial};
+use crate::rw::locks::Lock as RwLock;
+use crate::setting::Resource;
+use crate::sim;
+use crate::times::Times;
+use prim_sim::{Machine, Setup};
+use spanlock_judge::record::times::AcquireTimes;
+use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
+use spanlock_trial::{arr, batch, latency, micro, rw};
+use spanlock_workloads_sim as simulated;
+use spanlock_workloads_sim::crew::Clock;
+use std::time::Duration;
+
+/// A workload with its own numbers.
+pub trait Workload: Copy + Send + Sync + 'static {
+    /// The locks that it runs on, on hardware.
+    type Lock: Known;
+    /// The locks that it runs on, on a simulated machine.
+    type Simulated: Known + Send + Sync + 'static;
+
+    /// Runs it on hardware.
+    ///
+    /// # Errors
+    /// Why the lock cannot do this.
+    fn run(trial: &Trial<Self>, lock: Self::Lock) -> Result<Outcome, &'static str>;
+
+    /// Runs it within a run of a simulated machine.
+    fn simulate(trial: &Trial<Self>, lock: Self::Simulated, machine: &Machine) -> Outcome;
+
+    /// The virtual time after which a run hangs, if that is not the same for all.
+    fn hangs_after(_: &Trial<Self>) -> Option<Duration> {
+        None
+    }
+
+    /// All that a simulated run is, besides the [`Setup`]: two of one name yield the same.
+    fn name(trial: &Trial<Self>, lock: Self::Simulated) -> String;
+
+    /// The workload and its numbers, as records have them.
+    fn panel(self) -> Panel;
+
+    /// Rounds, each on a fresh lock; 0 if there is but one run.
+    fn rounds(self) -> u32 {
+        0
+    }
+}
+
+/// A record of a run in which nothing was measured yet.
+fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
+    Record {
+        repeat: trial.repeat,
+        rounds: trial.load.rounds(),
+        ..Record::new(trial.load.panel(), lock, trial.threads, trial.seed)
+    }
+}
+
+/// The record of a run that yielded this.
+///
+/// # Errors
+/// When the lock did not do what it promises.
+fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
+    let promised = outcome.check(record.lock.exclusion);
+    promised.map_err(|found| found.to_string())?;
+    let record = if outcome.work.ops.is_empty() {
+        // Only times were measured: such a line has the lock's name alone.
+        let lock = lock::Lock::named(&record.lock.name);
+        Record { lock, ..record }
+    } else {
+        record.with_work(&outcome.work)
+    };
+    let per_second = |operations: u64| match record.panel {
+        Panel::Rw(_) => operations as f64 / record.seconds,
+        _ => 0.0,
+    };
+    let (lost, torn) = (outcome.found.lost(), outcome.found.torn());
+    let (torn_ranges, torn_reads) = match outcome.found {
+        Found::Ranges(_) => (torn, 0),
+        _ => (0, torn),
+    };
+    let count = |times: &Option<Times>| times.as_ref().map_or(0, Times::count);
+    let times = |times: &Option<Times>| times.as_ref().map(AcquireTimes::from);
+    Ok(Record {
+        reads_per_sec: per_second(outcome.reads),
+        writes_per_sec: per_second(outcome.writes),
+        lost_updates: lost,
+        torn_ranges,
+        torn_reads,
+        acquire_ns: times(&outcome.acquire),
+        first_count: count(&outcome.first),
+        first_ns: times(&outcome.first),
+        again_count: count(&outcome.again),
+        again_ns: times(&outcome.again),
+        ..record
+    })
+}
+
+/// Runs a workload on hardware, on a fresh lock, and checks it. If the lock cannot do it, the record says why.
+///
+/// # Errors
+/// When the lock did not do what it promises.
+pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, String> {
+    let record = record(&trial, lock.known());
+    match W::run(&trial, lock) {
+        Ok(outcome) => yielded(record, &outcome),
+        Err(why) => Ok(Record {
+            skipped: Some(why.to_owned()),
+            ..record
+        }),
+    }
+}
+
+/// Runs a workload on a simulated machine, on a fresh lock, and checks it. Its random numbers and the machine's follow
+/// from one seed.
+///
+/// # Errors
+/// When the run fails, or the lock did not do what it promises.
+pub fn simulate<W: Workload>(
+    trial: Trial<W>,
+    lock: W::Simulated,
+    setup: &Setup,
+) -> Result<Record, String> {
+    let limited = Setup {
+        lasts: W::hangs_after(&trial).unwrap_or(setup.lasts),
+        ..setup.clone()
+    };
+    let machine = setup.machine.clone();
+    let ended = prim_sim::run(&limited, move || W::simulate(&trial, lock, &machine));
+    let ended = ended.map_err(|failure| failure.to_string())?;
+    let record = Record {
+        simulated: Some(Simulated {
+            machine: setup.machine.name.clone(),
+            placement: setup.placement,
+            operations: ended.operations,
+        }),
+        ..record(&trial, lock.known())
+    };
+    yielded(record, &ended.value)
+}
+
+/// The length of a run, as its name has it.
+fn seconds<W>(trial: &Trial<W>) -> f64 {
+    trial.schedule.measured.as_secs_f64()
+}
+
+impl Workload for arr::Load {
+    type Lock = &'static Lock;
+    type Simulated = &'static sim::Lock;
+
+    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
+        Ok(lock.measure.arr(lock.values, trial))
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ())
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        Some(trial.schedule.measured * 100)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let panel = trial.load.panel();
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        let timed = match trial.load.timing {
+            arr::Timing::On => ", timed",
+            arr::Timing::Off => "",
+        };
+        format!("arr, {panel}, {threads}, {lock}, {seconds} s{timed}")
+    }
+
+    fn panel(self) -> Panel {
+        let (variant, reads) = (self.variant, self.reads.get());
+        Panel::Arr { variant, reads }
+    }
+}
+
+impl Workload for batch::Load {
+    type Lock = &'static Lock;
+    type Simulated = &'static sim::Lock;
+
+    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
+        let several = trial.load.hold > 1;
+        match lock
+            .holds_one_because(trial.load.resource())
+            .filter(|_| several)
+        {
+            Some(why) => Err(why),
+            None => Ok(lock.measure.batch(lock.values, trial)),
+        }
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ())
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        Some(trial.schedule.measured * 100)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let Self { hold, ranges } = trial.load;
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        format!("batch, {hold} of {ranges} ranges, {threads}, {lock}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self { hold, ranges } = self;
+        Panel::Batch { hold, ranges }
+    }
+}
+
+impl Workload for latency::Load {
+    type Lock = &'static Lock;
+    type Simulated = &'static sim::Lock;
+
+    /// The times of all rounds, without a throughput.
+    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
+        let round = |repeat| {
+            let round = lock
+                .measure
+                .latency(lock.values, &Trial { repeat, ..*trial });
+            (round.first, round.again)
+        };
+        let (first, again): (Vec<_>, Vec<_>) = (0..trial.load.rounds).map(round).unzip();
+        Ok(Outcome {
+            first: Some(Times::sum(first.iter().flatten())),
+            again: Some(Times::sum(again.iter().flatten())),
+            ..Outcome::default()
+        })
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        simulated::latency::run(|| lock.make(trial.load.resource()), trial)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let (parts, threads) = (trial.load.parts, plural(trial.threads));
+        format!("latency, {parts} parts, {threads}, {}", lock.name())
+    }
+
+    fn panel(self) -> Panel {
+        Panel::Latency { parts: self.parts }
+    }
+
+    fn rounds(self) -> u32 {
+        self.rounds
+    }
+}
+
+impl Workload for micro::Load {
+    type Lock = micro::Kernel;
+    type Simulated = micro::Kernel;
+
+    fn run(trial: &Trial<Self>, kernel: micro::Kernel) -> Result<Outcome, &'static str> {
+        assert!(trial.threads > 0);
+        Ok(spanlock_workloads::micro::run(kernel, trial, &mut ()))
+    }
+
+    fn simulate(trial: &Trial<Self>, kernel: micro::Kernel, _: &Machine) -> Outcome {
+        in_time(trial, simulated::micro::run(kernel, trial, &mut ()))
+    }
+
+    fn name(trial: &Trial<Self>, kernel: micro::Kernel) -> String {
+        let (threads, seconds) = (plural(trial.threads), seconds(trial));
+        format!("micro {kernel}, {threads}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        Panel::Micro
+    }
+}
+
+impl Workload for rw::Load {
+    type Lock = &'static RwLock;
+    type Simulated = &'static sim::RwLock;
+
+    fn run(trial: &Trial<Self>, lock: &'static RwLock) -> Result<Outcome, &'static str> {
+        Ok(lock.measure.run(trial))
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::RwLock, machine: &Machine) -> Outcome {
+        let outcome = simulated::rw::run(|| lock.make(machine), trial, &mut ());
+        in_time(trial, outcome)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::RwLock) -> String {
+        let (load, seconds) = (trial.load, seconds(trial));
+        let (threads, lock) = (plural(trial.threads), lock.name());
+        format!("rw {load}, {threads}, {lock}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        Panel::Rw(self)
+    }
+}
+
+/// The outcome of a simulated run, in which threads learn of the end a little late. Their operations count until then,
+/// and the time is what was asked for.
+fn in_time<W>(trial: &Trial<W>, outcome: Outcome) -> Outcome {
+    let work = Throughput {
+        elapsed: trial.schedule.measured,
+        ..outcome.work
+    };
+    Outcome { work, ..outcome }
+}

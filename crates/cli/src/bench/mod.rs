@@ -1,0 +1,79 @@
+//! `spanlock bench`.
+
+use crate::failure::Result;
+use crate::options::{Format, Output};
+use crate::output::{print, print_lines, width};
+use crate::workloads::{Arr, Batch};
+use clap::{Args, Subcommand};
+use ranges::{Compared, Latency, Uncontended, Waiting};
+use spanlock_bench::known::entries;
+use spanlock_judge::record::Line;
+use spanlock_judge::table;
+
+mod fresh;
+mod measure;
+mod memory;
+mod micro;
+mod preload;
+mod ranges;
+mod rw;
+mod soak;
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub(crate) struct Bench {
+    /// List the locks and exit.
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    output: Output,
+    #[command(subcommand)]
+    workload: Option<Workload>,
+}
+
+#[derive(Subcommand)]
+enum Workload {
+    /// ArrBench: threads read or increment ranges of an array.
+    Arr(Compared<Arr>),
+    /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
+    Batch(Compared<Batch>),
+    /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
+    Latency(Latency),
+    /// What locks and their holders take of memory, as the allocator counts it.
+    Memory(memory::Memory),
+    /// Contended words and the simplest locks on them: what the machine is like.
+    Micro(micro::Micro),
+    /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
+    Soak(soak::Soak),
+    /// Reader-writer locks, under workloads of their own.
+    Rw(rw::Rw),
+    /// What one thread pays for a lock that nobody else wants.
+    Uncontended(Uncontended),
+    /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
+    Waiting(Waiting),
+}
+
+pub(crate) fn run(command: Bench) -> Result {
+    match command.workload {
+        Some(Workload::Arr(args)) if args.list => list(args.format()),
+        Some(Workload::Arr(args)) => ranges::arr(args),
+        Some(Workload::Batch(args)) if args.list => list(args.format()),
+        Some(Workload::Batch(args)) => ranges::batch(args),
+        Some(Workload::Latency(args)) => ranges::latency(args),
+        Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Micro(args)) => micro::run(&args),
+        Some(Workload::Soak(args)) => soak::run(args),
+        Some(Workload::Rw(args)) => rw::run(args),
+        Some(Workload::Uncontended(args)) => ranges::uncontended(args),
+        Some(Workload::Waiting(args)) => ranges::waiting(args),
+        None => list(command.output.format),
+    }
+}
+
+/// Lists the range locks.
+fn list(format: Format) -> Result {
+    match format {
+        Format::Table => print(&table::locks(&entries(), width())),
+        Format::Json => print_lines(entries().into_iter().map(Line::Lock)),
+    }
+}

@@ -1,0 +1,222 @@
+//! Arguments that several commands share, and how their values are read.
+
+use clap::builder::{RangedI64ValueParser, UnknownArgumentValueParser};
+use clap::{Arg, Args, ValueEnum};
+use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
+use spanlock_judge::stats::distinct;
+use std::time::Duration;
+
+/// Where results go.
+#[derive(Args)]
+pub(crate) struct Output {
+    /// For people, or one JSON object per line.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+/// Numbers of threads.
+#[derive(Args)]
+pub(crate) struct Threads {
+    /// Threads: each a number, a:b or a:b:step.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    threads: Vec<Sweep>,
+}
+
+impl Threads {
+    /// Each number once, in order of first mention.
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        let numbers = self.threads.iter().flat_map(|Sweep(numbers)| numbers);
+        distinct(numbers.copied())
+    }
+}
+
+/// What random numbers follow from.
+#[derive(Args)]
+pub(crate) struct Seed {
+    /// What random numbers follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// Range locks, some of which take parameters.
+#[derive(Args)]
+pub(crate) struct RangeLocks {
+    /// Locks, by name; all of them by default. Some take parameters (song:h=4), of which several values make several
+    /// locks (song:h=1..8, both included, or song:h=1,2,4).
+    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
+    locks: Vec<Locks>,
+}
+
+impl RangeLocks {
+    /// The locks named, or else all of these.
+    pub(crate) fn or(self, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
+        let named = self.locks.into_iter().flat_map(|Locks(locks)| locks);
+        chosen(named.collect(), all, |lock| lock.name)
+    }
+}
+
+/// The values named, each once, or else all of these.
+pub(crate) fn chosen<T, K: PartialEq>(
+    named: Vec<T>,
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<T> {
+    if named.is_empty() {
+        all.into_iter().collect()
+    } else {
+        let mut kept: Vec<T> = Vec::new();
+        for value in named {
+            if kept.iter().all(|other| key(other) != key(&value)) {
+                kept.push(value);
+            }
+        }
+        kept
+    }
+}
+
+/// `--seconds` of a command that no time ends: the error says what does.
+pub(crate) fn without_seconds(ends: &'static str) -> Arg {
+    let error = UnknownArgumentValueParser::suggest(ends);
+    Arg::new("seconds")
+        .long("seconds")
+        .value_name("SECONDS")
+        .value_parser(error)
+        .hide(true)
+}
+
+/// The locks that one word of an argument names.
+#[derive(Clone)]
+pub(crate) struct Locks(Vec<&'static Lock>);
+
+/// Locks that workloads run on.
+pub(crate) fn locks(text: &str) -> Result<Locks, String> {
+    parse(text, &[&LOCKS]).map(Locks)
+}
+
+/// Such locks, and the floors.
+pub(crate) fn locks_or_floors(text: &str) -> Result<Locks, String> {
+    parse(text, &[&LOCKS, FLOORS]).map(Locks)
+}
+
+/// A part of the whole.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok();
+    part.filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "expected a part from 0 to 1".to_owned())
+}
+
+/// A number from 1.
+pub(crate) fn number_to(
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok();
+        number
+            .filter(|number| (1..=most).contains(number))
+            .ok_or_else(|| format!("expected a number from 1 to {most}"))
+    }
+}
+
+/// How often something is done: at least once.
+pub(crate) fn times() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
+}
+
+/// `n`, `a:b` or `a:b:step`: numbers of threads from `a` to `b`, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sweep(Vec<usize>);
+
+fn sweep(text: &str) -> Result<Sweep, String> {
+    let expected =
+        || format!("expected n, a:b or a:b:step with 1 <= a <= b <= {MAX_THREADS} and step >= 1");
+    let numbers: Option<Vec<usize>> = text.split(':').map(|part| part.parse().ok()).collect();
+    let (first, last, step) = match numbers.as_deref() {
+        Some(&[n]) => (n, n, 1),
+        Some(&[first, last]) => (first, last, 1),
+        Some(&[first, last, step]) => (first, last, step),
+        _ => return Err(expected()),
+    };
+    if first == 0 || first > last || last > MAX_THREADS || step == 0 {
+        return Err(expected());
+    }
+    Ok(Sweep((first..=last).step_by(step).collect()))
+}
+
+/// A time in seconds that is not zero.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    time(text)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "expected seconds, more than 0 and no more than 86400".to_owned())
+}
+
+/// A time in seconds.
+pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    time(text).ok_or_else(|| "expected seconds, from 0 to 86400".to_owned())
+}
+
+fn time(text: &str) -> Option<Duration> {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let seconds: f64 = text.parse().ok()?;
+    let time = Duration::try_from_secs_f64(seconds).ok()?;
+    (time <= DAY).then_some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sweep, locks, locks_or_floors, seconds, seconds_or_none, sweep};
+    use std::time::Duration;
+
+    #[test]
+    fn sweeps() {
+        let list = |text| sweep(text).map(|Sweep(numbers)| numbers).ok();
+        assert_eq!(list("3"), Some(vec![3]));
+        assert_eq!(list("1:4"), Some(vec![1, 2, 3, 4]));
+        assert_eq!(list("1:8:3"), Some(vec![1, 4, 7]));
+        assert_eq!(list("256"), Some(vec![256]));
+        for wrong in [
+            "",
+            "0",
+            "0:2",
+            "4:1",
+            "1:4:0",
+            "1:2:3:4",
+            "257",
+            "a",
+            "-1",
+            "1:",
+            "1.5",
+            "99999999999999999999",
+        ] {
+            let error = sweep(wrong).unwrap_err();
+            assert!(error.contains("expected n"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds_or_none("0"), Ok(Duration::ZERO));
+        for wrong in ["0", "-1", "nan", "inf", "1e300", "1e-300", "", "x"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+        assert!(seconds_or_none("-0.1").is_err());
+    }
+
+    #[test]
+    fn unknown_locks_are_told_the_names() {
+        let error = locks("lsit-rw").err().unwrap();
+        assert!(
+            error.contains("list-rw") && error.contains("null"),
+            "{error}"
+        );
+        assert!(locks("floor").is_err());
+        assert!(locks_or_floors("floor").is_ok());
+    }
+}

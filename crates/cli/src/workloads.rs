@@ -1,0 +1,231 @@
+//! The numbers of each workload, as users choose them: the same on hardware and on simulated machines.
+
+use crate::options::{number_to, part};
+use clap::{Args, Subcommand};
+use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_bench::latency::{MAX_PARTS, PARTS};
+use spanlock_bench::micro::{self, Kernel};
+use spanlock_bench::run::Trial;
+use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
+use spanlock_judge::stats::distinct;
+
+/// A workload of which users have chosen the numbers.
+pub(crate) trait Workload {
+    type Load: Copy;
+
+    /// Each combination of its numbers.
+    fn loads(&self) -> Vec<Self::Load>;
+
+    /// A trial for each of them, and for each number of threads.
+    fn trials(&self, threads: &[usize], run: Trial<()>) -> Vec<Trial<Self::Load>> {
+        let each = turns(self.loads(), threads).into_iter();
+        each.map(|(threads, load)| run.with(load, threads))
+            .collect()
+    }
+
+    /// Why its numbers contradict each other.
+    fn contradiction(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Every trial with every lock: locks inside, so that a drift of the machine hits all of them alike.
+pub(crate) fn turns<T: Copy, L: Copy>(
+    trials: impl IntoIterator<Item = T>,
+    locks: &[L],
+) -> Vec<(L, T)> {
+    let turn = |trial| locks.iter().map(move |&lock| (lock, trial));
+    trials.into_iter().flat_map(turn).collect()
+}
+
+#[derive(Args)]
+pub(crate) struct Arr {
+    /// Ranges: full, disjoint, random.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "full,disjoint,random"
+    )]
+    variant: Vec<Variant>,
+    /// Of a hundred operations, those that read.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "PERCENT,...", default_value = "100,80,60")]
+    reads: Vec<Percent>,
+    /// Time each acquisition, which costs two readings of the clock.
+    #[arg(long)]
+    latency: bool,
+}
+
+impl Workload for Arr {
+    type Load = arr::Load;
+
+    fn loads(&self) -> Vec<arr::Load> {
+        let variants = distinct(self.variant.iter().copied());
+        let reads = distinct(self.reads.iter().copied());
+        let timing = if self.latency {
+            Timing::On
+        } else {
+            Timing::Off
+        };
+        let load = |(reads, variant)| arr::Load {
+            variant,
+            reads,
+            pauses: Pauses::P1,
+            timing,
+        };
+        turns(variants, &reads).into_iter().map(load).collect()
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Batch {
+    /// Ranges held together: 1 is W1, 16 is W2.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    hold: Vec<usize>,
+    /// Ranges in the memory that is written, 1 KB each.
+    #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
+    ranges: usize,
+}
+
+impl Workload for Batch {
+    type Load = batch::Load;
+
+    fn loads(&self) -> Vec<batch::Load> {
+        let ranges = self.ranges;
+        let holds = distinct(self.hold.iter().copied());
+        let load = |hold| batch::Load { hold, ranges };
+        holds.into_iter().map(load).collect()
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let Self { hold, ranges } = self;
+        let hold = hold.iter().find(|hold| *hold > ranges)?;
+        Some(format!(
+            "--hold {hold} is more than there are ranges: --ranges is {ranges}"
+        ))
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Parts {
+    /// Parts of the resource; each thread locks its share of them, and then as many again.
+    #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) parts: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct Kernels {
+    /// The operations to repeat; all of them by default.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
+    kernels: Vec<Kernel>,
+}
+
+impl Kernels {
+    pub(crate) fn distinct(&self) -> Vec<Kernel> {
+        distinct(self.kernels.iter().copied())
+    }
+}
+
+impl Workload for Kernels {
+    type Load = micro::Load;
+
+    fn loads(&self) -> Vec<micro::Load> {
+        vec![micro::Load]
+    }
+}
+
+/// The workloads of reader-writer locks. Besides its own numbers each has those of `R`.
+#[derive(Subcommand)]
+pub(crate) enum Loads<R: Args> {
+    /// Threads read random locks of a pool: do locks get in each other's way?
+    #[command(mut_arg("threads", |threads| threads.default_value("64")))] // the paper's
+    Interference(With<Pool, R>),
+    /// Threads read one after the other, in a ring.
+    Alternator(R),
+    /// Readers without a pause, and one writer.
+    #[command(name = "test_rwlock")]
+    TestRwlock(With<Pause, R>),
+    /// Threads that read or write by chance.
+    Rwbench(With<Writes, R>),
+    /// Lookups in a hash table, with an inserter and an eraser.
+    #[command(name = "hash_table")]
+    HashTable(With<Entries, R>),
+    /// Nothing but reading.
+    Readers(R),
+}
+
+/// A workload's own numbers, and what it has in common with others.
+#[derive(Args)]
+pub(crate) struct With<W: Args, R: Args> {
+    #[command(flatten)]
+    own: W,
+    #[command(flatten)]
+    common: R,
+}
+
+#[derive(Args)]
+pub(crate) struct Pool {
+    /// Locks in the pool.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_POOL), value_name = "N,...",
+        default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192", allow_negative_numbers = true
+    )]
+    pool: Vec<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Pause {
+    /// Work of the writer between its writes.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_PAUSE)),
+        default_values_t = [PAUSE], value_name = "N,...", allow_negative_numbers = true
+    )]
+    pause: Vec<u32>,
+}
+
+#[derive(Args)]
+pub(crate) struct Writes {
+    /// The part of operations that write.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = WRITES, value_name = "PART,...", allow_negative_numbers = true)]
+    writes: Vec<f64>,
+}
+
+#[derive(Args)]
+pub(crate) struct Entries {
+    /// Elements to begin with.
+    #[arg(long, value_parser = number_to(MAX_ENTRIES), default_value_t = ENTRIES, value_name = "N", allow_negative_numbers = true)]
+    entries: usize,
+}
+
+impl<R: Args> Loads<R> {
+    /// The workload with each of its numbers, and what it has in common with others.
+    pub(crate) fn split(self) -> (Vec<Load>, R) {
+        fn each<N: PartialEq + Copy>(numbers: Vec<N>, load: impl Fn(N) -> Load) -> Vec<Load> {
+            distinct(numbers).into_iter().map(load).collect()
+        }
+        match self {
+            Self::Interference(With { own, common }) => {
+                (each(own.pool, |pool| Load::Interference { pool }), common)
+            }
+            Self::Alternator(common) => (vec![Load::Alternator], common),
+            Self::TestRwlock(With { own, common }) => {
+                (each(own.pause, |pause| Load::TestRwlock { pause }), common)
+            }
+            Self::Rwbench(With { own, common }) => {
+                (each(own.writes, |writes| Load::Rwbench { writes }), common)
+            }
+            Self::HashTable(With { own, common }) => {
+                let entries = own.entries;
+                (vec![Load::HashTable { entries }], common)
+            }
+            Self::Readers(common) => (vec![Load::Readers], common),
+        }
+    }
+}
+
+impl<L: Copy> Workload for Vec<L> {
+    type Load = L;
+
+    fn loads(&self) -> Self {
+        self.clone()
+    }
+}

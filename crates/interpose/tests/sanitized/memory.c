@@ -1,0 +1,7 @@
+/* The functions by which rustc's thread sanitizer copies memory. Older runtimes of C compilers lack them. */
+
+#include <string.h>
+
+void *__tsan_memcpy(void *to, const void *from, size_t size) { return memcpy(to, from, size); }
+void *__tsan_memmove(void *to, const void *from, size_t size) { return memmove(to, from, size); }
+void *__tsan_memset(void *to, int byte, size_t size) { return memset(to, byte, size); }

@@ -1,0 +1,294 @@
+//! The papers' statements about these workloads. They are data: `claims/*.toml` has an entry for each, by figure.
+//!
+//! Some of the papers' locks are not ours, and others stand for them. P1's list locks have neither fast path nor
+//! fairness, and P3's tree no fairness; ours stand for them with both. Of the thesis' levels (P4) each has half of the
+//! nodes of the level below, of ours a quarter: so half as many do the same. P1 set pnova-rw to 256 segments of a slot
+//! each, as it is made here. P2's BA is `pf-q`, its Cohort-RW `c-rw-wp`; its pthread, whose readers sleep when they
+//! wait, is `futex`; its BRAVO over them is ours.
+
+use crate::record::arr::Variant;
+use crate::record::rw::Load;
+use crate::record::{Kind, Panel, Phase};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::sync::LazyLock;
+
+/// The first and the last, both included.
+type Span<T> = (T, T);
+
+/// Locks, by name.
+type Locks = Vec<&'static str>;
+
+/// A paper's statement that measurements can decide.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Claim {
+    /// The paper, section and figure.
+    #[serde(skip)]
+    pub source: &'static str,
+    /// Our words for the statement.
+    pub says: &'static str,
+    /// The panels that it is about; unless given, those of its figure.
+    #[serde(default)]
+    pub place: Place,
+    /// The numbers of threads that it is about; unless given, those of its figure. Each thread is taken to have a
+    /// processor.
+    #[serde(default)]
+    pub threads: Span<usize>,
+    /// What must hold there.
+    pub relation: Relation,
+    /// The locks that it is about.
+    #[serde(default)]
+    pub locks: Locks,
+    /// The locks that these are compared with, if they are others.
+    #[serde(default)]
+    pub than: Locks,
+    /// The factor of the relation.
+    #[serde(default = "one", deserialize_with = "bound")]
+    pub bound: f64,
+    /// The number of threads, or the share of reads, that the relation compares with.
+    #[serde(default, alias = "reads")]
+    pub from: usize,
+    /// The places where it must hold.
+    #[serde(default)]
+    pub quorum: Quorum,
+}
+
+/// Some panels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// ArrBench, with these shares of reads.
+    Arr(Variant, Span<u8>),
+    /// W1.
+    W1,
+    /// W2.
+    W2,
+    /// The longest acquisition, in these phases.
+    #[serde(deserialize_with = "phases")]
+    Longest(&'static [Phase]),
+    /// Readers of random locks of a pool.
+    Interference,
+    /// Readers in a ring.
+    Alternator,
+    /// Readers and one writer.
+    TestRwlock,
+    /// Readers and writers by chance, with these fractions of writes.
+    Rwbench(Span<f64>),
+    /// A table under a lock.
+    HashTable,
+    /// A microbenchmark.
+    Micro,
+    /// A workload that is not measured here.
+    #[default]
+    Nowhere,
+}
+
+fn phases<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Phase], D::Error> {
+    Ok(Vec::deserialize(text)?.leak())
+}
+
+impl Place {
+    /// The kind of its panels; `None` if it has none.
+    #[must_use]
+    pub const fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Arr(..) => Some(Kind::Arr),
+            Self::W1 | Self::W2 => Some(Kind::Batch),
+            Self::Longest(_) => Some(Kind::Latency),
+            Self::Interference
+            | Self::Alternator
+            | Self::TestRwlock
+            | Self::Rwbench(_)
+            | Self::HashTable => Some(Kind::Rw),
+            Self::Micro => Some(Kind::Micro),
+            Self::Nowhere => None,
+        }
+    }
+
+    /// Whether a panel is one of them.
+    #[must_use]
+    pub fn has(self, panel: Panel) -> bool {
+        match (self, panel) {
+            (Self::Arr(wanted, (least, most)), Panel::Arr { variant, reads }) => {
+                wanted == variant && (least..=most).contains(&reads)
+            }
+            (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
+            (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
+            (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
+            (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
+                (least..=most).contains(&writes)
+            }
+            (Self::Interference, Panel::Rw(Load::Interference { .. }))
+            | (Self::Alternator, Panel::Rw(Load::Alternator))
+            | (Self::TestRwlock, Panel::Rw(Load::TestRwlock { .. }))
+            | (Self::HashTable, Panel::Rw(Load::HashTable { .. }))
+            | (Self::Micro, Panel::Micro) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What must hold between measurements of a claim's locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// Each lock does more than `bound` times as much as each of the others.
+    Above,
+    /// Each lock does as much as each of the others, up to the factor `bound`.
+    Alike,
+    /// More threads do more than the next smaller number of them.
+    Rises,
+    /// Each thread adds at least the fraction `bound` of what one thread does alone.
+    Linear,
+    /// Several threads do less than as many times what one thread does.
+    Sublinear,
+    /// Several threads do at most `bound` times what one thread does.
+    Flat,
+    /// More threads do less than `from` threads.
+    Falls,
+    /// More threads do as much as `from` threads, up to the factor `bound`.
+    Steady,
+    /// Several threads do a larger multiple of what one thread does than with each of the others.
+    ScalesBeyond,
+    /// Each lock does as much as with `from` % reads, up to the factor `bound`.
+    LikeReads,
+    /// Nothing that is measured here decides it, and why.
+    Unmeasured(&'static str),
+}
+
+/// The places where a claim must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quorum {
+    /// Everywhere.
+    #[default]
+    All,
+    /// In more than half of all places.
+    Most,
+    /// Somewhere.
+    Some,
+}
+
+/// Bounds for the papers' words that are no numbers.
+const WORDS: [(&str, f64); 7] = [
+    ("almost", 0.8), // "almost linearly": each thread adds this much
+    ("close", 0.8),  // "competitive", "close to": at least this part
+    ("hardly", 1.2), // "does not scale": no more than this, for some of the work is outside the lock
+    ("wide", 1.5),   // "significantly", "by a wide margin", "substantial": so many times as much
+    ("similar", 1.1),
+    ("roughly", 1.25), // "similar", of locks that have nothing in common
+    ("loosely", 1.5),  // "similar", of mixtures of reads and writes that differ
+];
+
+/// A number, or one of [`WORDS`].
+fn bound<'de, D: Deserializer<'de>>(text: D) -> Result<f64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Bound {
+        Number(f64),
+        Word(String),
+    }
+    match Bound::deserialize(text)? {
+        Bound::Number(number) => Ok(number),
+        Bound::Word(word) => {
+            let mut words = WORDS.into_iter();
+            let found = words.find(|(known, _)| *known == word);
+            found
+                .map(|(_, bound)| bound)
+                .ok_or_else(|| D::Error::custom(word))
+        }
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A figure, or a section without one.
+#[derive(Deserialize)]
+struct Figure {
+    source: &'static str,
+    place: Place,
+    threads: Span<usize>,
+    claims: Vec<Claim>,
+}
+
+impl Figure {
+    /// Its claims, each with what all of them share.
+    fn claims(self) -> impl Iterator<Item = Claim> {
+        let inherited = move |mut claim: Claim| {
+            claim.source = self.source;
+            if claim.place == Place::Nowhere {
+                claim.place = self.place;
+            }
+            if claim.threads == (0, 0) {
+                claim.threads = self.threads;
+            }
+            claim
+        };
+        self.claims.into_iter().map(inherited)
+    }
+}
+
+/// All of them, paper by paper.
+///
+/// # Panics
+/// When a file is malformed: the tests read all of them.
+pub fn claims() -> impl Iterator<Item = &'static Claim> {
+    const FILES: [&str; 5] = [
+        include_str!("claims/p1.toml"),
+        include_str!("claims/p2.toml"),
+        include_str!("claims/p3.toml"),
+        include_str!("claims/p4.toml"),
+        include_str!("claims/micro.toml"),
+    ];
+    #[derive(Deserialize)]
+    #[serde(bound(deserialize = "'de: 'static"))]
+    struct Paper {
+        figure: Vec<Figure>,
+    }
+    static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
+        let papers = FILES.map(|text| toml::from_str(text).expect("the claims are well-formed"));
+        let figures = papers.into_iter().flat_map(|paper: Paper| paper.figure);
+        figures.flat_map(Figure::claims).collect()
+    });
+    ALL.iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Relation, claims};
+
+    #[test]
+    fn claims_without_a_place_or_locks_are_unmeasured() {
+        assert_eq!(claims().count(), 81);
+        for claim in claims() {
+            let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
+            assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");
+            assert_eq!(claim.locks.is_empty(), unmeasured, "{claim:?}");
+        }
+    }
+
+    #[test]
+    fn relations_have_what_they_need() {
+        for claim in claims() {
+            let (others, factor, from) = match claim.relation {
+                Relation::Above => (true, None, false),
+                Relation::ScalesBeyond => (true, Some(false), false),
+                Relation::Alike => (true, Some(true), false),
+                Relation::Linear | Relation::Flat => (false, Some(true), false),
+                Relation::Falls => (false, Some(false), true),
+                Relation::Steady | Relation::LikeReads => (false, Some(true), true),
+                Relation::Rises | Relation::Sublinear | Relation::Unmeasured(_) => {
+                    (false, Some(false), false)
+                }
+            };
+            assert_eq!(!claim.than.is_empty(), others, "{claim:?}");
+            assert_eq!(claim.from > 0, from, "{claim:?}");
+            assert!(
+                factor.is_none_or(|factor| factor == (claim.bound != 1.0)),
+                "{claim:?}"
+            );
+        }
+    }
+}

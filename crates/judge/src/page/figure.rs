@@ -1,0 +1,185 @@
+//! The papers' figures as data: which panels each has, and which locks are drawn in it.
+
+use crate::compare::{Phase, Place};
+use crate::record::arr::Variant;
+
+/// A paper, and the figures that the report has of it.
+#[derive(Debug)]
+pub struct Paper {
+    /// Its short name in the report.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Its figures, in its order.
+    pub figures: &'static [Figure],
+}
+
+/// A figure of a paper, or several figures that are alike.
+#[derive(Debug)]
+pub struct Figure {
+    /// Paper, section and figure, as in the `source` of its claims.
+    pub source: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Its panels; none where the workload is not built here.
+    pub places: &'static [Place],
+    /// The paper's locks, and some of ours to compare. No more than a reader can distinguish.
+    locks: &'static str,
+}
+
+/// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only.
+const STYLED: [&str; 4] = [
+    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
+    RW,
+    HEIGHTS,
+    "add compare-exchange ttas mcs rw-counter",
+];
+const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw";
+const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
+const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
+const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
+const HEIGHTS: &str = "skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8";
+
+/// The number of a lock's style, the same in every figure; `None` of a lock that no figure has.
+fn style(lock: &str) -> Option<usize> {
+    let position = |list: &&str| list.split(' ').position(|one| one == lock);
+    STYLED.iter().find_map(position)
+}
+
+/// Locks that have a style, with its number.
+pub fn styled<'a>(locks: impl Iterator<Item = &'a str>) -> Vec<(usize, &'a str)> {
+    locks
+        .filter_map(|lock| Some((style(lock)?, lock)))
+        .collect()
+}
+
+/// Figures as rows: source, title, panels, locks.
+macro_rules! figures {
+    ($($source:literal $title:literal [$($place:expr),*] $locks:expr;)+) => {
+        &[$(Figure { source: $source, title: $title, places: &[$($place),*], locks: $locks },)+]
+    };
+}
+
+/// All papers.
+pub static PAPERS: [Paper; 5] = [
+    Paper {
+        name: "P1",
+        title: "Scalable Range Locks for Scalable Address Spaces and Beyond (EuroSys 2020)",
+        figures: figures! {
+            "P1 §7.1, Fig. 3 (a, b)" "ArrBench, all lock the full range" [Place::Arr(Variant::Full, (0, 100))] ARR;
+            "P1 §7.1, Fig. 3 (c, d)" "ArrBench, each locks its own part" [Place::Arr(Variant::Disjoint, (0, 100))] ARR;
+            "P1 §7.1, Fig. 3 (e, f)" "ArrBench, random ranges" [Place::Arr(Variant::Random, (0, 100))] ARR;
+            "P1 §7.1, Fig. 4" "A skip list that locks ranges" [] "";
+        },
+    },
+    Paper {
+        name: "P2",
+        title: "BRAVO: Biased Locking for Reader-Writer Locks (ATC 2019)",
+        figures: figures! {
+            "P2 §5.1, Fig. 1" "Interference: readers of random locks of a pool" [Place::Interference] RW;
+            "P2 §5.2, Fig. 2" "Alternator: readers one after the other, in a ring" [Place::Alternator] RW;
+            "P2 §5.3, Fig. 3" "test_rwlock: readers and one writer" [Place::TestRwlock] RW;
+            "P2 §5.4, Fig. 4 (a-c)" "RWBench, many writes" [Place::Rwbench((0.1, 1.0))] RW;
+            "P2 §5.4, Fig. 4 (d-f)" "RWBench, few writes" [Place::Rwbench((0.0, 0.099))] RW;
+            "P2 §5.5, Fig. 5" "RocksDB, readwhilewriting" [] "";
+            "P2 §5.6, Fig. 6" "hash_table: lookups, an inserter and an eraser" [Place::HashTable] RW;
+        },
+    },
+    Paper {
+        name: "P3",
+        title: "Parallelizing Shared File I/O Operations of NVM File System for Manycore Servers",
+        figures: figures! {
+            "P3 §VI-B1, Fig. 10" "The longest acquisition of a part"
+                [Place::Longest(&[Phase::First, Phase::Again])] SEGMENTS;
+            "P3 §VI-B2, Fig. 11" "Memory of segment locks" [] "";
+            "P3 §VI-B3, Fig. 12 (a)" "Writers of their own parts, as W1 has them" [Place::W1] SEGMENTS;
+            "P3 §VI-B3, Fig. 12 (b)" "Readers of their own parts, as ArrBench has them"
+                [Place::Arr(Variant::Disjoint, (100, 100))] SEGMENTS;
+        },
+    },
+    Paper {
+        name: "P4",
+        title: "Concurrent Range Locking (thesis, 2024)",
+        figures: figures! {
+            "P4 §4.3.2, Fig. 4.1" "Heights of the skip list" [Place::W1, Place::W2] HEIGHTS;
+            "P4 §4.3.3, Fig. 4.2" "W1: one range at a time" [Place::W1] SKIP;
+            "P4 §4.3.3, Fig. 4.3" "W2: batches of ranges" [Place::W2] SKIP;
+        },
+    },
+    Paper {
+        name: "Micro",
+        title: "Microbenchmarks: shapes that are commonly told",
+        figures: figures! {
+            "Micro, contended words" "Additions and compare-exchanges" [Place::Micro] "add compare-exchange";
+            "Micro, simple locks" "The simplest locks" [Place::Micro] "ttas mcs rw-counter";
+        },
+    },
+];
+
+impl Paper {
+    /// Its name and title, for headings.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        format!("{}: {}", self.name, self.title)
+    }
+}
+
+/// The figures of all papers.
+pub fn figures() -> impl Iterator<Item = &'static Figure> {
+    PAPERS.iter().flat_map(|paper| paper.figures)
+}
+
+impl Figure {
+    /// The locks that are drawn.
+    pub fn locks(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.locks.split_whitespace()
+    }
+
+    /// Its id on the page: the words of its source.
+    #[must_use]
+    pub fn anchor(&self) -> String {
+        words(&self.source.replace('§', ""))
+    }
+}
+
+/// A text as an id: its letters and digits.
+#[must_use]
+pub fn words(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chart::STYLES;
+    use super::{figures, style};
+    use crate::compare::claims;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_locks_of_a_figure_have_a_style_each() {
+        for figure in figures() {
+            let styles = figure
+                .locks()
+                .map(|lock| style(lock).unwrap_or_else(|| panic!("{lock} has no style")));
+            let distinct: HashSet<_> = styles.clone().collect();
+            assert_eq!(distinct.len(), figure.locks().count(), "{}", figure.source);
+            assert!(distinct.iter().all(|style| *style < STYLES), "{distinct:?}");
+        }
+        assert_eq!(style("list-rw"), Some(0));
+        assert_eq!(style("nobody's"), None);
+    }
+
+    #[test]
+    fn each_claim_is_of_a_figure_and_figures_are_distinct() {
+        let sources: HashSet<_> = figures().map(|figure| figure.source).collect();
+        assert_eq!(sources.len(), figures().count());
+        for claim in claims() {
+            assert!(sources.contains(claim.source), "{}", claim.source);
+        }
+        let anchors: HashSet<_> = figures().map(|figure| figure.anchor()).collect();
+        assert_eq!(anchors.len(), figures().count());
+    }
+}

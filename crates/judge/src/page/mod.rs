@@ -1,0 +1,31 @@
+//! One page of many measurements: the papers' figures beside ours, claims with verdicts, and what simulation is worth.
+//!
+//! ```text
+//! lines of JSON -> Input -> Findings -+-> templates/page.html     the page
+//!                                     +-> templates/summary.md    the summary, as Markdown
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`input`] | lines of JSON, by where they were measured or simulated |
+//! | [`figure`] | the papers' figures as data: panels and locks |
+//! | [`findings`] | verdicts, who wins where, and how simulation compares |
+//! | [`score`] | how often each lock leads, and where the library's default is behind |
+//! | [`validation`] | simulated runs against measured ones |
+//! | [`parameters`] | what a simulated machine is made of, with the source of each number |
+//! | [`grid`] | panels: numbers as rows of a table and curves of a chart |
+//! | [`chart`] | curves as SVG |
+//! | [`render`] | both templates, and the words that they have in common |
+//!
+//! To add a figure: a row in [`figure`]. To add a section: its words and tables in the templates, and what they call in
+//! [`render`].
+
+pub mod chart;
+pub mod figure;
+pub mod findings;
+pub mod grid;
+pub mod input;
+pub mod parameters;
+pub mod render;
+pub mod score;
+pub mod validation;

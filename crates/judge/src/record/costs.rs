@@ -1,0 +1,128 @@
+//! Lines of measurements that are reported and not compared: memory, uncontended locks, revocation, and soaks.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// How long a range is held while another thread waits for it.
+pub const HOLD: Duration = Duration::from_millis(300);
+
+/// Bytes that were allocated between two moments. Negative if more were freed.
+pub type Bytes = i64;
+
+/// The memory of one lock with so many ranges held: a line of JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The lock's name.
+    pub lock: String,
+    /// Ranges held at once, by one thread.
+    pub hold: usize,
+    /// Bytes of a lock that nobody holds, itself included; `None` if nothing was run.
+    pub idle_bytes: Option<Bytes>,
+    /// Bytes of all holders together, beyond that, without their guards.
+    pub held_bytes: Option<Bytes>,
+    /// Bytes of one guard.
+    pub guard_bytes: Option<Bytes>,
+    /// Bytes kept after all were released.
+    pub kept_bytes: Option<Bytes>,
+    /// Bytes that another lock keeps after as many parts of it were held, one at a time.
+    pub touched_bytes: Option<Bytes>,
+    /// Why nothing was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// One uncontended round of one range lock in one mode: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Uncontended {
+    /// The lock's name.
+    pub lock: String,
+    /// `read` or `write`.
+    pub mode: String,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Acquisitions, each with a release, in the round.
+    pub pairs: u32,
+    /// Nanoseconds per acquisition and release.
+    pub ns_per_pair: f64,
+    /// Atomic read-modify-writes per acquisition and release, counted by reading the lock's code.
+    pub rmw_by_reading: String,
+}
+
+/// One uncontended round of one reader-writer lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RwUncontended {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Acquisitions, each with a release, in each mode.
+    pub pairs: u32,
+    /// Nanoseconds per acquisition for reading and its release.
+    pub read_ns: f64,
+    /// Nanoseconds per acquisition for writing and its release.
+    pub write_ns: f64,
+}
+
+/// The cost of revoking a bias, with a table of one size: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Revocation {
+    /// Threads that have read, each with a row of the table.
+    pub rows: usize,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Nanoseconds of a fence for all threads, while the others sleep.
+    pub fence_ns: f64,
+    /// Nanoseconds of a scan that finds no reader.
+    pub scan_ns: f64,
+}
+
+/// Two holders that do not exclude each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meeting {
+    /// They write ranges next to each other.
+    Neighbours,
+    /// They read the same range.
+    Readers,
+}
+
+impl fmt::Display for Meeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Neighbours => "writers of neighbouring ranges",
+            Self::Readers => "readers",
+        })
+    }
+}
+
+/// One round of random work on one lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of this round, from 0.
+    pub round: u32,
+    /// Threads.
+    pub threads: usize,
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// Ranges acquired.
+    pub acquired: u64,
+    /// The requests that can give up: `never`, `at once` (tries) or `in time` (tries, and waits of limited time).
+    pub gives_up: String,
+    /// Requests that did.
+    pub gave_up: u64,
+    /// How threads hold several ranges: `waiting` or `trying` for those after the first; or else why they do not.
+    pub several: String,
+    /// The most ranges that a thread held at once.
+    pub most_held: usize,
+    /// The holders that met.
+    pub meetings: Vec<Meeting>,
+    /// Whether there were readers; else all wrote.
+    pub readers_share: bool,
+    /// The longest wait, in milliseconds, of a request that did not give up.
+    pub longest_wait_ms: f64,
+    /// Bytes allocated since the end of the first round.
+    pub grown_bytes: Bytes,
+}

@@ -1,0 +1,129 @@
+//! Panels: a workload and its parameters. Runs of one panel can be compared with each other.
+
+use super::arr::Variant;
+use super::rw::Load;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A workload and its parameters, as one panel of a figure shows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "workload", rename_all = "lowercase")]
+pub enum Panel {
+    /// ArrBench (P1 §7.1).
+    #[serde(alias = "sim-arr")]
+    Arr {
+        /// The ranges that are locked.
+        variant: Variant,
+        /// Of a hundred operations, those that read.
+        reads: u8,
+    },
+    /// W1 and W2 (P4 §4.3): ranges held one at a time, or in batches.
+    #[serde(alias = "sim-batch")]
+    Batch {
+        /// Ranges held together: 1 is W1, 16 is W2.
+        hold: usize,
+        /// Ranges in the area.
+        ranges: usize,
+    },
+    /// Acquisition times (P3 §VI-B1).
+    #[serde(alias = "sim-latency")]
+    Latency {
+        /// Parts of the resource.
+        parts: usize,
+    },
+    /// The longest acquisition of a latency run, in nanoseconds. No line has it: it follows from lines of `Latency`.
+    #[serde(skip)]
+    Longest(Phase),
+    /// Microbenchmarks: each kernel takes the place of a lock.
+    #[default]
+    #[serde(alias = "sim-micro")]
+    Micro,
+    /// A workload of reader-writer locks (P2 §5).
+    #[serde(alias = "sim-rw")]
+    Rw(Load),
+    /// The cost of waiting: all threads write the whole array of ArrBench.
+    Waiting {
+        /// The ranges that are locked.
+        variant: Variant,
+        /// Of a hundred operations, those that read.
+        reads: u8,
+    },
+}
+
+/// The acquisitions of a part of a resource that are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The first of each part.
+    First,
+    /// The later ones.
+    Again,
+}
+
+impl Phase {
+    /// The phase, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first acquisitions",
+            Self::Again => "later acquisitions",
+        }
+    }
+}
+
+/// Workloads whose panels are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// ArrBench.
+    Arr,
+    /// W1 and W2.
+    Batch,
+    /// Acquisition times.
+    Latency,
+    /// Microbenchmarks.
+    Micro,
+    /// Workloads of reader-writer locks.
+    Rw,
+    /// The cost of waiting.
+    Waiting,
+}
+
+impl Panel {
+    /// The workload of this panel.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Arr { .. } => Kind::Arr,
+            Self::Batch { .. } => Kind::Batch,
+            Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
+            Self::Micro => Kind::Micro,
+            Self::Rw(_) => Kind::Rw,
+            Self::Waiting { .. } => Kind::Waiting,
+        }
+    }
+
+    /// Threads that run beside those that are counted.
+    #[must_use]
+    pub const fn more_threads(self) -> usize {
+        match self {
+            Self::Rw(load) => load.more_threads(),
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Panel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arr { variant, reads } | Self::Waiting { variant, reads } => {
+                write!(f, "{variant} range, {reads} % reads")
+            }
+            Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
+            Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
+            Self::Latency { parts } => write!(f, "one part of {parts}"),
+            Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
+            Self::Micro => f.write_str("microbenchmarks"),
+            Self::Rw(load) => load.fmt(f),
+        }
+    }
+}

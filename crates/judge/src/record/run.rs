@@ -1,0 +1,265 @@
+//! What one run of a workload on one lock yielded: one shape for all workloads, on hardware and on simulated machines.
+
+use super::counters::Rate;
+use super::lock::Lock;
+use super::times::AcquireTimes;
+use super::{Panel, Phase};
+use prim_sim::Placement;
+use serde::de::Error as _;
+use serde::ser::{Error as _, SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use spanlock_trial::run::Throughput;
+
+/// What `workload` of a simulated run begins with.
+const SIMULATED: &str = "sim-";
+
+/// One run: a line of JSON. A workload fills in what it measures. Every other field keeps its default, and the line of
+/// that workload does not mention it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Record {
+    /// The workload and its parameters.
+    #[serde(flatten)]
+    pub panel: Panel,
+    /// The lock; of a microbenchmark, the kernel.
+    #[serde(flatten)]
+    pub lock: Lock,
+    /// Threads; where roles are fixed, those that read.
+    pub threads: usize,
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// The number of this run among equal runs, from 0.
+    #[serde(default)]
+    pub repeat: u32,
+    /// Rounds, each on a fresh lock.
+    #[serde(default)]
+    pub rounds: u32,
+    /// The length of the measured time.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Operations per second, of all threads; `None` if nothing was run.
+    pub ops_per_sec: Option<f64>,
+    /// Reads per second, of all threads.
+    #[serde(default)]
+    pub reads_per_sec: f64,
+    /// Writes per second, of all threads.
+    #[serde(default)]
+    pub writes_per_sec: f64,
+    /// Operations of the thread that had the fewest.
+    #[serde(default)]
+    pub min_ops_per_thread: u64,
+    /// Operations of the thread that had the most.
+    #[serde(default)]
+    pub max_ops_per_thread: u64,
+    /// Processor time of the process in the measured time; `None` where the system does not report it.
+    pub cpu_seconds: Option<f64>,
+    /// Processor time under contention, as a fraction of the time of all cores. Only one thread at a time does useful
+    /// work, so more than the share of one core is the cost of waiting.
+    pub cpu_share: Option<f64>,
+    /// Processor time, in milliseconds, of a thread that waited while another thread held for [`HOLD`](super::HOLD).
+    pub sleeper_cpu_ms: Option<f64>,
+    /// Hardware events per operation, if they were counted.
+    #[serde(default)]
+    pub counters: Vec<Rate>,
+    /// Updates that were made and left no trace: zero if the lock excludes.
+    #[serde(default)]
+    pub lost_updates: u64,
+    /// Ranges that another thread wrote while they were held: zero if the lock excludes.
+    #[serde(default)]
+    pub torn_ranges: u64,
+    /// Reads that saw half of a write: zero if the lock excludes.
+    #[serde(default)]
+    pub torn_reads: u64,
+    /// How long acquisitions took, if they were timed.
+    pub acquire_ns: Option<AcquireTimes>,
+    /// First acquisitions of a part of the resource.
+    #[serde(default)]
+    pub first_count: u64,
+    /// How long the first acquisitions took.
+    pub first_ns: Option<AcquireTimes>,
+    /// Later acquisitions of a part.
+    #[serde(default)]
+    pub again_count: u64,
+    /// How long the later acquisitions took.
+    pub again_ns: Option<AcquireTimes>,
+    /// Nanoseconds for a handoff between processors, just before the run and just after it; `None` if unknown.
+    pub handoff_ns: Option<[f64; 2]>,
+    /// Why nothing was run.
+    pub skipped: Option<String>,
+    /// The simulated machine; `None` for a run on hardware.
+    #[serde(flatten)]
+    pub simulated: Option<Simulated>,
+}
+
+/// The simulated part of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// The machine's name.
+    pub machine: String,
+    /// Where threads ran.
+    pub placement: Placement,
+    /// Operations of the simulated machine.
+    #[serde(rename = "simulated")]
+    pub operations: u64,
+}
+
+impl Record {
+    /// A run of which nothing was measured yet.
+    #[must_use]
+    pub fn new(panel: Panel, lock: Lock, threads: usize, seed: u64) -> Self {
+        Self {
+            panel,
+            lock,
+            threads,
+            seed,
+            ..Self::default()
+        }
+    }
+
+    /// The same run, with what its threads did in the measured time.
+    #[must_use]
+    pub fn with_work(self, work: &Throughput) -> Self {
+        Self {
+            seconds: work.elapsed.as_secs_f64(),
+            ops_per_sec: Some(work.ops_per_second()),
+            min_ops_per_thread: work.min(),
+            max_ops_per_thread: work.max(),
+            cpu_seconds: work.cpu_seconds(),
+            counters: work.rates(),
+            ..self
+        }
+    }
+
+    /// Whether lines with this `workload` are records.
+    pub(super) fn is_of(workload: &str) -> bool {
+        const ALL: [&str; 6] = ["arr", "batch", "latency", "micro", "rw", "waiting"];
+        ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
+    }
+
+    /// The name of the simulated machine, if it was one.
+    #[must_use]
+    pub fn machine(&self) -> Option<&str> {
+        let simulated = self.simulated.as_ref();
+        simulated.map(|simulated| simulated.machine.as_str())
+    }
+
+    /// How long acquisitions of parts of a resource took, phase by phase.
+    pub fn phases(&self) -> impl Iterator<Item = (Phase, AcquireTimes)> {
+        let phases = [(Phase::First, self.first_ns), (Phase::Again, self.again_ns)];
+        phases
+            .into_iter()
+            .filter_map(|(phase, times)| Some((phase, times?)))
+    }
+
+    /// Whether a handoff took about as long during both runs, as far as is known.
+    #[must_use]
+    pub fn is_comparable(&self, other: &Self) -> bool {
+        let handoffs = [self.handoff_ns, other.handoff_ns];
+        let handoffs = || handoffs.iter().flatten().flatten().copied();
+        let longest = handoffs().max_by(f64::total_cmp);
+        let shortest = handoffs().min_by(f64::total_cmp);
+        let ends = shortest.zip(longest);
+        ends.is_none_or(|(shortest, longest)| longest <= 2.0 * shortest)
+    }
+
+    /// The fields of this run's line, in their order, behind its `workload`. `?` marks a field that is left out when
+    /// there is nothing in it, and `=null` one that lines of an older program may lack.
+    fn fields(&self) -> impl Iterator<Item = &'static str> + use<> {
+        const LOCK: &str = "lock family? exclusion? policy?";
+        const LOAD: &str = "load pool? pause? writes? entries?";
+        const OPS: &str = "min_ops_per_thread max_ops_per_thread";
+        const RUN: &str = "ops_per_sec repeat seed seconds";
+        const TIMES: &str = "first_count first_ns again_count again_ns";
+        const MACHINE: &str = "machine placement seed seconds simulated";
+        let groups: &[&str] = match (&self.panel, &self.simulated) {
+            (Panel::Arr { .. }, None) => &[
+                "variant reads threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates acquire_ns?",
+            ],
+            (Panel::Waiting { .. }, _) => &[
+                "variant reads threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates acquire_ns? cpu_share=null sleeper_cpu_ms=null",
+            ],
+            (Panel::Batch { .. }, None) => &[
+                "hold ranges threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? torn_ranges skipped?",
+            ],
+            (Panel::Latency { .. } | Panel::Longest(_), None) => {
+                &["lock threads parts rounds seed", TIMES]
+            }
+            (Panel::Micro, None) => &["lock threads repeat seed seconds ops_per_sec", OPS],
+            (Panel::Rw(_), None) => &[
+                LOAD,
+                LOCK,
+                "threads repeat seed seconds ops_per_sec reads_per_sec writes_per_sec",
+                OPS,
+                "cpu_seconds=null handoff_ns? lost_updates torn_reads",
+            ],
+            (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
+            (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
+            (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],
+            (Panel::Micro, Some(_)) => &[],
+            (Panel::Rw(_), Some(_)) => &[LOAD, "reads_per_sec writes_per_sec"],
+        };
+        let simulated: &[&str] = match self.simulated {
+            Some(_) => &[LOCK, "threads ops_per_sec", OPS, MACHINE],
+            None => &[],
+        };
+        let groups = groups.iter().chain(simulated);
+        groups.flat_map(|group| group.split_whitespace())
+    }
+}
+
+/// A field's name without its mark.
+fn bare(field: &str) -> &str {
+    field.split(['?', '=']).next().unwrap_or(field)
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        let name = all["workload"].as_str().unwrap_or_default();
+        let simulated = self.simulated.as_ref().map_or("", |_| SIMULATED);
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("workload", &format!("{simulated}{name}"))?;
+        for field in self.fields() {
+            let name = bare(field);
+            let value = &all[name];
+            let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+            match name {
+                _ if field.ends_with('?') && is_empty => {}
+                // Objects within the line: their fields keep their own order.
+                "counters" => line.serialize_entry(name, &self.counters)?,
+                "acquire_ns" => line.serialize_entry(name, &self.acquire_ns)?,
+                "first_ns" => line.serialize_entry(name, &self.first_ns)?,
+                "again_ns" => line.serialize_entry(name, &self.again_ns)?,
+                _ => line.serialize_entry(name, value)?,
+            }
+        }
+        line.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Value::deserialize(deserializer)?;
+        // The workload comes first in a line, and so do its errors.
+        Panel::deserialize(&line).map_err(D::Error::custom)?;
+        let record = Self::deserialize(&line).map_err(D::Error::custom)?;
+        let is_missing = |field: &&str| *field == bare(field) && line.get(field).is_none();
+        match record.fields().find(is_missing) {
+            Some(field) => Err(D::Error::missing_field(field)),
+            None => Ok(record),
+        }
+    }
+}

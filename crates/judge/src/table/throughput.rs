@@ -1,0 +1,157 @@
+//! Throughput by locks and threads.
+
+use super::costs::percentiles;
+use super::layout::Table;
+use super::verdicts::concluded;
+use super::{SPREADS, Width, groups, measured, or_dash, report};
+use crate::compare::Dataset;
+use crate::record::batch::RANGE_BYTES;
+use crate::record::counters::{Event, Rate};
+use crate::record::lock::Exclusion;
+use crate::record::provenance::Provenance;
+use crate::record::{Panel, Record};
+use crate::stats::{Summary, distinct};
+use std::fmt::Write;
+
+/// ArrBench: a table for each variant and share of reads, acquisition times if they were measured, and the conclusions.
+#[must_use]
+pub fn arr(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let mut text = panels(records, width, |panel| {
+        format!("ArrBench, {panel}: million operations per second by threads")
+    });
+    let panel = |panel| match panel {
+        Panel::Arr { variant, reads } => format!("{variant}, {reads} % reads"),
+        other => other.to_string(),
+    };
+    if let Some(times) = percentiles(records, width, panel, |record| record.acquire_ns) {
+        text += &format!("\nacquisition in ns, worst repeat\n{times}");
+    }
+    compared(text, records, provenance, width)
+}
+
+/// W1 and W2: a table for each size of batch, and the conclusions.
+#[must_use]
+pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let mut text = panels(records, width, |panel| {
+        let of = match panel {
+            Panel::Batch { ranges, .. } => {
+                format!("{RANGE_BYTES} bytes of each written, of {ranges}")
+            }
+            other => other.to_string(),
+        };
+        format!("{panel}: {of}; million ranges per second by threads")
+    });
+    let skipped = records.iter().filter(|record| record.skipped.is_some());
+    for lock in distinct(skipped.map(|record| &record.lock.name)) {
+        let _ = writeln!(
+            text,
+            "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
+        );
+    }
+    compared(text, records, provenance, width)
+}
+
+/// Microbenchmarks: a row for each kernel.
+#[must_use]
+pub fn micro(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let text = format!(
+        "microbenchmarks: million operations per second by threads\n{}{}\n",
+        grid(records, |record| record.threads, width),
+        legend()
+    );
+    report(&text, provenance, width)
+}
+
+/// Tables, and below them what follows.
+fn compared(text: String, records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let text = text + &concluded(&Dataset::of(records), provenance.cores);
+    report(&text, provenance, width)
+}
+
+/// A titled table for each panel; below them, the hardware counters.
+pub(super) fn panels(records: &[Record], width: Width, title: impl Fn(Panel) -> String) -> String {
+    let mut text = String::new();
+    for runs in groups(records, |record| record.panel) {
+        let grid = grid(runs.iter().copied(), |record| record.threads, width);
+        let _ = writeln!(text, "{}\n{grid}", title(runs[0].panel));
+    }
+    text + &legend() + &counters(records, width)
+}
+
+/// The explanation below a [`grid`].
+pub(super) fn legend() -> String {
+    format!("{SPREADS}; * best, null aside\n")
+}
+
+/// A row for each lock and a column for each number, in million operations per second over all repeats.
+pub(super) fn grid<'a>(
+    runs: impl IntoIterator<Item = &'a Record> + Clone,
+    column: impl Fn(&Record) -> usize,
+    width: Width,
+) -> String {
+    let of_lock = groups(runs.clone(), |run| &run.lock);
+    let throughput = |runs: &[&Record], number| {
+        let here = runs.iter().filter(|run| column(run) == number);
+        Summary::of(here.filter_map(|run| run.ops_per_sec))
+    };
+    let competes = |runs: &&Vec<&Record>| runs[0].lock.exclusion == Exclusion::Promised;
+    let best = |number| {
+        let all = of_lock.iter().filter(competes);
+        let medians = all.filter_map(|runs| throughput(runs, number));
+        medians.fold(0.0, |best, summary| summary.median.max(best))
+    };
+    let columns = distinct(runs.into_iter().map(&column)).into_iter();
+    let columns: Vec<_> = columns.map(|number| (number, best(number))).collect();
+    let mut table = Table::new(1, ["lock"], columns.iter().map(|(number, _)| number));
+    for runs in &of_lock {
+        let cells = columns.iter().map(|&(number, best)| {
+            let Some(summary) = throughput(runs, number) else {
+                let here = runs.iter().filter(|run| column(run) == number);
+                return or_dash(here.filter_map(|run| run.skipped.as_ref()).next());
+            };
+            let is_best = competes(&runs) && summary.median >= best;
+            let mark = if is_best { "*" } else { " " };
+            measured(Some(summary), 1e6, 3) + mark
+        });
+        table.add_row([runs[0].lock.name.clone()], cells);
+    }
+    table.text(width)
+}
+
+/// Events per operation, if any were counted; and below, why others were not.
+fn counters(records: &[Record], width: Width) -> String {
+    let rates = || records.iter().flat_map(|record| &record.counters);
+    let has = |event: &Event| rates().any(|rate| rate.event == *event && rate.per_op.is_some());
+    let events = distinct(rates().map(|rate| rate.event));
+    let (present, absent): (Vec<_>, Vec<_>) = events.into_iter().partition(has);
+    let mut text = String::new();
+    if !present.is_empty() {
+        let names = present.iter().map(|event| event.name());
+        let mut table = Table::new(3, ["panel", "threads", "lock"], names);
+        for of_panel in groups(records, |record| record.panel) {
+            for of_threads in groups(of_panel.iter().copied(), |record| record.threads) {
+                for runs in groups(of_threads.iter().copied(), |record| &record.lock.name) {
+                    let cell = |&event: &Event| {
+                        let rates = runs.iter().flat_map(|run| &run.counters);
+                        let counted = rates.filter(|rate| rate.event == event);
+                        measured(Summary::of(counted.filter_map(|rate| rate.per_op)), 1.0, 1)
+                    };
+                    let Record { panel, lock, .. } = runs[0];
+                    let names = [
+                        panel.to_string(),
+                        runs[0].threads.to_string(),
+                        lock.name.clone(),
+                    ];
+                    table.add_row(names, present.iter().map(cell));
+                }
+            }
+        }
+        let _ = write!(text, "\nper operation, in user mode\n{}", table.text(width));
+    }
+    for event in absent {
+        let reason = |rate: &Rate| (rate.event == event).then(|| rate.absent.clone())?;
+        let why = or_dash(rates().find_map(reason));
+        let _ = writeln!(text, "no {}: {why}", event.name());
+    }
+    text
+}

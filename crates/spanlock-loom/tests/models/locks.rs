@@ -1,0 +1,64 @@
+//! The range locks that models run on.
+
+use prim::clock::Duration;
+use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
+use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
+use spanlock_loom::range::skip::{SkipEx, SkipRw};
+use spanlock_testkit_loom::locks;
+use spanlock_testkit_loom::range::World;
+
+/// Every request that sleeps has a reservation at once. (With patience a sleeper would rise again and again: its
+/// timeouts take no time here.)
+const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
+
+const UNFAIR: Fairness = Fairness::Unfair;
+
+locks! {
+    pub list: ListRw = ListRw::builder().build();
+    pub slow_list: ListRw = ListRw::builder().fast_path(FastPath::Off).build();
+    pub writers_first_list: ListRw = ListRw::builder().preference(Preference::Writers).build();
+    pub slow_writers_first_list: ListRw =
+        ListRw::builder().preference(Preference::Writers).fast_path(FastPath::Off).build();
+    pub fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).build();
+    pub slow_fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).fast_path(FastPath::Off).build();
+    pub unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).build();
+    pub slow_unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).fast_path(FastPath::Off).build();
+    pub unfair_writers_first_list: ListRw =
+        ListRw::builder().fairness(UNFAIR).preference(Preference::Writers).build();
+    pub exclusive_list: ListEx = ListEx::builder().build();
+    pub slow_exclusive_list: ListEx = ListEx::builder().fast_path(FastPath::Off).build();
+    pub fair_exclusive_list: ListEx = ListEx::builder().fairness(AT_ONCE).build();
+
+    pub skip_list: SkipRw = SkipRw::builder().height(2).build();
+    pub slow_skip_list: SkipRw = SkipRw::builder().height(2).fast_path(FastPath::Off).build();
+    pub fair_skip_list: SkipRw = SkipRw::builder().height(2).fairness(AT_ONCE).build();
+    pub exclusive_skip_list: SkipEx = SkipEx::builder().height(2).build();
+    pub slow_exclusive_skip_list: SkipEx = SkipEx::builder().height(2).fast_path(FastPath::Off).build();
+    pub higher_exclusive_skip_list: SkipEx =
+        SkipEx::builder().height(3).fast_path(FastPath::Off).build();
+    pub higher_skip_list: SkipRw = SkipRw::builder().height(3).fast_path(FastPath::Off).build();
+    pub unfair_exclusive_skip_list: SkipEx = SkipEx::builder().height(2).fairness(UNFAIR).build();
+
+    /// Eight segments of one position.
+    pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();
+    pub unfair_segments: SrlArray = SrlArray::builder().segments(8).fairness(UNFAIR).build();
+    pub segments_of_two: SrlArray =
+        SrlArray::builder().segment(2).segments(4).fairness(AT_ONCE).build();
+    pub segments_of_four: SrlArray =
+        SrlArray::builder().segment(4).segments(2).fairness(AT_ONCE).build();
+    pub patient_segments: SrlArray =
+        SrlArray::builder().segments(8).fairness(Fairness::After(Duration::from_micros(3))).build();
+    pub tree: SrlTree = SrlTree::builder().fan_out(2).depth(3).fairness(AT_ONCE).build();
+}
+
+/// A list in which the next request of this thread goes by the fast path: a thread's first, in any lock, does not.
+pub fn warm_list() -> ListRw {
+    World::new(list()).write(0..1).done();
+    list()
+}
+
+/// The same of a skip list.
+pub fn warm_skip_list() -> SkipRw {
+    World::new(slow_skip_list()).write(0..1).done();
+    skip_list()
+}

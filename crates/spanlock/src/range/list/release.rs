@@ -1,0 +1,100 @@
+//! How a range is released, downgraded, and how the nodes of released ranges are swept out of the list.
+//!
+//! A release never walks the list. It marks the node as gone, and a later walk unlinks it. The edges and invariants
+//! cited are the parent module's.
+
+use super::node::{Link, Node};
+use super::skip::{Index, TallNode};
+use super::walk::Walk;
+use super::{RawList, Token};
+use crate::range::thread::{self, Pin, ThreadRecord};
+use prim::atomic::Ordering;
+use std::ptr::NonNull;
+
+impl<P, I: Index> RawList<P, I> {
+    /// # Safety
+    /// This lock granted the token.
+    #[inline]
+    pub(super) unsafe fn release(&self, token: Token) {
+        let node = token.node();
+        if token.link().is_fast() {
+            // [fast-release] Release: pairs with [fast-acquire].
+            let released = self.head.replace(
+                token.link(),
+                Link::NULL,
+                prim::order!("fast-release", Ordering::Release),
+                Ordering::Relaxed,
+            );
+            if released.is_ok() {
+                // The mark stood all the time, so no other thread has read the node [demote].
+                thread::return_spare(node);
+                return;
+            }
+        }
+        self.release_slowly(node);
+    }
+
+    #[cold] // Another thread has walked the list meanwhile.
+    fn release_slowly(&self, node: NonNull<Node>) {
+        self.leave(node);
+        thread::with_record(ThreadRecord::released);
+    }
+
+    /// Marks a node of this thread as gone, and wakes the requests asleep behind it.
+    pub(super) fn leave(&self, node: NonNull<Node>) {
+        let holder = node.as_ptr().addr();
+        // SAFETY: the node is this thread's and not marked yet, so it stays in the list and is not reused.
+        if let Some(tall) = unsafe { TallNode::of(node) } {
+            // SAFETY: the same node, and it is a tall one.
+            let tall = unsafe { tall.as_ref() };
+            // SAFETY: this thread's request, and its link in the list is marked only below.
+            unsafe { tall.leave_levels() };
+        }
+        // [release] Release: pairs with the [release-acquire] in `Walk::next`. After it the node may be reused any
+        // time. SAFETY: not marked yet, so it stays in the list and is not reused.
+        let link = unsafe { node.as_ref() }
+            .link
+            .set_gone(prim::order!("release", Ordering::Release));
+        debug_assert!(!link.is_gone(), "a range was released twice");
+        // [wake] The same read-modify-write that marked the node has loaded the sleepers' mark [sleeper].
+        if link.has_sleeper() && prim::intact!("wake") {
+            self.wait_queue
+                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+        }
+    }
+
+    /// # Safety
+    /// This lock granted the token.
+    pub(super) unsafe fn make_shared(&self, token: &Token) {
+        let node = token.node();
+        // SAFETY: the token is proof that this thread holds the node, so it is in the list and not reused.
+        let mine = unsafe { node.as_ref() };
+        self.index.announce_shared(mine.span());
+        let link = mine
+            .link
+            // [downgrade] Release: pairs with the [release-acquire] in `Walk::next`.
+            .set_shared(prim::order!("downgrade", Ordering::Release));
+        // [downgrade-wake] The readers that sleep behind it may enter now.
+        if link.has_sleeper() && prim::intact!("downgrade-wake") {
+            self.wait_queue
+                .with_queue(|queue, wakeups| queue.holder_downgraded(mine.id(), wakeups));
+        }
+    }
+
+    /// Unlinks the nodes that are gone from the whole list and its index, and returns how many other nodes there are.
+    ///
+    /// An insertion unlinks what it passes, so nodes would pile up where no walk passes.
+    #[cold] // A pool ran out of nodes.
+    pub(super) fn sweep(&self, pin: &Pin) -> usize {
+        let mut walk = Walk::from_head(pin, &self.head);
+        let mut others = 0;
+        while let Some((node, link)) = walk.next() {
+            walk.trim();
+            walk.pass(node, link);
+            others += 1;
+        }
+        walk.trim();
+        self.index.sweep(pin);
+        others
+    }
+}

@@ -1,0 +1,438 @@
+//! The loop that a request goes round until it is granted or gives up: admission, attempt, wait for the blocker.
+//!
+//! A lock kind takes part with the trait [`Acquisition`]. The loop itself knows requests, times and the queue, and
+//! nothing about lists or segments.
+//!
+//! # Edges
+//!
+//! - **admission**: a request gives way to an earlier request that conflicts with it and has a reservation.
+//! - **turn-ends**: it gives way for a limited time, and then goes on whatever the reservation waits for.
+//! - **holder-bypass**: it does not give way to a reservation that waits for what its own thread holds in this lock.
+//! - **later-bypass**: nor does it give way to any reservation that is later than that one.
+//! - **reserve-asleep**: where nothing may ever wake a sleeper, it gets its reservation while it sleeps.
+//! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
+//!   the blocker may keep other threads' nodes from being reused.
+
+use super::queue::{Entry, HolderId, RequestId, Stage};
+use super::reservation::{Patience, Turn};
+use super::{Queue, WaitQueue};
+use crate::range::inspect::{Deadlock, Request};
+use crate::range::raw::Wait;
+use crate::range::thread::ThreadRecord;
+use crate::wait::Ticket;
+use prim::clock::Instant;
+use prim::debug;
+use prim::spin::{self, Spin};
+
+/// One request, as its lock kind provides it to the loop.
+pub(in crate::range) trait Acquisition {
+    /// Proof of the acquisition.
+    type Token;
+
+    /// The holder or rival in the way, with all that is needed to check it. Dropped before the thread sleeps.
+    type Blocker;
+
+    /// When the request gets a reservation.
+    const RESERVES: Reserves;
+
+    /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
+    fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
+
+    /// Whether the blocker is still in the way. The thread spins on this.
+    fn is_blocked_by(&self, blocker: &Self::Blocker) -> bool;
+
+    /// Whether the blocker turns out to be a rival that withdraws, within a short spin. A request that may not wait
+    /// asks this.
+    fn sees_withdrawal_of(&self, _: &Self::Blocker) -> bool {
+        false
+    }
+
+    /// Whether this very thread holds the blocker, so that waiting for it would never end. Debug builds ask this.
+    fn deadlock_with(&self, blocker: &Self::Blocker) -> Option<Deadlock>;
+
+    /// Marks the blocker, so that it calls [`Queue::holder_left`] when it leaves. `None`: it is no longer in the way.
+    /// Called under the queue's mutex.
+    fn mark(&self, blocker: &Self::Blocker) -> Option<Holder>;
+
+    /// All that this thread holds in the lock.
+    ///
+    /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
+    fn held(&self) -> Vec<Request>;
+
+    /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
+    /// Called under the queue's mutex.
+    fn adopt(&self, token: &Self::Token, sleeper: &Request) -> HolderId;
+
+    /// The token after at least one sleeper was adopted.
+    fn adopted(&self, token: Self::Token) -> Self::Token {
+        token
+    }
+}
+
+/// The result of one attempt.
+pub(in crate::range) enum Attempt<T, B> {
+    Granted(T),
+    Blocked(B),
+    /// Other requests were faster again and again. None of them needs to conflict with this one.
+    Overtaken,
+}
+
+/// The holder that a request goes to sleep behind.
+pub(in crate::range) struct Holder {
+    pub(in crate::range) id: HolderId,
+    pub(in crate::range) request: Request,
+}
+
+/// When a request whose patience has ended gets its reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) enum Reserves {
+    /// When it finds its range taken again. This suits locks in which every blocker wakes its sleepers.
+    WhenWoken,
+    /// Also while it sleeps: blockers may come and go in turn, so that nothing ever wakes the sleeper.
+    WhileAsleep,
+}
+
+/// Why a request ends without its range.
+pub(in crate::range) enum Refused {
+    OutOfTime,
+    /// In a box, so that the results of all requests stay small.
+    SelfDeadlock(Box<Deadlock>),
+}
+
+impl Refused {
+    /// The answer to the caller: a token, or `None`.
+    ///
+    /// # Panics
+    /// When the thread would have waited for itself.
+    #[track_caller]
+    pub(in crate::range) fn answer<T>(outcome: Result<T, Self>) -> Option<T> {
+        match outcome {
+            Ok(token) => Some(token),
+            Err(Self::OutOfTime) => None,
+            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+        }
+    }
+}
+
+/// Whether the queue has an entry of this request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Newcomer,
+    Queued,
+}
+
+/// Why a thread woke.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Signalled,
+    /// It has given way long enough.
+    TurnEnded,
+}
+
+/// A request that was not granted at once.
+pub(in crate::range) struct Waiter<'a> {
+    queue: &'a WaitQueue,
+    record: &'static ThreadRecord,
+    request: Request,
+    wait: Wait,
+    patience: Patience,
+    standing: Standing,
+    /// When the request got its reservation, if it has one.
+    reserved: Option<Instant>,
+    /// The last turn in which it gave way: a pass for the rest of that round.
+    gave_way: Option<Turn<Instant>>,
+    /// When it first waited.
+    since: Option<Instant>,
+}
+
+impl<'a> Waiter<'a> {
+    pub(in crate::range) fn new(
+        queue: &'a WaitQueue,
+        record: &'static ThreadRecord,
+        request: Request,
+        wait: Wait,
+        patience: Patience,
+    ) -> Self {
+        Self {
+            queue,
+            record,
+            request,
+            wait,
+            patience,
+            standing: Standing::Newcomer,
+            reserved: None,
+            gave_way: None,
+            since: None,
+        }
+    }
+
+    /// Waits and tries until the request is granted, may wait no longer, or would wait for its own thread. `blocker` is
+    /// what an attempt before the loop has met.
+    #[inline] // As is the attempt: each has one caller for a lock kind, and most requests are granted at once.
+    pub(in crate::range) fn acquire<A: Acquisition>(
+        mut self,
+        acquisition: &mut A,
+        blocker: Option<A::Blocker>,
+    ) -> Result<A::Token, Refused> {
+        match self.contend(acquisition, blocker) {
+            Ok(token) => Ok(self.granted(acquisition, token)),
+            Err(refused) => {
+                self.give_up();
+                Err(refused)
+            }
+        }
+    }
+
+    #[inline]
+    fn contend<A: Acquisition>(
+        &mut self,
+        acquisition: &mut A,
+        mut blocker: Option<A::Blocker>,
+    ) -> Result<A::Token, Refused> {
+        loop {
+            if let Some(blocker) = blocker.take() {
+                self.await_blocker(acquisition, blocker)?;
+            }
+            self.admit(acquisition)?;
+            match acquisition.attempt() {
+                Attempt::Granted(token) => return Ok(token),
+                Attempt::Blocked(met) => blocker = Some(met),
+                Attempt::Overtaken => self.retry()?,
+            }
+        }
+    }
+
+    /// Gives way, for a turn, to an earlier request with a reservation.
+    #[inline]
+    fn admit<A: Acquisition>(&mut self, acquisition: &A) -> Result<(), Refused> {
+        if self.queue.has_reservations() {
+            self.give_way(acquisition)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold] // A request has waited too long.
+    fn give_way<A: Acquisition>(&mut self, acquisition: &A) -> Result<(), Refused> {
+        let id = self.id();
+        // First without the list of what the thread holds, which takes a walk.
+        let is_unconcerned = {
+            let queue = self.queue.queue();
+            let first = queue.reservation_ahead_of(id, &self.request, |_| false);
+            first.is_none()
+        };
+        if is_unconcerned {
+            return Ok(());
+        }
+        // [holder-bypass] A reservation may be waiting for what this thread holds.
+        let held = acquisition.held();
+        let waits_for_us = |reserved: &Request| {
+            held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
+        };
+        loop {
+            let Some((ticket, turn)) = self.queue.with_queue(|queue, wakeups| {
+                let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
+                    return Ok(None);
+                };
+                if self.wait == Wait::Never {
+                    return Err(Refused::OutOfTime);
+                }
+                let ticket = self.record.parker.ticket();
+                let entry = self.entry(Stage::GivingWay(first.id), first.request);
+                queue.sleep(entry, wakeups);
+                Ok(Some((ticket, turn)))
+            })?
+            else {
+                return Ok(());
+            };
+            // [turn-ends] The reservation may wait for what waits for this thread.
+            let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
+            if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
+                self.gave_way = Some(turn);
+                self.queue.with_queue(|queue, _| queue.resume(id));
+                return Ok(());
+            }
+        }
+    }
+
+    /// The reservation that the request has to give way to, and the turn at the end of which it need not any more.
+    fn turn_to_await(
+        &self,
+        queue: &Queue,
+        waits_for_us: impl Fn(&Request) -> bool,
+    ) -> Option<(Entry, Turn<Instant>)> {
+        let first = queue.reservation_ahead_of(self.id(), &self.request, waits_for_us)?;
+        let now = Instant::now();
+        let turn = queue.turn(&self.request, now)?;
+        let has_pass = self
+            .gave_way
+            .is_some_and(|last| last.since == turn.since && now < last.round_ends);
+        // [admission]
+        (!has_pass && prim::intact!("admission")).then_some((*first, turn))
+    }
+
+    /// Waits until the blocker has left, as far as the request may wait.
+    fn await_blocker<A: Acquisition>(
+        &mut self,
+        acquisition: &A,
+        blocker: A::Blocker,
+    ) -> Result<(), Refused> {
+        if self.wait == Wait::Never {
+            return if acquisition.sees_withdrawal_of(&blocker) {
+                Ok(())
+            } else {
+                Err(Refused::OutOfTime)
+            };
+        }
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        while spin.round() {
+            if !acquisition.is_blocked_by(&blocker) {
+                drop(blocker);
+                return self.retry();
+            }
+        }
+        if debug::CHECKS
+            && self.wait == Wait::Forever
+            && let Some(deadlock) = acquisition.deadlock_with(&blocker)
+        {
+            return Err(Refused::SelfDeadlock(Box::new(deadlock)));
+        }
+        let ticket = self.register(acquisition, &blocker);
+        // [grace-nonblocking] The thread walks no list while it sleeps.
+        let _kept = Some(blocker).filter(|_| !prim::intact!("grace-nonblocking"));
+        match ticket {
+            Some(ticket) => self.park::<A>(ticket, None).map(|_| ()),
+            None => self.retry(),
+        }
+    }
+
+    /// Enters the request behind its blocker. `None`: the blocker is no longer in the way.
+    fn register<A: Acquisition>(
+        &mut self,
+        acquisition: &A,
+        blocker: &A::Blocker,
+    ) -> Option<Ticket> {
+        self.reserve_if_due();
+        let ticket = self.record.parker.ticket();
+        self.queue.with_queue(|queue, wakeups| {
+            let holder = acquisition.mark(blocker)?;
+            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request);
+            queue.sleep(entry, wakeups);
+            Some(ticket)
+        })
+    }
+
+    /// Parks the thread until it is signalled, until the turn ends that it gives way for, or as long as the request may
+    /// wait.
+    fn park<A: Acquisition>(
+        &mut self,
+        ticket: Ticket,
+        turn_ends: Option<Instant>,
+    ) -> Result<Woken, Refused> {
+        self.standing = Standing::Queued;
+        let parker = &self.record.parker;
+        let deadline = self.wait.deadline();
+        let limit = [turn_ends, deadline].into_iter().flatten().min();
+        let due = self.reservation_due_asleep(A::RESERVES);
+        if let Some(due) = due.filter(|&due| limit.is_none_or(|limit| due < limit)) {
+            if parker.park(ticket, Some(due)) {
+                return Ok(Woken::Signalled);
+            }
+            // The entry may be behind another request by now, and stays there.
+            let now = Instant::now();
+            self.reserved = Some(now);
+            let id = self.id();
+            self.queue
+                .with_queue(|queue, _| queue.reserve_in_place(id, now));
+        }
+        if parker.park(ticket, limit) {
+            Ok(Woken::Signalled)
+        } else if limit == deadline {
+            Err(Refused::OutOfTime)
+        } else {
+            Ok(Woken::TurnEnded)
+        }
+    }
+
+    /// Goes on after the blocker has left or other requests were faster: with a reservation, if that is due.
+    fn retry(&mut self) -> Result<(), Refused> {
+        match self.wait {
+            // The range may be free: no attempt has met a conflict that lasts.
+            Wait::Never => return Ok(()),
+            Wait::Until(deadline) if Instant::now() >= deadline => return Err(Refused::OutOfTime),
+            Wait::Until(_) | Wait::Forever => {}
+        }
+        self.reserve_if_due();
+        if self.reserved.is_some() {
+            self.standing = Standing::Queued;
+            let entry = self.entry(Stage::Awake, self.request);
+            self.queue.with_queue(|queue, _| queue.reserve(entry));
+        }
+        Ok(())
+    }
+
+    /// Leaves the queue as a holder. Requests asleep behind this one are now behind a holder.
+    #[inline]
+    fn granted<A: Acquisition>(self, acquisition: &A, token: A::Token) -> A::Token {
+        let id = self.id();
+        let has_adopted = self.standing == Standing::Queued
+            && self.queue.with_queue(|queue, _| {
+                queue.granted(id, |sleeper| acquisition.adopt(&token, sleeper))
+            });
+        if has_adopted {
+            acquisition.adopted(token)
+        } else {
+            token
+        }
+    }
+
+    #[inline]
+    fn give_up(self) {
+        if self.standing == Standing::Queued {
+            let id = self.id();
+            self.queue
+                .with_queue(|queue, wakeups| queue.gave_up(id, wakeups));
+        }
+    }
+
+    fn id(&self) -> RequestId {
+        self.record.parker.id()
+    }
+
+    fn waiting_since(&mut self) -> Instant {
+        *self.since.get_or_insert_with(Instant::now)
+    }
+
+    /// Gets a reservation if the patience has ended.
+    fn reserve_if_due(&mut self) {
+        if self.reserved.is_some() {
+            return;
+        }
+        let since = self.waiting_since();
+        let now = Instant::now();
+        let is_due = |limit| now.saturating_duration_since(since) >= limit;
+        self.reserved = self.patience.limit().is_some_and(is_due).then_some(now);
+    }
+
+    /// When the request gets its reservation if it is still asleep then.
+    fn reservation_due_asleep(&mut self, reserves: Reserves) -> Option<Instant> {
+        let since = self.waiting_since();
+        // [reserve-asleep]
+        let may = reserves == Reserves::WhileAsleep
+            && self.reserved.is_none()
+            && prim::intact!("reserve-asleep");
+        since.checked_add(self.patience.limit().filter(|_| may)?)
+    }
+
+    /// The request's entry in the queue.
+    fn entry(&self, stage: Stage, behind: Request) -> Entry {
+        Entry {
+            id: self.id(),
+            request: self.request,
+            parker: &self.record.parker,
+            reserved: self.reserved,
+            stage,
+            behind,
+        }
+    }
+}

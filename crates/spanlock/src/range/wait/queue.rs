@@ -1,0 +1,417 @@
+//! The queue of a lock: the requests that sleep in it, and the requests that were woken and have not finished yet.
+//!
+//! A request that finds its range taken goes to sleep *behind the holder* in its way. When that holder leaves, the
+//! queue *dispatches* the requests behind it, first come first. Dispatching wakes a request, unless the request
+//! conflicts with a request that is already awake and not yet granted. That request would take the range, so the other
+//! sleeps on *behind that request*. What becomes of the awake request decides what becomes of the requests behind it:
+//!
+//! - It is granted its range: the requests behind it are now behind a holder.
+//! - It goes back to sleep, or gives up: the requests behind it are dispatched again.
+//!
+//! ```text
+//!                register              holder left, no awake request conflicts
+//!   (newcomer) ----------> BehindHolder ----------------------------------> Awake ---> (granted: a holder)
+//!       |                    ^      |                                       ^  |  |
+//!       |        the other   |      | holder left,                          |  |  +--> BehindHolder, if the range
+//!       |        is granted  |      | an awake request conflicts            |  |       is taken again
+//!       |                    |      v                                       |  |
+//!       |                  BehindRequest -----------------------------------+  +-----> (gave up: removed)
+//!       |                             the other sleeps again or gives up    |
+//!       | admission                                                         |
+//!       +----------------> GivingWay ---------------------------------------+
+//!                            the other gives up, or the turn ends
+//!                            (the other is granted: BehindHolder)
+//! ```
+//!
+//! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
+//! at a time (`reservation.rs`). A request that a later one overtakes while it sleeps gets a reservation, too.
+//!
+//! # Invariants
+//!
+//! 1. A request sleeps behind a request that is awake, or gives way for a turn to an earlier request with a
+//!    reservation. So every chain of sleepers ends at a thread that runs or at a turn that ends.
+//! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holder_left`].
+//! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`granted`](Queue::granted) and
+//!    [`gave_up`](Queue::gave_up) after finitely many steps of its own.
+//!
+//! # Edges
+//!
+//! - **sleep-dispatch**: a request that goes back to sleep dispatches the requests behind it.
+//! - **give-up-dispatch**: a request that gives up does the same.
+//!
+//! The lock's mutex guards the queue. Nothing in this file waits.
+
+use super::reservation::{Turn, turn_at};
+use crate::range::inspect::{Request, WaitingRequest};
+use crate::range::raw::Mode;
+use crate::wait::{Parker, Wakeups};
+use prim::clock::Instant;
+
+/// Identifies a holder: the address of its node, or of the segment's word.
+pub(in crate::range) type HolderId = usize;
+
+/// Identifies a request: a thread has one at a time, so the thread's parker names it.
+pub(super) type RequestId = usize;
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Woken, and not yet granted, asleep again or removed.
+    Awake,
+    /// Asleep until that holder leaves.
+    BehindHolder(HolderId),
+    /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
+    BehindRequest(RequestId),
+    /// Asleep until that request, which has a reservation, is removed, and for one turn at most.
+    GivingWay(RequestId),
+}
+
+impl Stage {
+    /// Whether the request sleeps because of the request `id`.
+    fn is_behind(self, id: RequestId) -> bool {
+        self == Self::BehindRequest(id) || self == Self::GivingWay(id)
+    }
+}
+
+/// A request in the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) id: RequestId,
+    pub(super) request: Request,
+    pub(super) parker: &'static Parker,
+    /// When the request got its reservation, if it has one.
+    pub(super) reserved: Option<Instant>,
+    pub(super) stage: Stage,
+    /// The holder or the request that it sleeps behind.
+    pub(super) behind: Request,
+}
+
+/// Whether a lock grants reservations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reservations {
+    Granted,
+    Never,
+}
+
+/// The sleeping and the awake requests of one lock, first come first.
+#[derive(Debug)]
+pub(in crate::range) struct Queue {
+    entries: Vec<Entry>,
+    /// How many entries have a reservation.
+    reservations: u32,
+    policy: Reservations,
+}
+
+impl Queue {
+    pub(super) const fn new(policy: Reservations) -> Self {
+        Self {
+            entries: Vec::new(),
+            reservations: 0,
+            policy,
+        }
+    }
+
+    /// How many requests have a reservation.
+    pub(super) fn reservations(&self) -> u32 {
+        self.reservations
+    }
+
+    /// The first reservation that the request `id` has to give way to.
+    ///
+    /// Entries are in order of arrival, so every entry is ahead of a request that is not entered yet. A reservation
+    /// that waits for the request's own thread, as `waits_for_it` decides, is not in its way, nor is any later one.
+    pub(super) fn reservation_ahead_of(
+        &self,
+        id: RequestId,
+        request: &Request,
+        waits_for_it: impl Fn(&Request) -> bool,
+    ) -> Option<&Entry> {
+        self.entries
+            .iter()
+            .take_while(|entry| entry.id != id)
+            .filter(|entry| entry.reserved.is_some())
+            // [later-bypass] No later reservation counts either.
+            .take_while(|entry| !waits_for_it(&entry.request) || !prim::intact!("later-bypass"))
+            .find(|entry| entry.request.conflicts(request) && !waits_for_it(&entry.request))
+    }
+
+    /// The turn that is under way for the reservations on the request's range and all reservations connected with
+    /// those; `None` while they are suspended.
+    pub(super) fn turn(&self, request: &Request, now: Instant) -> Option<Turn<Instant>> {
+        let reservations = || self.entries.iter().filter(|entry| entry.reserved.is_some());
+        let mut connected = request.span;
+        loop {
+            let hull = reservations()
+                .filter(|entry| entry.request.span.overlaps(connected))
+                .filter_map(|entry| entry.request.span.joined(connected))
+                .fold(connected, |hull, joined| {
+                    hull.joined(joined).unwrap_or(hull)
+                });
+            if hull == connected {
+                break;
+            }
+            connected = hull;
+        }
+        let since = reservations()
+            .find(|entry| entry.request.span.overlaps(connected))?
+            .reserved?;
+        let turn = turn_at(now.saturating_duration_since(since))?;
+        Some(Turn {
+            since,
+            ends: since.checked_add(turn.ends)?,
+            round_ends: since.checked_add(turn.round_ends)?,
+        })
+    }
+
+    /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more.
+    pub(super) fn sleep(&mut self, entry: Entry, wakeups: &mut Wakeups) {
+        self.enter(entry);
+        // [sleep-dispatch]
+        if prim::intact!("sleep-dispatch") {
+            self.dispatch(wakeups, |e| e.stage == Stage::BehindRequest(entry.id));
+        }
+    }
+
+    /// Enters an awake request with its reservation: newcomers give way to it from now on.
+    pub(super) fn reserve(&mut self, entry: Entry) {
+        self.enter(entry);
+    }
+
+    /// Grants a reservation to a request that is in the queue, asleep or awake.
+    pub(super) fn reserve_in_place(&mut self, id: RequestId, now: Instant) {
+        let at = self.position(id).expect("a request that sleeps is entered");
+        self.grant_reservation(at, now);
+    }
+
+    /// Notes that a sleeping request goes on without having been woken.
+    pub(super) fn resume(&mut self, id: RequestId) {
+        let at = self.position(id).expect("a request that sleeps is entered");
+        self.entries[at].stage = Stage::Awake;
+    }
+
+    /// Enters a request at the end of the queue, or renews it where it is. It keeps a reservation it already has.
+    fn enter(&mut self, entry: Entry) {
+        let at = self.position(entry.id).unwrap_or_else(|| {
+            self.entries.push(Entry {
+                reserved: None,
+                ..entry
+            });
+            self.entries.len() - 1
+        });
+        let reserved = self.entries[at].reserved;
+        self.entries[at] = Entry { reserved, ..entry };
+        if let Some(now) = entry.reserved {
+            self.grant_reservation(at, now);
+        }
+    }
+
+    fn grant_reservation(&mut self, at: usize, now: Instant) {
+        if self.entries[at].reserved.is_none() {
+            self.entries[at].reserved = Some(now);
+            self.reservations += 1;
+        }
+    }
+
+    /// Removes a request that was granted its range. Each request that slept behind it sleeps, from now on, behind the
+    /// holder that `holder_of` names. Returns whether there were any.
+    pub(super) fn granted(
+        &mut self,
+        id: RequestId,
+        mut holder_of: impl FnMut(&Request) -> HolderId,
+    ) -> bool {
+        self.remove(id);
+        let mut any = false;
+        for entry in &mut self.entries {
+            if entry.stage.is_behind(id) {
+                entry.stage = Stage::BehindHolder(holder_of(&entry.request));
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Removes a request that no longer wants its range.
+    pub(super) fn gave_up(&mut self, id: RequestId, wakeups: &mut Wakeups) {
+        self.remove(id);
+        // [give-up-dispatch]
+        if prim::intact!("give-up-dispatch") {
+            self.dispatch(wakeups, |entry| entry.stage.is_behind(id));
+        }
+    }
+
+    /// Dispatches the requests behind a holder that left.
+    pub(in crate::range) fn holder_left(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
+        self.dispatch(wakeups, |entry| entry.stage == Stage::BehindHolder(holder));
+    }
+
+    /// Dispatches the shared requests behind a holder that has become shared.
+    pub(in crate::range) fn holder_downgraded(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
+        self.dispatch(wakeups, |entry| {
+            entry.stage == Stage::BehindHolder(holder) && entry.request.mode == Mode::Shared
+        });
+    }
+
+    /// The sleeping requests, as tools show them.
+    pub(in crate::range) fn waiters(&self) -> Vec<WaitingRequest> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.stage != Stage::Awake)
+            .map(|entry| WaitingRequest {
+                request: entry.request,
+                behind: entry.behind,
+            })
+            .collect()
+    }
+
+    fn position(&self, id: RequestId) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.id == id)
+    }
+
+    fn remove(&mut self, id: RequestId) {
+        if let Some(at) = self.position(id) {
+            let entry = self.entries.remove(at);
+            self.reservations -= u32::from(entry.reserved.is_some());
+        }
+    }
+
+    /// Wakes the entries that `is_meant` selects, first come first. An entry that conflicts with an awake request is
+    /// put behind that request instead. A request that has to give way to a reservation is woken here and finds that
+    /// out at its admission.
+    fn dispatch(&mut self, wakeups: &mut Wakeups, is_meant: impl Fn(&Entry) -> bool) {
+        let mut awake = Awake::new(&self.entries);
+        for at in 0..self.entries.len() {
+            let entry = self.entries[at];
+            if !is_meant(&entry) {
+                continue;
+            }
+            match awake.conflicting_with(&self.entries, &entry) {
+                Some(other) => {
+                    self.entries[at].stage = Stage::BehindRequest(self.entries[other].id);
+                    self.entries[at].behind = self.entries[other].request;
+                    if other > at && self.policy == Reservations::Granted {
+                        // A later request overtook this one, which cannot see while it sleeps that its reservation is
+                        // due. Being overtaken once is enough.
+                        self.grant_reservation(at, Instant::now());
+                    }
+                }
+                None => {
+                    self.entries[at].stage = Stage::Awake;
+                    awake.add(&self.entries, at);
+                    wakeups.signal(entry.parker);
+                }
+            }
+        }
+    }
+}
+
+/// The positions in the queue of the awake requests. A dispatch compares each sleeper with these few, not with all the
+/// other sleepers.
+struct Awake {
+    positions: Vec<usize>,
+    any_exclusive: bool,
+}
+
+impl Awake {
+    fn new(entries: &[Entry]) -> Self {
+        let mut awake = Self {
+            positions: Vec::new(),
+            any_exclusive: false,
+        };
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.stage == Stage::Awake {
+                awake.add(entries, at);
+            }
+        }
+        awake
+    }
+
+    fn add(&mut self, entries: &[Entry], at: usize) {
+        self.positions.push(at);
+        self.any_exclusive |= entries[at].request.mode == Mode::Exclusive;
+    }
+
+    /// The position of an awake request that conflicts with a sleeping one.
+    fn conflicting_with(&self, entries: &[Entry], asleep: &Entry) -> Option<usize> {
+        if asleep.request.mode == Mode::Shared && !self.any_exclusive {
+            return None;
+        }
+        let mut positions = self.positions.iter().copied();
+        positions.find(|&at| entries[at].request.conflicts(&asleep.request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Reservations, Stage};
+    use crate::range::span::Span;
+    use crate::wait::Wakeups;
+    use std::ops::Range;
+
+    fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
+        let request = Request::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
+        Entry {
+            id,
+            request,
+            parker: Box::leak(Box::default()),
+            reserved: None,
+            stage: Stage::BehindHolder(behind),
+            behind: request,
+        }
+    }
+
+    /// A wide request came first. Requests for either half of it come and go, so that one of them is awake whenever the
+    /// wide one might be woken. The wide request must be woken in the end.
+    #[test]
+    fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
+        let mut queue = Queue::new(Reservations::Granted);
+        let wide = 1;
+        let mut holders = [1000, 2000];
+        queue.sleep(asleep(wide, 0..2, holders[0]), &mut Wakeups::default());
+        queue.sleep(asleep(2, 1..2, holders[1]), &mut Wakeups::default());
+        let mut at = 1;
+        for next in 3..100 {
+            let other = 1 - at;
+            let narrow = other as u64..other as u64 + 1;
+            let mut wakeups = Wakeups::default();
+            let newcomer = asleep(next, narrow, holders[other]);
+            queue.sleep(newcomer, &mut wakeups);
+            queue.holder_left(holders[at], &mut wakeups);
+            queue.holder_left(holders[other], &mut wakeups);
+            // Woken, the newcomer asks for admission.
+            let first = queue.reservation_ahead_of(next, &newcomer.request, |_| false);
+            if let Some(stage) = first.map(|first| Stage::GivingWay(first.id)) {
+                queue.sleep(Entry { stage, ..newcomer }, &mut wakeups);
+            }
+            if queue.entries[0].stage == Stage::Awake {
+                return;
+            }
+            assert_eq!(queue.entries[0].id, wide);
+            holders[at] += 1;
+            queue.granted(next - 1, |_| holders[at]);
+            at = other;
+        }
+        panic!("the wide request was never woken");
+    }
+
+    #[test]
+    fn reservations_are_counted() {
+        let mut queue = Queue::new(Reservations::Granted);
+        let mut wakeups = Wakeups::default();
+        let reserved = Entry {
+            reserved: Some(Instant::now()),
+            ..asleep(1, 0..1, 7)
+        };
+        queue.sleep(reserved, &mut wakeups);
+        queue.sleep(asleep(1, 0..1, 8), &mut wakeups);
+        assert_eq!(
+            queue.reservations(),
+            1,
+            "a reservation stays when its request sleeps again"
+        );
+        queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
+        queue.reserve(reserved);
+        assert_eq!(queue.reservations(), 1);
+        assert!(!queue.granted(1, |_| 9));
+        assert_eq!(queue.reservations(), 0);
+    }
+}

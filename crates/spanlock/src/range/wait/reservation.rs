@@ -1,0 +1,167 @@
+//! Reservations: how a request that others keep overtaking gets its range in the end.
+//!
+//! A request that has waited longer than the lock's patience *reserves* its range. Later requests that conflict with it
+//! give way: they sleep although no holder is in their way. The lock does not know what its holders wait for, so
+//! giving way must end by itself. Say the reservation waits for a holder, and that holder waits for the very request
+//! that gives way (it joins the thread, or wants a mutex that the thread holds): giving way without end would be a
+//! deadlock. So reservations are in force in *turns*.
+//!
+//! # Turns
+//!
+//! Reservations whose ranges are connected, each overlapping the next, share their turns. The turns are counted from
+//! the moment at which the first of them in the queue was granted. Each round has three turns of equal length and takes
+//! twice as long as the round before. The first turn lasts [`FIRST_TURN`].
+//!
+//! ```text
+//!  reserved
+//!    |##########|::::::::::|..........|####################|::::::::::::::::::::|....................|####
+//!    0         10         20         30                   50                   70                   90 ms
+//!
+//!  #  in force: later requests that conflict with a reservation give way until the turn ends
+//!  :  in force: requests that gave way until this round's # ended have a pass; others give way until the turn ends
+//!  .  suspended: no request gives way
+//! ```
+//!
+//! - A request gives way for one turn of a round: [`FIRST_TURN`], or as long as the first reservation is old, whichever
+//!   is more.
+//! - Reservations are suspended for a third of each round. So a computation that the holder waits for, unknown to the
+//!   lock, takes about three times as long. That holds if the waiting requests wait without a limit: a request that
+//!   gives up and asks again begins the rounds anew.
+//! - The first reservation is granted its range in the first turn `#` that is longer than its blockers' critical
+//!   sections. In the turn `:`, requests with a pass compete with each other, also while the first reservation waits
+//!   for a thread that waits for them.
+//! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
+//!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
+
+use super::queue::Reservations;
+use prim::clock::Duration;
+
+/// How a lock treats requests that others keep overtaking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fairness {
+    /// Requests wait for holders alone. A request may be overtaken without end.
+    Unfair,
+    /// A request that finds its range taken again after it has waited this long gets a *reservation*: other requests
+    /// give way to it, in turns that grow with its age. It gets its range in the first turn that is longer than the
+    /// critical sections in its way: [`RangeLock`](crate::range::RangeLock#fairness) states the bounds, and what they
+    /// depend on. Counted in whole microseconds, rounded down, and an hour at most.
+    After(Duration),
+}
+
+impl Fairness {
+    /// Fair after a millisecond: long against a short critical section, so that throughput does not suffer, and
+    /// short against what people notice.
+    pub const DEFAULT: Self = Self::After(Duration::from_millis(1));
+}
+
+/// After how many microseconds of waiting a request gets a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) struct Patience(u32);
+
+impl Patience {
+    /// A reservation as soon as the request sleeps.
+    pub(in crate::range) const NONE: Self = Self(0);
+    /// No reservations. More than the longest patience.
+    pub(in crate::range) const ENDLESS: Self = Self(u32::MAX);
+
+    pub(in crate::range) const fn of(fairness: Fairness) -> Self {
+        const LONGEST: Duration = Duration::from_secs(3600);
+        match fairness {
+            Fairness::Unfair => Self::ENDLESS,
+            Fairness::After(patience) if patience.as_secs() < LONGEST.as_secs() => {
+                Self(micros(patience))
+            }
+            Fairness::After(_) => Self(micros(LONGEST)),
+        }
+    }
+
+    pub(super) const fn reservations(self) -> Reservations {
+        match self {
+            Self::ENDLESS => Reservations::Never,
+            _ => Reservations::Granted,
+        }
+    }
+
+    pub(super) fn limit(self) -> Option<Duration> {
+        (self != Self::ENDLESS).then(|| Duration::from_micros(self.0.into()))
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "an hour has fewer")]
+const fn micros(duration: Duration) -> u32 {
+    duration.as_micros() as u32
+}
+
+/// How long the first turn lasts: a few time slices of a scheduler, so that a preempted holder can leave meanwhile.
+const FIRST_TURN: Duration = Duration::from_millis(10);
+
+/// A turn in which reservations are in force. `T` is a duration since the first reservation was granted, or a point in
+/// time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn<T> {
+    /// When the first of the rounds began.
+    pub(super) since: T,
+    pub(super) ends: T,
+    /// When the next round begins.
+    pub(super) round_ends: T,
+}
+
+/// The turn under way when the first reservation has that age; `None` while reservations are suspended.
+pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
+    let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);
+    while age >= begins + 3 * length {
+        begins += 3 * length;
+        length *= 2;
+    }
+    let round_ends = begins + 3 * length;
+    [begins + length, begins + 2 * length]
+        .into_iter()
+        .find(|&ends| age < ends)
+        .map(|ends| Turn {
+            since: Duration::ZERO,
+            ends,
+            round_ends,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, FIRST_TURN, turn_at};
+
+    fn ms(count: u64) -> Duration {
+        FIRST_TURN * u32::try_from(count).unwrap() / 10
+    }
+
+    /// A round has three turns of equal length, reservations are in force in two of them, and each round takes twice as
+    /// long as the one before.
+    #[test]
+    fn rounds_double() {
+        for (ages, ends) in [
+            (0..10, Some((10, 30))),
+            (10..20, Some((20, 30))),
+            (20..30, None),
+            (30..50, Some((50, 90))),
+            (50..70, Some((70, 90))),
+            (70..90, None),
+            (90..130, Some((130, 210))),
+        ] {
+            for age in ages {
+                let turn = turn_at(ms(age)).map(|turn| (turn.ends, turn.round_ends));
+                let expected = ends.map(|(turn, round)| (ms(turn), ms(round)));
+                assert_eq!(turn, expected, "after {age} ms");
+            }
+        }
+    }
+
+    /// After the first turn, a request gives way for no longer than the first reservation is old.
+    #[test]
+    fn turns_are_bounded_by_the_age_of_the_reservation() {
+        for exponent in 0..40 {
+            let age = Duration::from_micros(1 << exponent);
+            if let Some(turn) = turn_at(age) {
+                assert!(turn.ends - age <= age.max(FIRST_TURN), "{age:?}");
+            }
+        }
+    }
+}

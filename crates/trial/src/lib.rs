@@ -1,0 +1,28 @@
+//! Parameters and outcomes of the workloads: plain data.
+//!
+//! The workloads are compiled twice, for hardware and for simulated machines. The types here exist once: both builds,
+//! the command line and the reports share them. Code that starts a thread, reads a clock or takes a lock belongs in
+//! `workloads`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
+//! | [`rw`] | the workloads of reader-writer locks |
+//! | [`micro`] | microbenchmarks of the machine |
+//! | [`run`] | the parameters of a run and its outcome |
+//! | [`times`] | acquisition times |
+//! | [`counters`] | hardware counters |
+//! | [`lock`] | the description of a lock |
+//! | [`setting`] | the resource that a lock is made for, and the parameters that users choose |
+
+pub mod arr;
+pub mod batch;
+pub mod counters;
+pub mod latency;
+pub mod lock;
+pub mod micro;
+mod named;
+pub mod run;
+pub mod rw;
+pub mod setting;
+pub mod times;

@@ -1,0 +1,36 @@
+//! The workloads that locks are measured with, each once.
+//!
+//! This source is compiled twice: as `spanlock-workloads` for hardware, and as `spanlock-workloads-sim` against the
+//! simulated machine. So it says `prim` for atomics, threads, time and the cost of plain work, and `spanlock` for the
+//! library on the same platform. It knows no process, no counter and no report: `bench` has those. What a run is asked
+//! for and what it yields is in `spanlock-trial`, which is compiled once.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`crew`] | threads that start, warm up, are measured and stop together |
+//! | [`target`] | what a range lock under measurement offers |
+//! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
+//! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
+//! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
+//! | [`locks`] | the table of range locks: to add one, add a row |
+//! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
+//! | [`micro`] | contended words, and the simplest locks on them |
+
+pub mod arr;
+pub mod batch;
+pub mod crew;
+pub mod latency;
+pub mod locks;
+pub mod micro;
+pub mod rw;
+pub mod target;
+
+use prim::clock::{Duration, Instant};
+
+/// The result of `acquire`, and how long it took: two readings of the clock.
+#[inline]
+pub fn timed<G>(acquire: impl FnOnce() -> G) -> (G, Duration) {
+    let start = Instant::now();
+    let held = acquire();
+    (held, start.elapsed())
+}
