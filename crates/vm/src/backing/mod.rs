@@ -1,9 +1,13 @@
 //! What backs the areas: the life of a page.
 
+#[cfg(target_os = "linux")]
+mod real;
 mod table;
 
 use crate::error::VmError;
 use crate::kind::{Access, Area, Protection};
+#[cfg(target_os = "linux")]
+pub use real::RealMappings;
 use std::ops::Range;
 pub use table::PageTable;
 

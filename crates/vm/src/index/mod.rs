@@ -24,6 +24,9 @@
 //!
 //! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
 //!   links, and not what was in its memory before.
+//! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that a
+//!   boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault deep
+//!   in the area reads without a lock on the boundary (Linux's case 4).
 //!
 //! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay what
 //! they are when it is removed.

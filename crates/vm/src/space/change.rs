@@ -42,6 +42,8 @@ pub(super) enum Claim {
     Free,
     /// It is free, and so is the page after it, and an area that grows down keeps its gap.
     Apart,
+    /// One area contains it, and all from this address on.
+    Tail(u64),
     /// It is where the search for a free range ends.
     Found(Wish),
 }
@@ -222,7 +224,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
                 return Attempt::Gone;
             }
             Claim::Found(_) if is_taken => return Attempt::Gone,
-            Claim::Replace | Claim::Free | Claim::Apart | Claim::Found(_) => {}
+            Claim::Tail(start) if !around.has_whole(Range { start, ..range }) => {
+                return Attempt::Done(Err(VmError::Unmapped));
+            }
+            Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
         let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
             Ok(plan) => plan,
@@ -336,6 +341,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 }
 
 impl Around<'_> {
+    /// Whether one area has all of the range.
+    fn has_whole(&self, range: Range) -> bool {
+        self.pieces.iter().any(|piece| piece.range.covers(range))
+    }
+
     pub(super) fn overlaps(&self, range: Range) -> bool {
         self.pieces
             .iter()

@@ -9,7 +9,7 @@ use spanlock_vm::{
 use std::collections::BTreeMap;
 
 /// An area of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block {
     pub start: u64,
     pub end: u64,
@@ -87,6 +87,11 @@ impl Model {
             families: 1,
             memories: 1 << 63,
         }
+    }
+
+    /// All that later results depend on, besides which pages are there.
+    pub fn state(&self) -> (Vec<Block>, u64) {
+        (self.blocks.clone(), self.heap)
     }
 
     pub fn pages(&self) -> Pages {
