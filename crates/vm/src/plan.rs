@@ -88,6 +88,29 @@ impl Kind {
         families && Self { family: 0, ..self } == Self { family: 0, ..other }
     }
 
+    /// With another protection, and memory reserved as Linux does: for what is writable and private, until it is neither
+    /// writable nor written.
+    fn protected(self, protection: Protection) -> Self {
+        let mut flags = self.flags;
+        if protection == self.protection {
+            return self;
+        }
+        if !protection.allows(Protection::WRITE) {
+            if self.file == 0 && self.family == 0 {
+                flags = flags.without(Flags::RESERVED);
+            }
+        } else if !self.protection.allows(Protection::WRITE)
+            && !flags.intersects(Flags::SHARED | Flags::NO_RESERVE)
+        {
+            flags = flags | Flags::RESERVED;
+        }
+        Self {
+            protection,
+            flags,
+            ..self
+        }
+    }
+
     /// Whether a fresh area of this kind takes the family of a neighbour, although their protections differ.
     pub(crate) fn is_akin_to(self, other: Self) -> bool {
         let bare = |kind| Self {
@@ -487,7 +510,7 @@ impl Planner {
 fn altered(kind: Kind, change: Change) -> Result<Kind, VmError> {
     match change {
         Change::Protect(protection) if !kind.most.allows(protection) => Err(VmError::NotPermitted),
-        Change::Protect(protection) => Ok(Kind { protection, ..kind }),
+        Change::Protect(protection) => Ok(kind.protected(protection)),
         Change::Advise(set, clear) => Ok(Kind {
             flags: kind.flags.without(clear) | set,
             ..kind

@@ -52,7 +52,6 @@ fn an_area_takes_at_most_192_bytes_and_a_dropped_space_none() {
         area(&space, number);
     }
     let of_areas = (bytes() - empty) as u64;
-    println!("{} bytes an area", of_areas / AREAS);
     assert!(
         of_areas <= 192 * AREAS,
         "{} bytes an area",

@@ -315,10 +315,13 @@ impl Writer {
             return;
         }
         if !self.sealed.is_empty() && self.grace.is_over() {
-            self.sealed.drain(..).for_each(Removed::free);
+            // Taken, and not drained: once in a while the batch is everything.
+            std::mem::take(&mut self.sealed)
+                .into_iter()
+                .for_each(Removed::free);
         }
         if self.sealed.is_empty() {
-            std::mem::swap(&mut self.sealed, &mut self.removed);
+            self.sealed = std::mem::take(&mut self.removed);
             self.grace.begin();
         }
     }

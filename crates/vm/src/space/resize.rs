@@ -259,6 +259,14 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if !most.allows(protection) {
             return Err(VmError::NotPermitted);
         }
+        let is_reserved = protection.allows(Protection::WRITE)
+            && !flags.intersects(Flags::SHARED | Flags::NO_RESERVE);
+        let reserved = if is_reserved {
+            Flags::RESERVED
+        } else {
+            Flags::PRIVATE
+        };
+        let flags = flags.without(Flags::RESERVED) | reserved;
         Ok(Kind {
             protection,
             most,
