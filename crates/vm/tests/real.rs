@@ -3,6 +3,7 @@
 
 use fastrand::Rng;
 use spanlock::range::list::ListRw;
+use spanlock_testkit::setting;
 use spanlock_vm::{
     Access, AddressSpace, Flags, Mapping, PAGE, Placement, Protection, RealMappings, Relocation,
     Source,
@@ -93,7 +94,7 @@ fn the_kernel_refuses_a_range_that_is_taken() {
 /// Random operations, with the areas of the kernel after each.
 #[test]
 fn the_areas_are_those_of_the_kernel() {
-    for seed in 0..20 {
+    for seed in 0..setting("SPANLOCK_VM_SEEDS", 20) {
         let mut rng = Rng::with_seed(seed);
         let space = real(2);
         let lowest = space.layout().lowest;

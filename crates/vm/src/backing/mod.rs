@@ -28,6 +28,14 @@ pub trait Backing {
     /// The mapping is refused. Nothing has changed.
     fn map(&self, area: &Area) -> Result<(), VmError>;
 
+    /// The area before `more`, which is alike, gets longer by it. Nothing else is in its range.
+    ///
+    /// # Errors
+    /// As for [`map`](Self::map), which this is unless it makes a difference.
+    fn lengthen(&self, more: &Area) -> Result<(), VmError> {
+        self.map(more)
+    }
+
     /// The page at this address is accessed; the area, of which only this page is held, allows that.
     ///
     /// # Errors

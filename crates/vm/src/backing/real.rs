@@ -204,6 +204,18 @@ impl Backing for RealMappings {
         .map_err(VmError::Backing)
     }
 
+    fn lengthen(&self, more: &Area) -> Result<(), VmError> {
+        let last = pointer(more.start - PAGE);
+        let (old, new) = (PAGE as usize, (PAGE + more.len()) as usize);
+        // SAFETY: the page before is the last of an area of this backing, and its address remains.
+        let lengthened = unsafe { libc::mremap(last, old, new, 0) };
+        if lengthened == libc::MAP_FAILED {
+            Err(refusal())
+        } else {
+            Ok(())
+        }
+    }
+
     fn populate(&self, page: u64, _area: &Area, access: Access) -> Result<(), VmError> {
         let advice = match access {
             Access::Read | Access::Execute => libc::MADV_POPULATE_READ,

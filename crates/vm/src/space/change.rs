@@ -29,7 +29,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Index, Node};
 use crate::kind::PAGE;
-use crate::plan::{self, Change, Plan, Range, Room};
+use crate::plan::{self, Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
@@ -317,9 +317,13 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if change.changes_what_is_free() && around.overlaps(range) {
             self.backing.unmap(range.start..range.end);
         }
-        if let Change::Map(kind) | Change::Extend(kind) = change
-            && let Err(refusal) = self.backing.map(&kind.area(range.start, range.end))
-        {
+        let area = |kind: Kind| kind.area(range.start, range.end);
+        let backed = match change {
+            Change::Map(kind) | Change::Extend(kind) => self.backing.map(&area(kind)),
+            Change::Lengthen(kind) => self.backing.lengthen(&area(kind)),
+            Change::Unmap | Change::Protect(_) | Change::Advise(..) => Ok(()),
+        };
+        if let Err(refusal) = backed {
             return Attempt::Undo(refusal);
         }
         Attempt::Done(plan.error.map_or(Ok(()), Err))

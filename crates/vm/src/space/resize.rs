@@ -125,7 +125,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             end: start.saturating_add(new),
         };
         if range.end == area.end && self.is_room_for(more) {
-            self.change_in(Operation::Mremap, &held, more, Change::Map(kind))?;
+            self.change_in(Operation::Mremap, &held, more, Change::Lengthen(kind))?;
             return Ok(start);
         }
         if to == Relocation::Stay {
