@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
+//! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
@@ -20,6 +21,7 @@
 //! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
+pub mod blob;
 pub mod costs;
 pub mod counters;
 pub mod known;

@@ -2,6 +2,7 @@
 //!
 //! To add one: implement [`Workload`] for its numbers.
 
+use crate::blob::Subject;
 use crate::known::Known;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
@@ -12,7 +13,7 @@ use crate::times::Times;
 use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, latency, micro, rw};
+use spanlock_trial::{arr, batch, blob, latency, micro, rw};
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
@@ -90,6 +91,7 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
         lost_updates: lost,
         torn_ranges,
         torn_reads,
+        read_ns: outcome.parts,
         acquire_ns: times(&outcome.acquire),
         first_count: count(&outcome.first),
         first_ns: times(&outcome.first),
@@ -211,6 +213,52 @@ impl Workload for batch::Load {
     fn panel(self) -> Panel {
         let Self { hold, ranges } = self;
         Panel::Batch { hold, ranges }
+    }
+}
+
+impl Workload for blob::Load {
+    type Lock = Subject;
+    type Simulated = &'static sim::Lock;
+
+    fn run(trial: &Trial<Self>, subject: Subject) -> Result<Outcome, &'static str> {
+        subject.run(trial)
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        // SAFETY: all locks that can be simulated exclude.
+        let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
+        let space = spanlock_blob_sim::raw::Space::new(lock, simulated::blob::Priced);
+        let reader = || simulated::blob::PricedReader {
+            space: &space,
+            payload: trial.load.payload,
+        };
+        let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
+        outcome.expect("such pages are never refused")
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        Some(trial.schedule.measured * 100)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let panel = trial.load.panel();
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        format!("blob, {panel}, {threads}, {lock}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self {
+            draw,
+            payload,
+            cache,
+            records,
+        } = self;
+        Panel::Blob {
+            draw,
+            payload,
+            cache,
+            records,
+        }
     }
 }
 

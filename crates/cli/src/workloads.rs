@@ -1,9 +1,10 @@
 //! The numbers of each workload, as users choose them: the same on hardware and on simulated machines.
 
-use crate::options::{number_to, part};
+use crate::options::{number_from_0_to, number_to, part};
 use clap::{Args, Subcommand};
 use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
 use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_bench::blob::{self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORDS};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::micro::{self, Kernel};
 use spanlock_bench::run::Trial;
@@ -101,6 +102,60 @@ impl Workload for Batch {
         Some(format!(
             "--hold {hold} is more than there are ranges: --ranges is {ranges}"
         ))
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Blob {
+    /// How often each record is read: uniform, zipfian.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Draw::ALL)]
+    draw: Vec<Draw>,
+    /// How much of a record is read: whole, or a word, which leaves the cost of the alias.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = [Payload::Whole])]
+    payload: Vec<Payload>,
+}
+
+#[derive(Args)]
+pub(crate) struct StoredBlob {
+    #[command(flatten)]
+    blob: Blob,
+    /// Aliases that each thread keeps.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_from_0_to(MAX_CACHE), default_value = "0,8", value_name = "N,...", allow_negative_numbers = true)]
+    cache: Vec<usize>,
+    /// Records, of 1 MB of memory each.
+    #[arg(long, value_parser = number_to(MAX_RECORDS), default_value_t = RECORDS, value_name = "N", allow_negative_numbers = true)]
+    records: usize,
+}
+
+impl Blob {
+    /// Each combination with these.
+    fn with(&self, caches: &[usize], records: usize) -> Vec<blob::Load> {
+        let payloads = distinct(self.payload.iter().copied());
+        let draws = turns(distinct(self.draw.iter().copied()), &payloads);
+        let caches = distinct(caches.iter().copied());
+        let load = |(cache, (payload, draw))| blob::Load {
+            draw,
+            payload,
+            cache,
+            records,
+        };
+        turns(draws, &caches).into_iter().map(load).collect()
+    }
+}
+
+impl Workload for Blob {
+    type Load = blob::Load;
+
+    fn loads(&self) -> Vec<blob::Load> {
+        self.with(&[0], RECORDS)
+    }
+}
+
+impl Workload for StoredBlob {
+    type Load = blob::Load;
+
+    fn loads(&self) -> Vec<blob::Load> {
+        self.blob.with(&self.cache, self.records)
     }
 }
 

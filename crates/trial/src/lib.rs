@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
+//! | [`blob`] | reads of large objects from an aliasing area |
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`run`] | the parameters of a run and its outcome |
@@ -17,6 +18,7 @@
 
 pub mod arr;
 pub mod batch;
+pub mod blob;
 pub mod counters;
 pub mod latency;
 pub mod lock;

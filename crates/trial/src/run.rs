@@ -1,5 +1,6 @@
 //! The parameters of a run, and its outcome: the same for all workloads.
 
+use crate::blob::Parts;
 use crate::counters::{Count, Event, Rate};
 use crate::lock::Exclusion;
 use crate::times::Times;
@@ -166,6 +167,8 @@ pub struct Outcome {
     pub writes: u64,
     /// The errors found in the guarded data.
     pub found: Found,
+    /// Where the time of a read from an aliasing area went, if that was measured.
+    pub parts: Option<Parts>,
     /// Nanoseconds that acquisitions took, if they were timed.
     pub acquire: Option<Times>,
     /// Nanoseconds that the first acquisition of each part took.

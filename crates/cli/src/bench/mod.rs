@@ -10,6 +10,7 @@ use spanlock_bench::known::entries;
 use spanlock_judge::record::Line;
 use spanlock_judge::table;
 
+mod blob;
 mod fresh;
 mod measure;
 mod memory;
@@ -37,6 +38,8 @@ enum Workload {
     Arr(Compared<Arr>),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Compared<Batch>),
+    /// Large objects read from an aliasing area, whose ranges a lock gives out, beside copies without aliases.
+    Blob(blob::Blob),
     /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
@@ -59,6 +62,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Arr(args)) => ranges::arr(args),
         Some(Workload::Batch(args)) if args.list => list(args.format()),
         Some(Workload::Batch(args)) => ranges::batch(args),
+        Some(Workload::Blob(args)) => blob::run(args),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Micro(args)) => micro::run(&args),

@@ -8,7 +8,7 @@ mod rw;
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
-use crate::workloads::{Arr, Batch, Kernels, Parts, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
@@ -38,6 +38,9 @@ enum Command {
     Arr(Box<Ranges<Arr>>),
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Box<Ranges<Batch>>),
+    /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
+    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.005")))]
+    Blob(Box<Ranges<Blob>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
     Latency(Box<Latency>),
     /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
@@ -51,6 +54,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Fuzz(args)) => fuzz::run(&args),
         Some(Command::Arr(args)) => args.run(),
         Some(Command::Batch(args)) => args.run(),
+        Some(Command::Blob(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),

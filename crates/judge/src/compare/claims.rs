@@ -7,6 +7,7 @@
 //! wait, is `futex`; its BRAVO over them is ours.
 
 use crate::record::arr::Variant;
+use crate::record::blob::Payload;
 use crate::record::rw::Load;
 use crate::record::{Kind, Panel, Phase};
 use serde::Deserialize;
@@ -63,6 +64,8 @@ pub enum Place {
     W1,
     /// W2.
     W2,
+    /// Whole records read from an aliasing area, without caches.
+    Blob,
     /// The longest acquisition, in these phases.
     #[serde(deserialize_with = "phases")]
     Longest(&'static [Phase]),
@@ -94,6 +97,7 @@ impl Place {
         match self {
             Self::Arr(..) => Some(Kind::Arr),
             Self::W1 | Self::W2 => Some(Kind::Batch),
+            Self::Blob => Some(Kind::Blob),
             Self::Longest(_) => Some(Kind::Latency),
             Self::Interference
             | Self::Alternator
@@ -114,6 +118,9 @@ impl Place {
             }
             (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
             (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
+            (Self::Blob, Panel::Blob { payload, cache, .. }) => {
+                payload == Payload::Whole && cache == 0
+            }
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
@@ -261,7 +268,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 81);
+        assert_eq!(claims().count(), 91);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

@@ -29,7 +29,7 @@ pub struct Figure {
 
 /// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only.
 const STYLED: [&str; 4] = [
-    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
+    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song bitmap",
     RW,
     HEIGHTS,
     "add compare-exchange ttas mcs rw-counter",
@@ -38,6 +38,7 @@ const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-r
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
 const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
+const BLOB: &str = "skip-ex list-ex song list-rw bitmap";
 const HEIGHTS: &str = "skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8";
 
 /// The number of a lock's style, the same in every figure; `None` of a lock that no figure has.
@@ -104,6 +105,8 @@ pub static PAPERS: [Paper; 5] = [
             "P4 §4.3.2, Fig. 4.1" "Heights of the skip list" [Place::W1, Place::W2] HEIGHTS;
             "P4 §4.3.3, Fig. 4.2" "W1: one range at a time" [Place::W1] SKIP;
             "P4 §4.3.3, Fig. 4.3" "W2: batches of ranges" [Place::W2] SKIP;
+            "P4 §4.4.3, Fig. 4.4" "BLOBs of 1 MB in an aliasing area" [Place::Blob] BLOB;
+            "P4 §4.4.3, Fig. 4.5" "Hardware events of the same" [] "";
         },
     },
     Paper {

@@ -1,6 +1,7 @@
 //! Panels: a workload and its parameters. Runs of one panel can be compared with each other.
 
 use super::arr::Variant;
+use super::blob::{Draw, Payload};
 use super::rw::Load;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,6 +25,18 @@ pub enum Panel {
         hold: usize,
         /// Ranges in the area.
         ranges: usize,
+    },
+    /// Reads of large objects from an aliasing area (P4 §4.4).
+    #[serde(alias = "sim-blob")]
+    Blob {
+        /// How often each record is read.
+        draw: Draw,
+        /// How much of it.
+        payload: Payload,
+        /// Aliases that each thread keeps.
+        cache: usize,
+        /// Records.
+        records: usize,
     },
     /// Acquisition times (P3 §VI-B1).
     #[serde(alias = "sim-latency")]
@@ -78,6 +91,8 @@ pub enum Kind {
     Arr,
     /// W1 and W2.
     Batch,
+    /// Reads of large objects.
+    Blob,
     /// Acquisition times.
     Latency,
     /// Microbenchmarks.
@@ -95,6 +110,7 @@ impl Panel {
         match self {
             Self::Arr { .. } => Kind::Arr,
             Self::Batch { .. } => Kind::Batch,
+            Self::Blob { .. } => Kind::Blob,
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
@@ -120,6 +136,18 @@ impl fmt::Display for Panel {
             }
             Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
             Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
+            Self::Blob {
+                draw,
+                payload,
+                cache,
+                ..
+            } => {
+                write!(f, "BLOBs, {draw}, {payload} read, ")?;
+                match cache {
+                    0 => f.write_str("no cache"),
+                    cache => write!(f, "caches of {cache}"),
+                }
+            }
             Self::Latency { parts } => write!(f, "one part of {parts}"),
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
             Self::Micro => f.write_str("microbenchmarks"),
