@@ -12,6 +12,7 @@ use spanlock_bench::setting::{Setting, Values};
 use spanlock_bench::soak::{self, Fault, Meeting, Plan, Several, Soak, Soaked, Soaking};
 use spanlock_bench::target::{Readers, Target};
 use spanlock_bench::workload::measure;
+use spanlock_bench::blob::{self, Draw, Payload};
 use spanlock_bench::{batch, latency};
 use spanlock_judge::compare::{Dataset, standings};
 use spanlock_judge::record::Line;
@@ -132,6 +133,27 @@ fn every_lock_passes_in_batches_or_says_why_not() {
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
             assert_eq!(record.max_ops_per_thread % trial.load.hold as u64, 0);
         }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn every_lock_gives_out_the_ranges_of_an_area_or_says_why_not() {
+    for subject in ["copy", "own-area"].iter().copied().chain(LOCKS.iter().map(|lock| lock.name)) {
+        let load = blob::Load {
+            draw: Draw::Zipfian,
+            payload: Payload::Whole,
+            cache: 0,
+            records: 2,
+        };
+        let trial = Trial::new(SHORT, 7).with(load, 3);
+        let [read_by] = blob::Subject::parse(subject).unwrap()[..] else {
+            panic!("{subject} is one")
+        };
+        let record = measure(trial, read_by).unwrap();
+        let must_run = !["std-rwlock", "parking-lot", "null"].contains(&subject);
+        assert_eq!(record.skipped.is_none(), must_run, "{subject}: {:?}", record.skipped);
+        assert_eq!(record.ops_per_sec.is_some(), must_run, "{subject}");
     }
 }
 

@@ -32,6 +32,7 @@ fn the_same_command_writes_the_same_bytes() {
         "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json --no-cache",
         "sim batch --threads 1,20,40 --seconds 0.00002 --no-cache",
         "sim latency --threads 1,20 --parts 256 --no-cache",
+        "sim blob --payload whole,word --threads 1,40 --seconds 0.0005 --no-cache",
         "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
          --seconds 0.0001",
     ] {
