@@ -35,4 +35,4 @@ pub mod soak;
 pub mod target;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times};

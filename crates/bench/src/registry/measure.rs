@@ -9,7 +9,7 @@ use spanlock::range::raw::Mode;
 use spanlock_judge::record::Memory;
 use spanlock_trial as trial;
 use spanlock_workloads::crew::Signal;
-use spanlock_workloads::{arr, batch, latency};
+use spanlock_workloads::{arr, batch, latency, pattern};
 use std::time::Duration;
 
 /// The measurements, each compiled for one lock and run on a fresh one.
@@ -25,6 +25,9 @@ pub trait Measure: Sync {
 
     /// Runs [`batch`].
     fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome;
+
+    /// Runs [`pattern`].
+    fn pattern(&self, values: Values, trial: &Trial<trial::pattern::Load>) -> Outcome;
 
     /// Runs a round of [`latency`], which `repeat` numbers.
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
@@ -74,6 +77,14 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome {
         batch::run::<Signal>(
             &self.made(trial.load.resource(), values),
+            trial,
+            &mut Meter::of(trial.events),
+        )
+    }
+
+    fn pattern(&self, values: Values, trial: &Trial<trial::pattern::Load>) -> Outcome {
+        pattern::run::<Signal, _>(
+            || self.made(trial.load.pattern.shape().resource(), values),
             trial,
             &mut Meter::of(trial.events),
         )

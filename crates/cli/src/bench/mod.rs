@@ -3,7 +3,7 @@
 use crate::failure::Result;
 use crate::options::{Format, Output};
 use crate::output::{print, print_lines, width};
-use crate::workloads::{Arr, Batch};
+use crate::workloads::{Arr, Batch, Patterns};
 use clap::{Args, Subcommand};
 use ranges::{Compared, Latency, Uncontended, Waiting};
 use spanlock_bench::known::entries;
@@ -43,6 +43,8 @@ enum Workload {
     Memory(memory::Memory),
     /// Contended words and the simplest locks on them: what the machine is like.
     Micro(micro::Micro),
+    /// What users do and no paper measures, and what is to hurt a lock that adapts to what it saw.
+    Pattern(Compared<Patterns>),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -62,6 +64,8 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Micro(args)) => micro::run(&args),
+        Some(Workload::Pattern(args)) if args.list => list(args.format()),
+        Some(Workload::Pattern(args)) => ranges::pattern(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),

@@ -24,7 +24,7 @@ mod run;
 pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, Soak, Uncontended};
 pub use panel::{Kind, Panel, Phase};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, rw, times};
+pub use spanlock_trial::{arr, batch, counters, pattern, rw, times};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
