@@ -47,7 +47,7 @@ pub const MAX_BYSTANDERS: u16 = 1000;
 pub const LINE_BYTES: usize = 64;
 
 /// Operations in a long phase: many times as many as a lock needs to adapt.
-pub const LONG: u64 = 4096;
+pub const LONG: u64 = 1024;
 
 /// Operations in a short phase, between two sweeps, and until a part passes on: about as many as a lock needs to adapt,
 /// so that it adapts in vain.

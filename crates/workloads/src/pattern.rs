@@ -22,7 +22,7 @@ use prim::futex;
 use prim::thread::{self, Start};
 use spanlock::range::raw::Mode;
 use spanlock_trial::arr::Timing;
-use spanlock_trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Trial};
+use spanlock_trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
 use spanlock_trial::run::{Found, Outcome, Throughput};
 use spanlock_trial::times::Times;
 use std::hint::black_box;
@@ -46,13 +46,18 @@ pub fn run<K: Timekeeper, T: Target>(
     let spare = make();
     beside(
         trial.load.bystanders,
-        || drop(black_box(spare.write(bytes(&(0..1))))),
+        |thread| {
+            // No two conflict, as far as there are ranges for all.
+            let Shape { lines, grain, .. } = trial.load.pattern.shape();
+            let start = thread * grain % lines;
+            drop(black_box(spare.read(bytes(&(start..start + grain)))));
+        },
         || world.run::<K>(meter),
     )
 }
 
-/// Calls `run` while so many threads exist that have called `first` and sleep.
-fn beside<R>(threads: usize, first: impl Fn() + Sync, run: impl FnOnce() -> R) -> R {
+/// Calls `run` while so many threads exist that have called `first`, each with its number, and sleep.
+fn beside<R>(threads: usize, first: impl Fn(usize) + Sync, run: impl FnOnce() -> R) -> R {
     /// Wakes them when dropped, also by a panic.
     struct Wakes<'a>(&'a AtomicU32);
     impl Drop for Wakes<'_> {
@@ -63,8 +68,8 @@ fn beside<R>(threads: usize, first: impl Fn() + Sync, run: impl FnOnce() -> R) -
     }
     let (ready, over) = (Start::new(threads + 1), AtomicU32::new(0));
     let mut result = None;
-    let sleep = |_| {
-        first();
+    let sleep = |thread| {
+        first(thread);
         ready.wait();
         while over.load(Ordering::Relaxed) == 0 {
             futex::wait(&over, 0, None);

@@ -41,6 +41,8 @@ enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(memory::Memory),
+    /// What many locks take of memory that each thread uses once.
+    Touch(memory::Touch),
     /// Contended words and the simplest locks on them: what the machine is like.
     Micro(micro::Micro),
     /// What users do and no paper measures, and what is to hurt a lock that adapts to what it saw.
@@ -63,6 +65,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Batch(args)) => ranges::batch(args),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Touch(args)) => memory::touch(args),
         Some(Workload::Micro(args)) => micro::run(&args),
         Some(Workload::Pattern(args)) if args.list => list(args.format()),
         Some(Workload::Pattern(args)) => ranges::pattern(args),

@@ -20,7 +20,9 @@ mod sim;
 mod throughput;
 mod verdicts;
 
-pub use costs::{latency, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
+pub use costs::{
+    latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
+};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
