@@ -14,6 +14,7 @@
 //! | [`target`] | the peers, and the floors |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
+//! | [`touch`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
@@ -33,6 +34,7 @@ pub mod rw;
 pub mod sim;
 pub mod soak;
 pub mod target;
+pub mod touch;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times};

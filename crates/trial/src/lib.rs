@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
+//! | [`arr`], [`batch`], [`latency`], [`pattern`] | the workloads of range locks |
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`run`] | the parameters of a run and its outcome |
@@ -22,6 +22,7 @@ pub mod latency;
 pub mod lock;
 pub mod micro;
 mod named;
+pub mod pattern;
 pub mod run;
 pub mod rw;
 pub mod setting;

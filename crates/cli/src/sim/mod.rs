@@ -8,7 +8,7 @@ mod rw;
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
-use crate::workloads::{Arr, Batch, Kernels, Parts, Workload};
+use crate::workloads::{Arr, Batch, Kernels, Parts, Patterns, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
@@ -38,6 +38,8 @@ enum Command {
     Arr(Box<Ranges<Arr>>),
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Box<Ranges<Batch>>),
+    /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
+    Pattern(Box<Ranges<Patterns>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
     Latency(Box<Latency>),
     /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
@@ -51,6 +53,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Fuzz(args)) => fuzz::run(&args),
         Some(Command::Arr(args)) => args.run(),
         Some(Command::Batch(args)) => args.run(),
+        Some(Command::Pattern(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),

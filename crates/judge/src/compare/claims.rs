@@ -7,6 +7,7 @@
 //! wait, is `futex`; its BRAVO over them is ours.
 
 use crate::record::arr::Variant;
+use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
 use crate::record::{Kind, Panel, Phase};
 use serde::Deserialize;
@@ -66,6 +67,8 @@ pub enum Place {
     /// The longest acquisition, in these phases.
     #[serde(deserialize_with = "phases")]
     Longest(&'static [Phase]),
+    /// A pattern of access.
+    Pattern(Pattern),
     /// Readers of random locks of a pool.
     Interference,
     /// Readers in a ring.
@@ -95,6 +98,7 @@ impl Place {
             Self::Arr(..) => Some(Kind::Arr),
             Self::W1 | Self::W2 => Some(Kind::Batch),
             Self::Longest(_) => Some(Kind::Latency),
+            Self::Pattern(_) => Some(Kind::Pattern),
             Self::Interference
             | Self::Alternator
             | Self::TestRwlock
@@ -115,6 +119,7 @@ impl Place {
             (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
             (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
+            (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
             }
