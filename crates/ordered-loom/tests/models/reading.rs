@@ -82,6 +82,19 @@ fn iteration_beside_updates<X: Exclusion + Send + Sync + 'static>(exclusion: X) 
     has(&map, &[1, 3]);
 }
 
+/// A range beside updates below its start: a key that is inserted before the first key of the range is not in it.
+fn range_beside_updates<X: Exclusion + Send + Sync + 'static>(exclusion: X) {
+    let map = map(exclusion, &[3]);
+    let other = spawn(&map, |map| {
+        map.pin().insert(1, 7);
+        map.pin().insert(3, 7);
+    });
+    let keys: Vec<_> = map.pin().range(2..).map(|(key, _)| *key).collect();
+    assert_eq!(keys, [3]);
+    other.join().unwrap();
+    has(&map, &[1, 3]);
+}
+
 /// The ends of a map whose ends are removed.
 fn ends_beside_removals<X: Exclusion + Send + Sync + 'static>(exclusion: X) {
     let map = map(exclusion, &[1, 2, 3]);
@@ -123,6 +136,7 @@ scenarios! {
     search_between_two_updates []: 2 on specified by_node;
     search_beside_replacements []: 3 on specified by_node;
     iteration_beside_updates []: 3 on specified by_node;
+    range_beside_updates []: 3 on specified by_node;
     ends_beside_removals []: 3 on specified by_node;
     first_beside_a_smaller_key []: 3 on specified by_node;
 }

@@ -16,27 +16,20 @@ use std::ops::{Bound, RangeBounds, RangeFull};
 pub struct Iter<'v, K: Key, V, X: Exclusion = ByRange, R = RangeFull> {
     /// The pin of the view keeps alive what the iteration finds.
     view: PhantomData<&'v View<'v, K, V, X>>,
-    /// The node that the iteration stands on: the head, or a node before all that is still to come.
-    at: NodePtr<K, V, X::OfNode>,
-    /// The last node that was passed for good: all keys to come are larger. `None` for the head.
-    passed: Option<NodePtr<K, V, X::OfNode>>,
+    /// The node that comes next, if it has not left the map when the iteration comes to it.
+    ahead: Option<NodePtr<K, V, X::OfNode>>,
     range: R,
 }
 
 impl<'v, K: Key, V, X: Exclusion, R: RangeBounds<K>> Iter<'v, K, V, X, R> {
-    /// The entries after a node, to the end of the range.
+    /// The entries from a node to the end of the range.
     ///
     /// # Safety
-    /// The node is the head, or was found under the pin of the view.
-    pub(super) unsafe fn new(
-        view: &'v View<'v, K, V, X>,
-        after: NodePtr<K, V, X::OfNode>,
-        range: R,
-    ) -> Self {
+    /// The node was found under the pin of the view.
+    pub(super) unsafe fn new(ahead: Option<NodePtr<K, V, X::OfNode>>, range: R) -> Self {
         Self {
             view: PhantomData,
-            at: after,
-            passed: Some(after).filter(|node| *node != view.head()),
+            ahead,
             range,
         }
     }
@@ -55,24 +48,18 @@ impl<'v, K: Key, V, X: Exclusion, R: RangeBounds<K>> Iterator for Iter<'v, K, V,
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            // SAFETY: found under the pin, or the head.
-            let link = unsafe { self.at.link(0) }.load();
-            let node = NodePtr::of(link.node()?);
-            // SAFETY: found by a link under the pin.
+            let node = self.ahead?;
+            // SAFETY: found under the pin, and no link leads to a head.
             let (key, value) = unsafe { entry(node) };
             if self.is_beyond(key) {
+                self.ahead = None;
                 return None;
             }
-            self.at = node;
-            // From a node that has left, the link may lead to its heir, which has the key that was passed.
-            let is_heir = self.passed.filter(|_| link.has_left());
-            // SAFETY: found under the pin, and not the head.
-            if is_heir.is_some_and(|passed| unsafe { passed.key() } >= key) {
-                continue;
-            }
-            // SAFETY: as above.
-            if !unsafe { node.link(0) }.load().has_left() {
-                self.passed = Some(node);
+            // SAFETY: found under the pin.
+            let link = unsafe { node.link(0) }.load();
+            // A larger key; or the heir, if the node was replaced, and then the key was not yielded yet.
+            self.ahead = link.node().map(NodePtr::of);
+            if !link.has_left() {
                 return Some((key, value));
             }
         }

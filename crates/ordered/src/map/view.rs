@@ -322,8 +322,10 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
 
     /// The entries, in the order of their keys. Wait-free. See [`RangeSkipMap`] for their consistency.
     pub fn iter(&self) -> Iter<'_, K, V, X> {
-        // SAFETY: the head.
-        unsafe { Iter::new(self, self.map.head, ..) }
+        // SAFETY: the head is alive.
+        let first = unsafe { self.map.head.link(0) }.load().node();
+        // SAFETY: found under the pin.
+        unsafe { Iter::new(first.map(NodePtr::of), ..) }
     }
 
     /// The entries whose keys are in a range, in the order of their keys. Wait-free. A range that ends before it starts
@@ -342,14 +344,9 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
             }
         };
         // SAFETY: pinned.
-        let before = unsafe { reach(self.map.head, order) }.pred;
+        let first = unsafe { reach(self.map.head, order) }.next;
         // SAFETY: found under the pin.
-        unsafe { Iter::new(self, before, range) }
-    }
-
-    /// The head of the list.
-    pub(super) fn head(&self) -> NodePtr<K, V, X::OfNode> {
-        self.map.head
+        unsafe { Iter::new(first, range) }
     }
 
     /// What is to be done about a node with the key that is about to be unlinked: `None` if it was removed, so the key
