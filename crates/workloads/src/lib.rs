@@ -14,6 +14,7 @@
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`locks`] | the table of range locks: to add one, add a row |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
+//! | [`vm`] | traffic of address spaces (P1 §7.2) |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
@@ -24,6 +25,7 @@ pub mod locks;
 pub mod micro;
 pub mod rw;
 pub mod target;
+pub mod vm;
 
 use prim::clock::{Duration, Instant};
 
