@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`arr`], [`batch`], [`latency`], [`pattern`] | the workloads of range locks |
 //! | [`rw`] | the workloads of reader-writer locks |
+//! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
@@ -27,3 +28,4 @@ pub mod run;
 pub mod rw;
 pub mod setting;
 pub mod times;
+pub mod vm;

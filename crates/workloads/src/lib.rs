@@ -15,6 +15,7 @@
 //! | [`pattern`] | what users do and papers do not measure, and what hurts a lock that adapts |
 //! | [`locks`] | the table of range locks: to add one, add a row |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
+//! | [`vm`] | traffic of address spaces (P1 §7.2) |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
@@ -26,6 +27,7 @@ pub mod micro;
 pub mod pattern;
 pub mod rw;
 pub mod target;
+pub mod vm;
 
 use prim::clock::{Duration, Instant};
 
