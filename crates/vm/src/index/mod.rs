@@ -163,6 +163,11 @@ impl Index {
         self.floor(address).filter(|node| address < node.end())
     }
 
+    /// The first area that starts at or after the address, which is not the first of all. The caller searches.
+    pub(crate) fn following(&self, address: u64) -> Option<&Node> {
+        self.next(self.floor(address - 1), 0)
+    }
+
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
         let within = range.widened();

@@ -38,7 +38,7 @@ pub(super) enum Claim {
     Replace,
     /// It is free.
     Free,
-    /// It is free, and so is the page after it.
+    /// It is free, and so is the page after it, and an area that grows down keeps its gap.
     Apart,
     /// It is where the search for a free range ends.
     Found(Wish),
@@ -280,6 +280,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             {
                 return Attempt::Gone;
             }
+            if matches!(claim, Claim::Apart) && !self.is_apart(range) {
+                return Attempt::Gone;
+            }
         }
         if !self.account.exchange(plan.before, plan.after, &self.limits) {
             return Attempt::Again;
@@ -329,7 +332,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 }
 
 impl Around<'_> {
-    fn overlaps(&self, range: Range) -> bool {
+    pub(super) fn overlaps(&self, range: Range) -> bool {
         self.pieces
             .iter()
             .any(|piece| piece.range.within(range).len() > 0)
