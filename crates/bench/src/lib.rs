@@ -15,6 +15,7 @@
 //! | [`target`] | the peers, and the floors |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
+//! | [`touch`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
@@ -35,6 +36,7 @@ pub mod rw;
 pub mod sim;
 pub mod soak;
 pub mod target;
+pub mod touch;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times};

@@ -13,7 +13,7 @@ use crate::times::Times;
 use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, blob, latency, micro, rw};
+use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw};
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
@@ -149,6 +149,14 @@ fn seconds<W>(trial: &Trial<W>) -> f64 {
     trial.schedule.measured.as_secs_f64()
 }
 
+/// Whether acquisitions are timed, as the name of a run has it.
+const fn timed(timing: arr::Timing) -> &'static str {
+    match timing {
+        arr::Timing::On => ", timed",
+        arr::Timing::Off => "",
+    }
+}
+
 impl Workload for arr::Load {
     type Lock = &'static Lock;
     type Simulated = &'static sim::Lock;
@@ -168,10 +176,7 @@ impl Workload for arr::Load {
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
         let panel = trial.load.panel();
         let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        let timed = match trial.load.timing {
-            arr::Timing::On => ", timed",
-            arr::Timing::Off => "",
-        };
+        let timed = timed(trial.load.timing);
         format!("arr, {panel}, {threads}, {lock}, {seconds} s{timed}")
     }
 
@@ -297,6 +302,47 @@ impl Workload for latency::Load {
 
     fn rounds(self) -> u32 {
         self.rounds
+    }
+}
+
+impl Workload for pattern::Load {
+    type Lock = &'static Lock;
+    type Simulated = &'static sim::Lock;
+
+    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
+        Ok(lock.measure.pattern(lock.values, trial))
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        let resource = trial.load.pattern.shape().resource();
+        simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ())
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        Some(trial.schedule.measured * 100)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        let timed = timed(trial.load.timing);
+        format!(
+            "pattern {}, {threads}, {lock}, {seconds} s{timed}",
+            trial.load.panel()
+        )
+    }
+
+    fn panel(self) -> Panel {
+        let Self {
+            pattern,
+            reads,
+            bystanders,
+            ..
+        } = self;
+        Panel::Pattern {
+            pattern,
+            reads: reads.get(),
+            bystanders,
+        }
     }
 }
 

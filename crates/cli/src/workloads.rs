@@ -7,6 +7,7 @@ use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::blob::{self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORDS};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::micro::{self, Kernel};
+use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
 use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
 use spanlock_judge::stats::distinct;
@@ -61,11 +62,7 @@ impl Workload for Arr {
     fn loads(&self) -> Vec<arr::Load> {
         let variants = distinct(self.variant.iter().copied());
         let reads = distinct(self.reads.iter().copied());
-        let timing = if self.latency {
-            Timing::On
-        } else {
-            Timing::Off
-        };
+        let timing = timing(self.latency);
         let load = |(reads, variant)| arr::Load {
             variant,
             reads,
@@ -73,6 +70,52 @@ impl Workload for Arr {
             timing,
         };
         turns(variants, &reads).into_iter().map(load).collect()
+    }
+}
+
+const fn timing(is_timed: bool) -> Timing {
+    if is_timed { Timing::On } else { Timing::Off }
+}
+
+#[derive(Args)]
+pub(crate) struct Patterns {
+    /// What threads do: files, pages, append, phases are users' loads; restless, alternate, owners, sweep, everything,
+    /// churn, once are to hurt a lock that adapts.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Pattern::ALL,
+        hide_default_value = true
+    )]
+    pattern: Vec<Pattern>,
+    /// Of a hundred operations, those that read. Appends, sweeps and writes of everything are not by chance.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "PERCENT,...", default_value = "100,90,50")]
+    reads: Vec<Percent>,
+    /// Threads that exist meanwhile and sleep. Each has used another lock of the same kind once.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u16).range(..=i64::from(MAX_BYSTANDERS)),
+        value_name = "N,...", default_value = "0", allow_negative_numbers = true
+    )]
+    bystanders: Vec<u16>,
+    /// Time each acquisition, which costs two readings of the clock. Those of a writer of everything always are, and
+    /// no others beside them.
+    #[arg(long)]
+    latency: bool,
+}
+
+impl Workload for Patterns {
+    type Load = pattern::Load;
+
+    fn loads(&self) -> Vec<pattern::Load> {
+        let patterns = distinct(self.pattern.iter().copied());
+        let reads = distinct(self.reads.iter().copied());
+        let bystanders = distinct(self.bystanders.iter().copied());
+        let load = |(bystanders, (reads, pattern))| pattern::Load {
+            pattern,
+            reads,
+            bystanders: usize::from(bystanders),
+            timing: timing(self.latency),
+        };
+        let each = turns(turns(patterns, &reads), &bystanders);
+        each.into_iter().map(load).collect()
     }
 }
 

@@ -6,9 +6,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
+//! | [`arr`], [`batch`], [`latency`], [`pattern`] | the workloads of range locks |
 //! | [`blob`] | reads of large objects from an aliasing area |
 //! | [`rw`] | the workloads of reader-writer locks |
+//! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
@@ -24,7 +25,9 @@ pub mod latency;
 pub mod lock;
 pub mod micro;
 mod named;
+pub mod pattern;
 pub mod run;
 pub mod rw;
 pub mod setting;
 pub mod times;
+pub mod vm;

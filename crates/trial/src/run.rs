@@ -175,6 +175,8 @@ pub struct Outcome {
     pub first: Option<Times>,
     /// Nanoseconds that later acquisitions of parts took.
     pub again: Option<Times>,
+    /// Waits for the lock of an address space.
+    pub vm: Option<crate::vm::Stat>,
 }
 
 impl Outcome {
@@ -206,6 +208,14 @@ pub enum Found {
     /// In an area of ranges: how many another thread wrote while they were held, and how many had words of two threads
     /// at the end.
     Ranges(u64),
+    /// In an address space: how many calls and faults were refused that the recorded program was granted, and whether
+    /// the areas at the end differ.
+    Space {
+        /// Refusals.
+        refused: u64,
+        /// Whether areas differ.
+        differs: bool,
+    },
     /// In the data of a reader-writer lock.
     Data {
         /// Writes that left no trace, or traces of no write.
@@ -228,6 +238,7 @@ impl Found {
         match self {
             Self::Array { added, found } => added.abs_diff(found),
             Self::Data { lost, .. } => lost,
+            Self::Space { refused, differs } => refused + differs as u64,
             Self::Nothing | Self::Ranges(_) => 0,
         }
     }
@@ -237,7 +248,7 @@ impl Found {
     pub const fn torn(self) -> u64 {
         match self {
             Self::Ranges(torn) | Self::Data { torn, .. } => torn,
-            Self::Nothing | Self::Array { .. } => 0,
+            Self::Nothing | Self::Array { .. } | Self::Space { .. } => 0,
         }
     }
 }
@@ -254,6 +265,13 @@ impl fmt::Display for Found {
                 write!(
                     f,
                     "{torn} times a held range had foreign bytes in it: {met}"
+                )
+            }
+            Self::Space { refused, differs } => {
+                let areas = if *differs { "differ" } else { "are the same" };
+                write!(
+                    f,
+                    "{refused} calls refused that were granted; the areas at the end {areas}"
                 )
             }
             Self::Data { lost, torn } => write!(f, "{lost} lost updates, {torn} torn reads"),

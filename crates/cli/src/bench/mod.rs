@@ -3,7 +3,7 @@
 use crate::failure::Result;
 use crate::options::{Format, Output};
 use crate::output::{print, print_lines, width};
-use crate::workloads::{Arr, Batch};
+use crate::workloads::{Arr, Batch, Patterns};
 use clap::{Args, Subcommand};
 use ranges::{Compared, Latency, Uncontended, Waiting};
 use spanlock_bench::known::entries;
@@ -44,8 +44,12 @@ enum Workload {
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
     Memory(memory::Memory),
+    /// What many locks take of memory that each thread uses once.
+    Touch(memory::Touch),
     /// Contended words and the simplest locks on them: what the machine is like.
     Micro(micro::Micro),
+    /// What users do and no paper measures, and what is to hurt a lock that adapts to what it saw.
+    Pattern(Compared<Patterns>),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -65,7 +69,10 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Blob(args)) => blob::run(args),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
+        Some(Workload::Touch(args)) => memory::touch(args),
         Some(Workload::Micro(args)) => micro::run(&args),
+        Some(Workload::Pattern(args)) if args.list => list(args.format()),
+        Some(Workload::Pattern(args)) => ranges::pattern(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),

@@ -8,7 +8,7 @@ mod rw;
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
-use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
@@ -41,6 +41,8 @@ enum Command {
     /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.005")))]
     Blob(Box<Ranges<Blob>>),
+    /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
+    Pattern(Box<Ranges<Patterns>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
     Latency(Box<Latency>),
     /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
@@ -55,6 +57,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Arr(args)) => args.run(),
         Some(Command::Batch(args)) => args.run(),
         Some(Command::Blob(args)) => args.run(),
+        Some(Command::Pattern(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),

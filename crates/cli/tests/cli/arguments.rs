@@ -52,6 +52,12 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench arr --locks song:hight=2 | hight=2 | h=1..=16
         bench uncontended --locks bitmap:block=0 | block=0 | block=1..=
         bench batch --threads 0 | '0' | 1 <= a
+        bench pattern --pattern page | 'page' | files, pages
+        bench pattern --reads 101 | 101 | from 0 to 100
+        bench pattern --bystanders 1001 | 1001 | 1000
+        bench touch --number 0 | '0' | from 1 to 1048576
+        bench touch --threads 65 | 65 threads | at most 64
+        bench touch --seconds 1 | --seconds | each lock once
         bench latency --parts 0 | '0' | from 1 to 1048576
         bench latency --threads 0 | '0' | 1 <= a
         bench latency --repeat 0 | '0' | 1..

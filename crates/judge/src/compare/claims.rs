@@ -8,6 +8,7 @@
 
 use crate::record::arr::Variant;
 use crate::record::blob::Payload;
+use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
 use crate::record::{Kind, Panel, Phase};
 use serde::Deserialize;
@@ -69,6 +70,8 @@ pub enum Place {
     /// The longest acquisition, in these phases.
     #[serde(deserialize_with = "phases")]
     Longest(&'static [Phase]),
+    /// A pattern of access.
+    Pattern(Pattern),
     /// Readers of random locks of a pool.
     Interference,
     /// Readers in a ring.
@@ -99,6 +102,7 @@ impl Place {
             Self::W1 | Self::W2 => Some(Kind::Batch),
             Self::Blob => Some(Kind::Blob),
             Self::Longest(_) => Some(Kind::Latency),
+            Self::Pattern(_) => Some(Kind::Pattern),
             Self::Interference
             | Self::Alternator
             | Self::TestRwlock
@@ -122,6 +126,7 @@ impl Place {
                 payload == Payload::Whole && cache == 0
             }
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
+            (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
             }

@@ -2,6 +2,7 @@
 
 use crate::compare::{Phase, Place};
 use crate::record::arr::Variant;
+use crate::record::pattern::Pattern;
 
 /// A paper, and the figures that the report has of it.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ macro_rules! figures {
 }
 
 /// All papers.
-pub static PAPERS: [Paper; 5] = [
+pub static PAPERS: [Paper; 6] = [
     Paper {
         name: "P1",
         title: "Scalable Range Locks for Scalable Address Spaces and Beyond (EuroSys 2020)",
@@ -107,6 +108,23 @@ pub static PAPERS: [Paper; 5] = [
             "P4 §4.3.3, Fig. 4.3" "W2: batches of ranges" [Place::W2] SKIP;
             "P4 §4.4.3, Fig. 4.4" "BLOBs of 1 MB in an aliasing area" [Place::Blob] BLOB;
             "P4 §4.4.3, Fig. 4.5" "Hardware events of the same" [] "";
+        },
+    },
+    Paper {
+        name: "Patterns",
+        title: "What users do and no paper measures, and what hurts a lock that adapts",
+        figures: figures! {
+            "Patterns, files" "Many files, few of them popular, ranges of all sizes" [Place::Pattern(Pattern::Files)] ARR;
+            "Patterns, pages" "Random pages of one file" [Place::Pattern(Pattern::Pages)] ARR;
+            "Patterns, append" "One thread appends, others use what is before the end" [Place::Pattern(Pattern::Append)] ARR;
+            "Patterns, phases" "Own parts, then any range, and so on: in long phases and in short ones"
+                [Place::Pattern(Pattern::Phases), Place::Pattern(Pattern::Restless)] ARR;
+            "Patterns, owners" "Parts that pass on: after each operation, or after some"
+                [Place::Pattern(Pattern::Alternate), Place::Pattern(Pattern::Owners)] ARR;
+            "Patterns, everything" "Now and then somebody writes everything: each thread, or one"
+                [Place::Pattern(Pattern::Sweep), Place::Pattern(Pattern::Everything)] ARR;
+            "Patterns, churn" "Threads that soon end" [Place::Pattern(Pattern::Churn)] ARR;
+            "Patterns, once" "Many locks, each used once by each thread" [Place::Pattern(Pattern::Once)] ARR;
         },
     },
     Paper {

@@ -8,7 +8,10 @@ const DEFAULTS: [&str; 2] = [OURS, "bravo-futex"];
 
 /// Kinds of locks, with the workloads that compare them.
 const KINDS: [(&str, &[Kind]); 2] = [
-    ("range locks", &[Kind::Arr, Kind::Batch, Kind::Blob]),
+    (
+        "range locks",
+        &[Kind::Arr, Kind::Batch, Kind::Blob, Kind::Pattern],
+    ),
     ("reader-writer locks", &[Kind::Rw]),
 ];
 

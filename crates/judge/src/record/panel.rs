@@ -2,6 +2,7 @@
 
 use super::arr::Variant;
 use super::blob::{Draw, Payload};
+use super::pattern::Pattern;
 use super::rw::Load;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -47,6 +48,16 @@ pub enum Panel {
     /// The longest acquisition of a latency run, in nanoseconds. No line has it: it follows from lines of `Latency`.
     #[serde(skip)]
     Longest(Phase),
+    /// What users do and no paper measures, and what hurts a lock that adapts.
+    #[serde(alias = "sim-pattern")]
+    Pattern {
+        /// What threads do.
+        pattern: Pattern,
+        /// Of a hundred operations that are left to chance, those that read.
+        reads: u8,
+        /// Threads that exist meanwhile and sleep.
+        bystanders: usize,
+    },
     /// Microbenchmarks: each kernel takes the place of a lock.
     #[default]
     #[serde(alias = "sim-micro")]
@@ -95,6 +106,8 @@ pub enum Kind {
     Blob,
     /// Acquisition times.
     Latency,
+    /// Patterns of access.
+    Pattern,
     /// Microbenchmarks.
     Micro,
     /// Workloads of reader-writer locks.
@@ -112,6 +125,7 @@ impl Panel {
             Self::Batch { .. } => Kind::Batch,
             Self::Blob { .. } => Kind::Blob,
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
+            Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
             Self::Waiting { .. } => Kind::Waiting,
@@ -150,6 +164,17 @@ impl fmt::Display for Panel {
             }
             Self::Latency { parts } => write!(f, "one part of {parts}"),
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
+            Self::Pattern {
+                pattern,
+                reads,
+                bystanders,
+            } => {
+                write!(f, "{pattern}, {reads} % reads")?;
+                match bystanders {
+                    0 => Ok(()),
+                    some => write!(f, ", beside {some} threads"),
+                }
+            }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
         }

@@ -136,7 +136,9 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 7] = ["arr", "batch", "blob", "latency", "micro", "rw", "waiting"];
+        const ALL: [&str; 8] = [
+            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "waiting",
+        ];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
 
@@ -206,6 +208,13 @@ impl Record {
                 OPS,
                 "cpu_seconds=null counters? torn_reads read_ns skipped?",
             ],
+            (Panel::Pattern { .. }, None) => &[
+                "pattern reads bystanders threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates torn_reads acquire_ns?",
+            ],
             (Panel::Latency { .. } | Panel::Longest(_), None) => {
                 &["lock threads parts rounds seed", TIMES]
             }
@@ -218,6 +227,7 @@ impl Record {
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
+            (Panel::Pattern { .. }, Some(_)) => &["pattern reads bystanders acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
             (Panel::Blob { .. }, Some(_)) => &[BLOB],
             (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],

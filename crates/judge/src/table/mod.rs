@@ -2,7 +2,7 @@
 //!
 //! | module | its tables |
 //! |---|---|
-//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, microbenchmarks |
+//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, microbenchmarks |
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
 //! | `sim` | simulated runs |
 //! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation, soaks |
@@ -20,12 +20,14 @@ mod sim;
 mod throughput;
 mod verdicts;
 
-pub use costs::{latency, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
+pub use costs::{
+    latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
+};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
 pub use sim::{sim, sim_findings};
-pub use throughput::{arr, batch, blob, micro};
+pub use throughput::{arr, batch, blob, micro, pattern};
 pub use verdicts::{concluded, conclusions};
 
 use crate::record::provenance::Provenance;

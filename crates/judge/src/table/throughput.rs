@@ -24,9 +24,7 @@ pub fn arr(records: &[Record], provenance: &Provenance, width: Width) -> String 
         Panel::Arr { variant, reads } => format!("{variant}, {reads} % reads"),
         other => other.to_string(),
     };
-    if let Some(times) = percentiles(records, width, panel, |record| record.acquire_ns) {
-        text += &format!("\nacquisition in ns, worst repeat\n{times}");
-    }
+    text += &times(records, width, panel);
     compared(text, records, provenance, width)
 }
 
@@ -98,6 +96,23 @@ fn parts(records: &[Record], width: Width) -> Option<String> {
         table.add_row(place(runs[0]), cells);
     }
     Some(table.text(width))
+}
+
+/// Patterns of access: a table for each, acquisition times where they were measured, and the conclusions.
+#[must_use]
+pub fn pattern(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let text = panels(records, width, |panel| {
+        format!("{panel}: million operations per second by threads")
+    });
+    let text = text + &times(records, width, |panel| panel.to_string());
+    compared(text, records, provenance, width)
+}
+
+/// Acquisition times, if they were measured.
+fn times(records: &[Record], width: Width, panel: impl Fn(Panel) -> String) -> String {
+    let times = percentiles(records, width, panel, |record| record.acquire_ns);
+    let titled = |times| format!("\nacquisition in ns, worst repeat\n{times}");
+    times.map(titled).unwrap_or_default()
 }
 
 /// Microbenchmarks: a row for each kernel.
