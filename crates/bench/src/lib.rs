@@ -9,6 +9,7 @@
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
@@ -30,6 +31,7 @@ pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod rw;
+pub mod sets;
 pub mod sim;
 pub mod soak;
 pub mod target;

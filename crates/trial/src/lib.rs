@@ -9,6 +9,7 @@
 //! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`micro`] | microbenchmarks of the machine |
+//! | [`set`] | the workload of ordered sets |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
 //! | [`counters`] | hardware counters |
@@ -24,5 +25,6 @@ pub mod micro;
 mod named;
 pub mod run;
 pub mod rw;
+pub mod set;
 pub mod setting;
 pub mod times;

@@ -203,6 +203,13 @@ pub enum Found {
     /// In an area of ranges: how many another thread wrote while they were held, and how many had words of two threads
     /// at the end.
     Ranges(u64),
+    /// In an ordered set that counts what it is told.
+    Keys {
+        /// Keys inserted less keys removed, from start to end.
+        expected: u64,
+        /// Keys in the set in the end.
+        found: u64,
+    },
     /// In the data of a reader-writer lock.
     Data {
         /// Writes that left no trace, or traces of no write.
@@ -224,6 +231,7 @@ impl Found {
     pub const fn lost(self) -> u64 {
         match self {
             Self::Array { added, found } => added.abs_diff(found),
+            Self::Keys { expected, found } => expected.abs_diff(found),
             Self::Data { lost, .. } => lost,
             Self::Nothing | Self::Ranges(_) => 0,
         }
@@ -234,7 +242,7 @@ impl Found {
     pub const fn torn(self) -> u64 {
         match self {
             Self::Ranges(torn) | Self::Data { torn, .. } => torn,
-            Self::Nothing | Self::Array { .. } => 0,
+            Self::Nothing | Self::Array { .. } | Self::Keys { .. } => 0,
         }
     }
 }
@@ -246,6 +254,9 @@ impl fmt::Display for Found {
             Self::Nothing => f.write_str("no errors"),
             Self::Array { added, found } => {
                 write!(f, "the array holds {found} where {added} was added: {met}")
+            }
+            Self::Keys { expected, found } => {
+                write!(f, "the set has {found} keys where {expected} are left")
             }
             Self::Ranges(torn) => {
                 write!(

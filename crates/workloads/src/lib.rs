@@ -13,6 +13,7 @@
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`locks`] | the table of range locks: to add one, add a row |
+//! | [`set`] | ordered sets (P1 §7.1) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
@@ -23,6 +24,7 @@ pub mod latency;
 pub mod locks;
 pub mod micro;
 pub mod rw;
+pub mod set;
 pub mod target;
 
 use prim::clock::{Duration, Instant};

@@ -8,6 +8,7 @@
 
 use crate::record::arr::Variant;
 use crate::record::rw::Load;
+use crate::record::set::{Chosen, Mix};
 use crate::record::{Kind, Panel, Phase};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -76,6 +77,8 @@ pub enum Place {
     Rwbench(Span<f64>),
     /// A table under a lock.
     HashTable,
+    /// Ordered sets, under P1's mixture, with keys chosen so.
+    Set(Chosen),
     /// A microbenchmark.
     Micro,
     /// A workload that is not measured here.
@@ -100,6 +103,7 @@ impl Place {
             | Self::TestRwlock
             | Self::Rwbench(_)
             | Self::HashTable => Some(Kind::Rw),
+            Self::Set(_) => Some(Kind::Set),
             Self::Micro => Some(Kind::Micro),
             Self::Nowhere => None,
         }
@@ -117,6 +121,9 @@ impl Place {
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
+            }
+            (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
+                wanted == chosen && mix == Mix::Updates
             }
             (Self::Interference, Panel::Rw(Load::Interference { .. }))
             | (Self::Alternator, Panel::Rw(Load::Alternator))
@@ -261,7 +268,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 81);
+        assert_eq!(claims().count(), 82);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

@@ -21,10 +21,10 @@ mod panel;
 pub mod provenance;
 mod run;
 
-pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, Soak, Uncontended};
+pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Uncontended};
 pub use panel::{Kind, Panel, Phase};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, rw, times};
+pub use spanlock_trial::{arr, batch, counters, rw, set, times};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,6 +46,9 @@ pub enum Line {
     Soak(Soak),
     /// The memory of one lock and its holders.
     Memory(Memory),
+    /// The memory of an ordered set.
+    #[serde(rename = "set_memory")]
+    SetMemory(SetMemory),
     /// An uncontended round of a range lock.
     Uncontended(Uncontended),
     /// An uncontended round of a reader-writer lock.

@@ -2,6 +2,7 @@
 
 use super::arr::Variant;
 use super::rw::Load;
+use super::set::{Chosen, Mix};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,6 +42,16 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Ordered sets (P1 §7.1).
+    #[serde(alias = "sim-set")]
+    Set {
+        /// Keys from which threads choose.
+        keys: usize,
+        /// How often each is chosen.
+        chosen: Chosen,
+        /// What threads do.
+        mix: Mix,
+    },
     /// The cost of waiting: all threads write the whole array of ArrBench.
     Waiting {
         /// The ranges that are locked.
@@ -84,6 +95,8 @@ pub enum Kind {
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Ordered sets.
+    Set,
     /// The cost of waiting.
     Waiting,
 }
@@ -98,6 +111,7 @@ impl Panel {
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Set { .. } => Kind::Set,
             Self::Waiting { .. } => Kind::Waiting,
         }
     }
@@ -124,6 +138,13 @@ impl fmt::Display for Panel {
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Set { keys, chosen, mix } => {
+                let mix = match mix {
+                    Mix::Updates => "80 % searches",
+                    Mix::Scans => "70 % searches, 10 % scans",
+                };
+                write!(f, "set of {keys} {chosen} keys, {mix}")
+            }
         }
     }
 }

@@ -133,7 +133,7 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 6] = ["arr", "batch", "latency", "micro", "rw", "waiting"];
+        const ALL: [&str; 7] = ["arr", "batch", "latency", "micro", "rw", "set", "waiting"];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
 
@@ -205,6 +205,14 @@ impl Record {
                 OPS,
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
+            (Panel::Set { .. }, None) => &[
+                "keys chosen mix threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates skipped?",
+            ],
+            (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
             (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],
