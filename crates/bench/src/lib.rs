@@ -10,6 +10,7 @@
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
 //! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
@@ -33,6 +34,7 @@ pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod rw;
+pub mod sets;
 pub mod sim;
 pub mod soak;
 pub mod target;

@@ -4,16 +4,19 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
+use crate::meter::Meter;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
+use crate::sets;
 use crate::setting::Resource;
 use crate::sim;
 use crate::times::Times;
 use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw};
+use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set};
+use spanlock_workloads::crew::Signal;
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
@@ -390,6 +393,32 @@ impl Workload for rw::Load {
 
     fn panel(self) -> Panel {
         Panel::Rw(self)
+    }
+}
+
+impl Workload for set::Load {
+    type Lock = &'static sets::Row;
+    type Simulated = &'static sets::Simulated;
+
+    fn run(trial: &Trial<Self>, set: &'static sets::Row) -> Result<Outcome, &'static str> {
+        let mut meter = Meter::of(trial.events);
+        spanlock_workloads::set::run::<Signal>(&*(set.make)(), trial, &mut meter)
+    }
+
+    fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
+        let outcome = simulated::set::run::<Clock>(&*(set.make)(), trial, &mut ());
+        outcome.expect("sets that can be simulated have an order")
+    }
+
+    fn name(trial: &Trial<Self>, set: &'static sets::Simulated) -> String {
+        let (panel, seconds) = (trial.load.panel(), seconds(trial));
+        let (threads, set) = (plural(trial.threads), set.described.name);
+        format!("set, {panel}, {threads}, {set}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self { keys, chosen, mix } = self;
+        Panel::Set { keys, chosen, mix }
     }
 }
 

@@ -10,6 +10,7 @@ use spanlock_bench::micro::{self, Kernel};
 use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
 use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
+use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, Mix};
 use spanlock_judge::stats::distinct;
 
 /// A workload of which users have chosen the numbers.
@@ -199,6 +200,31 @@ impl Workload for StoredBlob {
 
     fn loads(&self) -> Vec<blob::Load> {
         self.blob.with(&self.cache, self.records)
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Sets {
+    /// Keys from which threads choose; half of them are in the set.
+    #[arg(long, value_parser = number_to(MAX_KEYS), default_value_t = KEYS, value_name = "N", allow_negative_numbers = true)]
+    keys: usize,
+    /// How often each key is chosen: uniform, zipfian.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "uniform")]
+    chosen: Vec<Chosen>,
+    /// What threads do: updates (80 % search, 10 % insert, 10 % remove), scans (10 % scan 100 keys, 70 % search).
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "updates")]
+    mix: Vec<Mix>,
+}
+
+impl Workload for Sets {
+    type Load = sets::Load;
+
+    fn loads(&self) -> Vec<sets::Load> {
+        let keys = self.keys;
+        let chosen = distinct(self.chosen.iter().copied());
+        let mixes = distinct(self.mix.iter().copied());
+        let load = |(chosen, mix)| sets::Load { keys, chosen, mix };
+        turns(mixes, &chosen).into_iter().map(load).collect()
     }
 }
 

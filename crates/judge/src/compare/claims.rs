@@ -10,6 +10,7 @@ use crate::record::arr::Variant;
 use crate::record::blob::Payload;
 use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
+use crate::record::set::{Chosen, Mix};
 use crate::record::{Kind, Panel, Phase};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -82,6 +83,8 @@ pub enum Place {
     Rwbench(Span<f64>),
     /// A table under a lock.
     HashTable,
+    /// Ordered sets, under P1's mixture, with keys chosen so.
+    Set(Chosen),
     /// A microbenchmark.
     Micro,
     /// A workload that is not measured here.
@@ -108,6 +111,7 @@ impl Place {
             | Self::TestRwlock
             | Self::Rwbench(_)
             | Self::HashTable => Some(Kind::Rw),
+            Self::Set(_) => Some(Kind::Set),
             Self::Micro => Some(Kind::Micro),
             Self::Nowhere => None,
         }
@@ -129,6 +133,9 @@ impl Place {
             (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
+            }
+            (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
+                wanted == chosen && mix == Mix::Updates
             }
             (Self::Interference, Panel::Rw(Load::Interference { .. }))
             | (Self::Alternator, Panel::Rw(Load::Alternator))
@@ -273,7 +280,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 91);
+        assert_eq!(claims().count(), 96);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

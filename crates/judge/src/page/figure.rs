@@ -3,6 +3,7 @@
 use crate::compare::{Phase, Place};
 use crate::record::arr::Variant;
 use crate::record::pattern::Pattern;
+use crate::record::set::Chosen;
 
 /// A paper, and the figures that the report has of it.
 #[derive(Debug)]
@@ -29,10 +30,11 @@ pub struct Figure {
 }
 
 /// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only.
-const STYLED: [&str; 4] = [
+const STYLED: [&str; 5] = [
     "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song bitmap",
     RW,
     HEIGHTS,
+    SETS,
     "add compare-exchange ttas mcs rw-counter",
 ];
 const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw";
@@ -40,6 +42,7 @@ const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
 const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
 const BLOB: &str = "skip-ex list-ex song list-rw bitmap";
+const SETS: &str = "range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock";
 const HEIGHTS: &str = "skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8";
 
 /// The number of a lock's style, the same in every figure; `None` of a lock that no figure has.
@@ -71,7 +74,8 @@ pub static PAPERS: [Paper; 6] = [
             "P1 §7.1, Fig. 3 (a, b)" "ArrBench, all lock the full range" [Place::Arr(Variant::Full, (0, 100))] ARR;
             "P1 §7.1, Fig. 3 (c, d)" "ArrBench, each locks its own part" [Place::Arr(Variant::Disjoint, (0, 100))] ARR;
             "P1 §7.1, Fig. 3 (e, f)" "ArrBench, random ranges" [Place::Arr(Variant::Random, (0, 100))] ARR;
-            "P1 §7.1, Fig. 4" "A skip list that locks ranges" [] "";
+            "P1 §7.1, Fig. 4" "Skip lists: under a range lock, and with a lock in each node"
+                [Place::Set(Chosen::Uniform)] SETS;
         },
     },
     Paper {

@@ -4,6 +4,7 @@ use super::arr::Variant;
 use super::blob::{Draw, Payload};
 use super::pattern::Pattern;
 use super::rw::Load;
+use super::set::{Chosen, Mix};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -65,6 +66,16 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Ordered sets (P1 §7.1).
+    #[serde(alias = "sim-set")]
+    Set {
+        /// Keys from which threads choose.
+        keys: usize,
+        /// How often each is chosen.
+        chosen: Chosen,
+        /// What threads do.
+        mix: Mix,
+    },
     /// The cost of waiting: all threads write the whole array of ArrBench.
     Waiting {
         /// The ranges that are locked.
@@ -112,6 +123,8 @@ pub enum Kind {
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Ordered sets.
+    Set,
     /// The cost of waiting.
     Waiting,
 }
@@ -128,6 +141,7 @@ impl Panel {
             Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Set { .. } => Kind::Set,
             Self::Waiting { .. } => Kind::Waiting,
         }
     }
@@ -177,6 +191,13 @@ impl fmt::Display for Panel {
             }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Set { keys, chosen, mix } => {
+                let mix = match mix {
+                    Mix::Updates => "80 % searches",
+                    Mix::Scans => "70 % searches, 10 % scans",
+                };
+                write!(f, "set of {keys} {chosen} keys, {mix}")
+            }
         }
     }
 }

@@ -136,8 +136,8 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 8] = [
-            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "waiting",
+        const ALL: [&str; 9] = [
+            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "waiting",
         ];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
@@ -226,6 +226,14 @@ impl Record {
                 OPS,
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
+            (Panel::Set { .. }, None) => &[
+                "keys chosen mix threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates skipped?",
+            ],
+            (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
             (Panel::Pattern { .. }, Some(_)) => &["pattern reads bystanders acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],

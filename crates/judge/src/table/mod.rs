@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, microbenchmarks |
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
+//! | `set` | ordered sets: throughput and memory |
 //! | `sim` | simulated runs |
 //! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation, soaks |
 //! | `locks` | the lists of locks |
@@ -16,6 +17,7 @@ mod costs;
 mod layout;
 mod locks;
 mod rw;
+mod set;
 mod sim;
 mod throughput;
 mod verdicts;
@@ -26,6 +28,7 @@ pub use costs::{
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
+pub use set::set;
 pub use sim::{sim, sim_findings};
 pub use throughput::{arr, batch, blob, micro, pattern};
 pub use verdicts::{concluded, conclusions};

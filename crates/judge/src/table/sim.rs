@@ -64,7 +64,7 @@ fn is_judged(records: &[Record]) -> bool {
     let kind = records.first().map(|run| run.panel.kind());
     matches!(
         kind,
-        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern)
+        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern | Kind::Set)
     )
 }
 
