@@ -12,6 +12,7 @@
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
+//! | [`space`] | the variants of address spaces, measured and simulated |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
@@ -32,7 +33,8 @@ pub mod registry;
 pub mod rw;
 pub mod sim;
 pub mod soak;
+pub mod space;
 pub mod target;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, run, setting, times, vm};

@@ -11,7 +11,7 @@ use spanlock_judge::record::Line;
 use spanlock_judge::table;
 
 mod fresh;
-mod measure;
+pub(crate) mod measure;
 mod memory;
 mod micro;
 mod preload;

@@ -4,6 +4,7 @@ mod cache;
 mod engine;
 mod fuzz;
 mod rw;
+mod vm;
 
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
@@ -44,6 +45,8 @@ enum Command {
     Micro(Box<Micro>),
     /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
     Rw(Box<rw::Rw>),
+    /// Traffic of an address space, in virtual time.
+    Vm(Box<vm::Vm>),
 }
 
 pub(crate) fn run(sim: Sim) -> Result {
@@ -54,6 +57,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),
+        Some(Command::Vm(args)) => vm::run(&args),
         None => list_machines(),
     }
 }

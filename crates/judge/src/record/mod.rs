@@ -22,9 +22,9 @@ pub mod provenance;
 mod run;
 
 pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, Soak, Uncontended};
-pub use panel::{Kind, Panel, Phase};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, rw, times};
+pub use spanlock_trial::{arr, batch, counters, rw, times, vm};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -2,6 +2,7 @@
 
 use super::arr::Variant;
 use super::rw::Load;
+use super::vm::{Name, Pace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,6 +42,27 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Traffic of an address space (P1 §7.2).
+    #[serde(alias = "sim-vm")]
+    Vm {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// Growths of heaps; 0 of a recorded trace.
+        growths: usize,
+    },
+    /// How long acquisitions of an address space's lock waited, in nanoseconds on average, or how many of a hundred
+    /// calls of `mprotect` succeeded speculatively. No line has it: it follows from lines of `Vm`.
+    #[serde(skip)]
+    VmStat {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// What is meant.
+        of: VmStat,
+    },
     /// The cost of waiting: all threads write the whole array of ArrBench.
     Waiting {
         /// The ranges that are locked.
@@ -58,6 +80,33 @@ pub enum Phase {
     First,
     /// The later ones.
     Again,
+}
+
+/// What lines about an address space say beside its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VmStat {
+    /// The wait of an acquisition in shared mode.
+    ReadWait,
+    /// The wait of an acquisition in exclusive mode.
+    WriteWait,
+    /// The share of `mprotect` that succeeds speculatively.
+    Speculated,
+}
+
+impl VmStat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReadWait, Self::WriteWait, Self::Speculated];
+
+    /// It, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadWait => "waits of readers",
+            Self::WriteWait => "waits of writers",
+            Self::Speculated => "percent of mprotect that succeed speculatively",
+        }
+    }
 }
 
 impl Phase {
@@ -84,6 +133,10 @@ pub enum Kind {
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Traffic of address spaces.
+    Vm,
+    /// What follows from lines of `Vm`.
+    VmStat,
     /// The cost of waiting.
     Waiting,
 }
@@ -98,6 +151,8 @@ impl Panel {
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Vm { .. } => Kind::Vm,
+            Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
         }
     }
@@ -124,6 +179,17 @@ impl fmt::Display for Panel {
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Vm {
+                traffic,
+                pace,
+                growths: 0,
+            } => write!(f, "traffic of {traffic}, {pace}"),
+            Self::Vm {
+                traffic,
+                pace,
+                growths,
+            } => write!(f, "pattern of {traffic}, {growths} growths, {pace}"),
+            Self::VmStat { traffic, pace, of } => write!(f, "{}, {traffic}, {pace}", of.name()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::counters::Rate;
 use super::lock::Lock;
 use super::times::AcquireTimes;
+use super::vm::Stat;
 use super::{Panel, Phase};
 use prim_sim::Placement;
 use serde::de::Error as _;
@@ -83,6 +84,8 @@ pub struct Record {
     pub again_count: u64,
     /// How long the later acquisitions took.
     pub again_ns: Option<AcquireTimes>,
+    /// Waits for the lock of an address space, and speculations.
+    pub space: Option<Stat>,
     /// Nanoseconds for a handoff between processors, just before the run and just after it; `None` if unknown.
     pub handoff_ns: Option<[f64; 2]>,
     /// Why nothing was run.
@@ -133,7 +136,7 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 6] = ["arr", "batch", "latency", "micro", "rw", "waiting"];
+        const ALL: [&str; 7] = ["arr", "batch", "latency", "micro", "rw", "vm", "waiting"];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
 
@@ -205,6 +208,14 @@ impl Record {
                 OPS,
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, None) => &[
+                "traffic pace growths threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? space?",
+            ],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, Some(_)) => &["traffic pace growths space?"],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
             (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],
@@ -242,6 +253,7 @@ impl Serialize for Record {
                 "counters" => line.serialize_entry(name, &self.counters)?,
                 "acquire_ns" => line.serialize_entry(name, &self.acquire_ns)?,
                 "first_ns" => line.serialize_entry(name, &self.first_ns)?,
+                "space" => line.serialize_entry(name, &self.space)?,
                 "again_ns" => line.serialize_entry(name, &self.again_ns)?,
                 _ => line.serialize_entry(name, value)?,
             }

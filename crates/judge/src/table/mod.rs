@@ -19,6 +19,7 @@ mod rw;
 mod sim;
 mod throughput;
 mod verdicts;
+mod vm;
 
 pub use costs::{latency, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
 pub use layout::Width;
@@ -27,6 +28,7 @@ pub use rw::{harm, preload, rw};
 pub use sim::{sim, sim_findings};
 pub use throughput::{arr, batch, micro};
 pub use verdicts::{concluded, conclusions};
+pub use vm::vm;
 
 use crate::record::provenance::Provenance;
 use crate::stats::{Summary, distinct};
