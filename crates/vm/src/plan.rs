@@ -168,8 +168,10 @@ impl Range {
 pub(crate) struct Piece {
     pub(crate) range: Range,
     pub(crate) kind: Kind,
-    /// Whether the operation changed some of it. Only then it is merged with its neighbours.
+    /// Whether the operation changed some of it. Only then it is merged with other areas.
     changed: bool,
+    /// Where the area began that it is, or is a part of.
+    of: Option<u64>,
 }
 
 impl Piece {
@@ -178,6 +180,7 @@ impl Piece {
             range,
             kind,
             changed: false,
+            of: Some(range.start),
         }
     }
 }
@@ -374,12 +377,12 @@ impl Planner {
     fn push(&mut self, piece: Piece) {
         if let Some(last) = self.pieces.last_mut()
             && last.range.end == piece.range.start
-            && (last.changed || piece.changed)
+            && (last.changed || piece.changed || last.of == piece.of)
             && last.kind.merges_with(piece.kind)
         {
             last.range.end = piece.range.end;
             last.kind.family = last.kind.family.max(piece.kind.family);
-            last.changed = true;
+            last.changed |= piece.changed;
             return;
         }
         self.pieces.push(piece);
@@ -397,6 +400,7 @@ impl Planner {
     fn close(&mut self) {
         if let Some(last) = self.pieces.last_mut() {
             last.changed = false;
+            last.of = None;
         }
     }
 
@@ -418,6 +422,7 @@ impl Planner {
                 range,
                 kind,
                 changed: true,
+                of: None,
             });
         }
         (range.end, None)
@@ -462,6 +467,7 @@ impl Planner {
                 range: middle,
                 kind,
                 changed: kind != piece.kind,
+                of: piece.of,
             });
             done = middle.end;
         }

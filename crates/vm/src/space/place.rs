@@ -103,6 +103,23 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         })
     }
 
+    /// Whether a page is free between this range and what follows, and its gap besides, if that grows down. Certain for
+    /// the holder of the index's mutex. The caller searches.
+    pub(super) fn is_apart(&self, range: Range) -> bool {
+        let next = self.index.following(range.end);
+        next.is_none_or(|next| range.end + PAGE <= self.guarded_start(next))
+    }
+
+    /// Where an area begins for those who look for a free range.
+    fn guarded_start(&self, node: &Node) -> u64 {
+        let gap = if node.is_guarded() {
+            self.layout.guard
+        } else {
+            0
+        };
+        node.start().saturating_sub(gap)
+    }
+
     fn is_free(&self, range: Range) -> bool {
         let mut gaps = self.gaps();
         gaps.any(|gap| gap.covers(range))
@@ -125,11 +142,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 
     /// The ranges between the areas, from the lowest up.
     fn gaps(&self) -> impl Iterator<Item = Range> {
-        let below = |node: &Node| match node.is_guarded() {
-            true => node.start().saturating_sub(self.layout.guard),
-            false => node.start(),
-        };
-        let ends = self.index.iter().map(move |node| (below(node), node.end()));
+        let ends = self
+            .index
+            .iter()
+            .map(|node| (self.guarded_start(node), node.end()));
         let ends = ends.chain([(self.layout.end, self.layout.end)]);
         ends.scan(0, |before, (start, end)| {
             let gap = Range {

@@ -98,6 +98,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             end: start + old,
         };
         if let Relocation::To(target) = to {
+            // Linux asks for this much, so that no step of a move fails for want of areas.
+            self.check_spare_areas(2)?;
             let target = Range {
                 start: target,
                 end: target + new,
@@ -166,6 +168,16 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         Ok(())
     }
 
+    /// Whether a few areas more are within the limit, and so many besides.
+    fn check_spare_areas(&self, besides: u64) -> Result<(), VmError> {
+        let spare = self.limits.areas.saturating_sub(3);
+        if self.index.areas() + besides >= spare {
+            Err(VmError::TooManyAreas)
+        } else {
+            Ok(())
+        }
+    }
+
     fn shrink(&self, start: u64, old: u64, new: u64) -> Result<u64, VmError> {
         let end = start
             .checked_add(old)
@@ -190,18 +202,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 
     /// Whether an area may grow into this range. Everything is held.
     fn is_room_for(&self, more: Range) -> bool {
-        more.end <= self.layout.end
-            && searching(|| {
-                self.index.around(more).pieces.iter().all(|piece| {
-                    let below = if piece.kind.is_guarded() {
-                        self.layout.guard
-                    } else {
-                        0
-                    };
-                    piece.range.start.saturating_sub(below) >= more.end
-                        || piece.range.end <= more.start
-                })
-            })
+        more.end <= self.layout.end && !searching(|| self.index.around(more).overlaps(more))
     }
 
     /// Moves the pages of `range`, which is in one area of this kind, to the free range `target`.
@@ -212,6 +213,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         target: Range,
         kind: Kind,
     ) -> Result<u64, VmError> {
+        self.check_spare_areas(0)?;
         // Pages of a family keep their places in it, and what has a file keeps those in the file. Fresh zeros forget.
         let is_fresh = kind.file == 0 && kind.family == 0;
         let origin = if is_fresh {
