@@ -74,7 +74,8 @@ impl Pager {
         self.memory.evict(range.start, range.len())?;
         for page in range {
             let was_present = self.present[page].swap(false, Ordering::Relaxed);
-            self.evicted.fetch_add(u64::from(was_present), Ordering::Relaxed);
+            self.evicted
+                .fetch_add(u64::from(was_present), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -93,7 +94,11 @@ impl Pager {
 /// Waits until there may be a report, or for a moment, to see the end.
 fn wait_for_input(descriptor: i32) {
     const MOMENT_MS: i32 = 10;
-    let mut wanted = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    let mut wanted = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: one descriptor is passed, and it lives until the call is over.
     unsafe { libc::poll(&raw mut wanted, 1, MOMENT_MS) };
 }
@@ -111,22 +116,50 @@ pub fn run() -> io::Result<String> {
     let pager = &pager;
     thread::scope(|scope| {
         for _ in 0..HANDLERS {
-            scope.spawn(|| pager.serve().expect("each page is loaded while it is missing"));
+            scope.spawn(|| {
+                pager
+                    .serve()
+                    .expect("each page is loaded while it is missing")
+            });
         }
         scope.spawn(|| {
             let mut rng = fastrand::Rng::with_seed(0);
             while !pager.is_over.load(Ordering::Acquire) {
-                pager.evict(rng.usize(..PAGES)).expect("pages can be dropped");
+                pager
+                    .evict(rng.usize(..PAGES))
+                    .expect("pages can be dropped");
                 thread::yield_now();
             }
         });
-        let programs: Vec<_> = (1..=PROGRAMS as u64).map(|seed| scope.spawn(move || pager.read(seed))).collect();
-        let read: Vec<_> = programs.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        let programs: Vec<_> = (1..=PROGRAMS as u64)
+            .map(|seed| scope.spawn(move || pager.read(seed)))
+            .collect();
+        let read: Vec<_> = programs
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect();
         pager.is_over.store(true, Ordering::Release);
-        assert!(read.iter().all(Result::is_ok), "a program has read what was not loaded");
+        assert!(
+            read.iter().all(Result::is_ok),
+            "a program has read what was not loaded"
+        );
     });
-    let here = pager.present.iter().filter(|page| page.load(Ordering::Relaxed)).count() as u64;
-    let (loaded, evicted) = (pager.loaded.load(Ordering::Relaxed), pager.evicted.load(Ordering::Relaxed));
-    assert_eq!(loaded, evicted + here, "each page is loaded once until it is dropped");
-    Ok(format!("{} reads: {loaded} pages loaded, {evicted} dropped", PROGRAMS * READS))
+    let here = pager
+        .present
+        .iter()
+        .filter(|page| page.load(Ordering::Relaxed))
+        .count() as u64;
+    let (loaded, evicted) = (
+        pager.loaded.load(Ordering::Relaxed),
+        pager.evicted.load(Ordering::Relaxed),
+    );
+    assert_eq!(
+        loaded,
+        evicted + here,
+        "each page is loaded once until it is dropped"
+    );
+    Ok(format!(
+        "{} reads: {loaded} pages loaded, {evicted} dropped",
+        PROGRAMS * READS
+    ))
 }

@@ -45,11 +45,16 @@ impl Memory {
         let reports = unsafe { OwnedFd::from_raw_fd(reports) };
         let (protection, flags) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at a place that the kernel chooses.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), pages * PAGE, protection, flags, -1, 0) };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), pages * PAGE, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
-        let memory = Self { reports, start: start.addr(), pages };
+        let memory = Self {
+            reports,
+            start: start.addr(),
+            pages,
+        };
         memory.control(IOCTL_API, &mut [API, 0, 0])?;
         let range = [memory.start as u64, (pages * PAGE) as u64, MODE_MISSING, 0];
         memory.control(IOCTL_REGISTER, &mut { range })?;
@@ -67,7 +72,11 @@ impl Memory {
             let is_empty = error.kind() == io::ErrorKind::WouldBlock;
             return if is_empty { Ok(None) } else { Err(error) };
         }
-        assert_eq!(message[0].to_ne_bytes()[0], EVENT_PAGEFAULT, "only faults were asked for");
+        assert_eq!(
+            message[0].to_ne_bytes()[0],
+            EVENT_PAGEFAULT,
+            "only faults were asked for"
+        );
         let address = usize::try_from(message[2]).expect("an address");
         Ok(Some((address - self.start) / PAGE))
     }
@@ -95,7 +104,11 @@ impl Memory {
         let start = std::ptr::without_provenance_mut(self.address(first) as usize);
         // SAFETY: the pages are this memory's. Those who read them afterwards wait for the pager.
         let result = unsafe { libc::madvise(start, pages * PAGE, libc::MADV_DONTNEED) };
-        if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(Error::last_os_error())
+        }
     }
 
     /// Reads a byte as a program would: the thread sleeps until its page is there.
@@ -113,7 +126,11 @@ impl Memory {
     fn control(&self, call: u64, arguments: &mut [u64]) -> io::Result<()> {
         // SAFETY: each call reads and writes as many words as its arguments have.
         let result = unsafe { libc::ioctl(self.reports(), call, arguments.as_mut_ptr()) };
-        if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(Error::last_os_error())
+        }
     }
 }
 
