@@ -14,6 +14,7 @@
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
+//! | [`space`] | the variants of address spaces, measured and simulated |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`touch`] | what many locks take of memory that each thread uses once |
@@ -37,8 +38,9 @@ pub mod rw;
 pub mod sets;
 pub mod sim;
 pub mod soak;
+pub mod space;
 pub mod target;
 pub mod touch;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times, vm};

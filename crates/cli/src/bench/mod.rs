@@ -12,7 +12,7 @@ use spanlock_judge::table;
 
 mod blob;
 mod fresh;
-mod measure;
+pub(crate) mod measure;
 mod memory;
 mod micro;
 mod preload;

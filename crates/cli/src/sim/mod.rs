@@ -4,6 +4,7 @@ mod cache;
 mod engine;
 mod fuzz;
 mod rw;
+mod vm;
 
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
@@ -53,6 +54,8 @@ enum Command {
     /// Ordered sets in virtual time: threads search, insert and remove keys.
     #[command(mut_arg("keys", |keys| keys.default_value("16384")))]
     Set(Box<Set>),
+    /// Traffic of an address space, in virtual time.
+    Vm(Box<vm::Vm>),
 }
 
 pub(crate) fn run(sim: Sim) -> Result {
@@ -66,6 +69,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),
         Some(Command::Set(args)) => args.run(),
+        Some(Command::Vm(args)) => vm::run(&args),
         None => list_machines(),
     }
 }

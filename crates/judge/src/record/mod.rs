@@ -24,9 +24,9 @@ mod run;
 pub use costs::{
     Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
 };
-pub use panel::{Kind, Panel, Phase};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, times};
+pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, times, vm};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -21,6 +21,7 @@ mod set;
 mod sim;
 mod throughput;
 mod verdicts;
+mod vm;
 
 pub use costs::{
     latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
@@ -32,6 +33,7 @@ pub use set::set;
 pub use sim::{sim, sim_findings};
 pub use throughput::{arr, batch, blob, micro, pattern};
 pub use verdicts::{concluded, conclusions};
+pub use vm::vm;
 
 use crate::record::provenance::Provenance;
 use crate::stats::{Summary, distinct};
