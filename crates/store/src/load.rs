@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Found, Head, Place, What};
 use crate::format::page::{self, ENTRY_SLOTS, Link};
-use crate::format::slot::{self, Half, SLOT};
+use crate::format::slot::{self, SLOT};
 use crate::format::superblock::{COPIES, SUPERBLOCK, Superblock, TABLE};
 use crate::format::{Block, Item, LogPage, PAGE, PAGE_BYTES, offset, tree as tree_format};
 use crate::index::MAX_PAGES;
@@ -323,9 +323,7 @@ impl<M: Medium> Loader<'_, M> {
     }
 
     fn slot(&mut self, ino: Ino) -> Result<slot::Slot> {
-        let mut bytes = [0; SLOT];
-        self.medium.read(slot::place(ino), &mut bytes)?;
-        let slot = slot::parse(&bytes, self.superblock.id, ino);
+        let slot = read_slot(self.medium, self.superblock.id, ino)?;
         if slot.damaged {
             self.finding(
                 self.superblock.epoch,
@@ -343,15 +341,15 @@ impl<M: Medium> Loader<'_, M> {
         generation: u64,
         mut visit: impl FnMut(&mut Self, &Head, &[u8]) -> Result<()>,
     ) -> Result<LoadedLog> {
+        let half = slot.half(generation);
         let mut log = LoadedLog {
             pages: Vec::new(),
             slot: 1,
-            update: slot.half.map_or(0, |half| half.update),
-            to_rewrite: false,
+            update: half.map_or(0, |half| half.update),
+            // The rewriting mends the slot.
+            to_rewrite: slot.damaged,
         };
-        // [inode-generation] An older half belongs to an inode that had the number before.
-        let is_ours = |half: &Half| half.inode == generation || !prim::intact!("inode-generation");
-        let mut next = slot.half.filter(is_ours).map(|half| half.head);
+        let mut next = half.map(|half| half.head);
         let store = self.superblock.id;
         while let Some(page) = next.take() {
             let epoch = u32::try_from(page.generation >> 32).expect("32 bits");
@@ -475,7 +473,14 @@ pub(crate) fn free_inodes(superblock: &Superblock, tree: &Tree) -> Vec<Ino> {
     all.filter(|ino| !tree.nodes.contains_key(ino)).collect()
 }
 
-/// The page behind the inode table.
-pub(crate) fn end_of_table(superblock: &Superblock) -> (u64, u64) {
+/// The slot of an inode.
+pub(crate) fn read_slot(medium: &impl Medium, store: u64, ino: Ino) -> Result<slot::Slot> {
+    let mut bytes = [0; SLOT];
+    medium.read(slot::place(ino), &mut bytes)?;
+    Ok(slot::parse(&bytes, store, ino))
+}
+
+/// Where the inode table begins and ends.
+pub(crate) fn table(superblock: &Superblock) -> (u64, u64) {
     (TABLE * PAGE_BYTES, superblock.data_start() * PAGE_BYTES)
 }

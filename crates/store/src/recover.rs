@@ -6,6 +6,7 @@ use crate::core::{Core, Durability};
 use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Draft};
+use crate::format::slot;
 use crate::format::{Block, Item, PAGE, PAGE_BYTES, offset, tree as tree_format};
 use crate::load::{self, FileState, Loaded, LoadedLog};
 use crate::log::Log;
@@ -91,6 +92,9 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
         ready.recovered.logs += 1;
     }
     if !ready.recovered.closed {
+        ready
+            .core
+            .mend_slots(&load::free_inodes(&loaded.superblock, &ready.tree))?;
         ready.core.sync()?;
         let before = ready.core.epoch - 1;
         ready.core.write_superblock(|superblock| {
@@ -157,6 +161,17 @@ pub(crate) fn tree_drafts<M: Medium>(tree: &Tree, number: &mut u32, core: &Core<
 }
 
 impl<M: Medium> Core<M> {
+    /// A crash may have left a part of a slot's half where no inode is.
+    fn mend_slots(&self, free: &[Ino]) -> Result<()> {
+        for &ino in free {
+            if load::read_slot(&self.medium, self.id, ino)?.damaged {
+                self.write(slot::place(ino), &[0; slot::SLOT])?;
+            }
+        }
+        self.medium.fence();
+        Ok(())
+    }
+
     /// A crash may lose a truncation and keep what came after it. Then there may be bytes behind the end of the file,
     /// which must not appear when it grows. Returns the pages that become superfluous with this.
     fn zero_behind_the_end(&self, state: &mut FileState) -> Result<Vec<Block>> {

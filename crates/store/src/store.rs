@@ -8,7 +8,7 @@ use crate::format::slot::Half;
 use crate::format::superblock::{COPIES, SLOTS_OF_A_PAGE, SUPERBLOCK, Superblock, TABLE};
 use crate::format::{Block, LogPage, MAX_BLOCKS, PAGE, PAGE_BYTES, offset, tree as tree_format};
 use crate::inode::Inode;
-use crate::load::end_of_table;
+use crate::load;
 use crate::log::Log;
 use crate::medium::{Mapped, Medium};
 use crate::recover::{self, Recovered};
@@ -248,7 +248,7 @@ pub fn make(medium: &impl Medium, geometry: &Geometry) -> Result<()> {
         medium.write(place, &[0; SUPERBLOCK])?;
     }
     medium.sync()?;
-    let (begin, end) = end_of_table(&superblock);
+    let (begin, end) = load::table(&superblock);
     for page in (begin..end).step_by(PAGE) {
         medium.write(page, &[0; PAGE])?;
         medium.flush(page, PAGE_BYTES);

@@ -1,5 +1,5 @@
 //! Inode slots: where the log of an inode begins. A slot has two halves, of which the valid one with the higher update
-//! is in force.
+//! is in force, if it is of the inode's generation.
 
 use super::bytes::{checksum, put, u32_at, u64_at};
 use super::superblock::TABLE;
@@ -61,20 +61,31 @@ impl Half {
 /// What a slot says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// The half in force; `None` if no log has ever begun here.
-    pub(crate) half: Option<Half>,
+    /// The valid halves.
+    halves: [Option<Half>; 2],
     /// Whether a half is neither zero nor valid.
     pub(crate) damaged: bool,
 }
 
+impl Slot {
+    /// The half in force for an inode of that generation. `None` if its log has not begun: an older half belongs to an
+    /// inode that had the number before.
+    pub(crate) fn half(&self, generation: u64) -> Option<Half> {
+        // [inode-generation]
+        let is_ours = |half: &Half| half.inode == generation || !prim::intact!("inode-generation");
+        let ours = self.halves.into_iter().flatten().filter(is_ours);
+        ours.max_by_key(|half| half.update)
+    }
+}
+
 /// Reads a slot.
 pub(crate) fn parse(bytes: &[u8; SLOT], store: u64, ino: Ino) -> Slot {
-    let halves = [&bytes[..HALF], &bytes[HALF..]];
-    let parsed = halves.map(|half| Half::parse(half, store, ino));
-    let damaged = halves
+    let parts = [&bytes[..HALF], &bytes[HALF..]];
+    let halves = parts.map(|part| Half::parse(part, store, ino));
+    let is_zero = |part: &[u8]| part.iter().all(|&byte| byte == 0);
+    let damaged = parts
         .iter()
-        .zip(&parsed)
-        .any(|(half, parsed)| parsed.is_none() && half.iter().any(|&byte| byte != 0));
-    let half = parsed.into_iter().flatten().max_by_key(|half| half.update);
-    Slot { half, damaged }
+        .zip(&halves)
+        .any(|(part, half)| half.is_none() && !is_zero(part));
+    Slot { halves, damaged }
 }

@@ -7,6 +7,8 @@ use spanlock::range as spanlock_range;
 use spanlock_store as store;
 
 mod cases;
+mod crash;
+mod crashes;
 mod damage;
 mod model;
 mod threads;

@@ -135,6 +135,14 @@ impl Model {
         names.map(|(path, &id)| (path.clone(), seen(id))).collect()
     }
 
+    /// What a file contains here, that has this path in another model of the same sequence.
+    pub fn version(&self, other: &Self, path: &str) -> Option<Rc<Vec<u8>>> {
+        match self.nodes.get(*other.names.get(path)?)? {
+            Node::File(content) => Some(Rc::clone(content)),
+            Node::Directory => None,
+        }
+    }
+
     /// Does it, if it is possible.
     pub fn perform(&mut self, op: &Op) -> bool {
         self.attempt(op).is_some()
