@@ -16,7 +16,7 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::board::{Board, Seat};
+use super::board::{Board, Entry, Seat, Whole};
 use super::slot::{Seniority, Slot, SlotBlocker};
 use super::{Granted, Growth, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
@@ -53,16 +53,32 @@ impl RawSlots {
         let mut blocker = None;
         if let Some(board) = self.board()
             && !self.list.wait_queue.has_reservations()
-            && board.residue_is_empty()
-            && let Some(home) = board.free_home()
+            && let Some(home) = board.known_home()
         {
-            let request = Request::new(span, mode, home.thread());
-            match self.enter(board, home, request, Seniority::NEWCOMER, at) {
-                Ok(()) => {
-                    home.decide();
-                    return Some(Token::of_slot(home, true));
+            let state = home.load(Ordering::Relaxed);
+            if home.take_again(state, span, mode, at) {
+                home.policy().took_again();
+                return Some(Token::of_slot(home, true));
+            }
+            // A state that is held, or lost its grant meanwhile.
+            if !state.is_held() && board.residue_is_empty() {
+                let plan = home
+                    .policy()
+                    .plan(state.is_kept(), home.announces(span), mode);
+                let entry = Entry {
+                    request: Request::new(span, mode, home.thread()),
+                    grant: plan.grant(span),
+                    seniority: Seniority::NEWCOMER,
+                    at,
+                };
+                match self.enter(board, home, &entry) {
+                    Ok(whole) => {
+                        home.decide();
+                        home.policy().granted(plan, whole);
+                        return Some(Token::of_slot(home, true));
+                    }
+                    Err(met) => blocker = Some(Blocker::Slot(met)),
                 }
-                Err(met) => blocker = Some(Blocker::Slot(met)),
             }
         }
         self.acquire_slowly(span, mode, wait, None, blocker)
@@ -137,11 +153,9 @@ impl RawSlots {
         &self,
         board: &'a Board,
         slot: &'a Slot,
-        request: Request,
-        seniority: Seniority,
-        at: &'static Location<'static>,
-    ) -> Result<(), SlotBlocker<'a>> {
-        let entered = board.enter(slot, request, seniority, at);
+        entry: &Entry,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let entered = board.enter(slot, entry);
         if entered.is_err() {
             self.leave(slot);
         }
@@ -200,11 +214,20 @@ impl<'a> SlotAcquisition<'a> {
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
         let Seat { slot, is_home } = board.seat(self.record);
+        let entry = Entry {
+            request: self.request,
+            grant: self.request.span,
+            seniority: self.seniority,
+            at: self.at,
+        };
+        if is_home {
+            slot.policy().was_blocked();
+        }
         let entered = self
             .lock
-            .enter(board, slot, self.request, self.seniority, self.at)
+            .enter(board, slot, &entry)
             .map_err(Blocker::Slot)
-            .and_then(|()| {
+            .and_then(|_| {
                 self.check_residue(board)
                     .inspect_err(|_| self.lock.leave(slot))
             });

@@ -1,8 +1,9 @@
 //! The board of a lock: all its slots, and how a request is announced among them.
 
-use super::slot::{Owner, Seniority, Slot, SlotBlocker};
+use super::slot::{Look, Owner, Seniority, Slot, SlotBlocker};
 use crate::range::inspect::Request;
 use crate::range::list::{AtomicLink, Link};
+use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence_after_rmw};
 use prim::track::Track;
@@ -65,12 +66,12 @@ impl Board {
         self.residue.load(Ordering::Acquire) == Link::NULL
     }
 
-    /// This thread's home slot, if it is free and the thread has used the lock lately.
+    /// This thread's home slot, if the thread has used the lock lately.
     #[inline]
-    pub(super) fn free_home(&self) -> Option<&Slot> {
+    pub(super) fn known_home(&self) -> Option<&Slot> {
         let home = thread::home_slot(self.id)?;
         // SAFETY: the slots of a board live as long as the board, and the number is this living board's.
-        Some(unsafe { home.as_ref() }).filter(|home| home.is_free())
+        Some(unsafe { home.as_ref() })
     }
 
     /// A free slot for a request of the running thread.
@@ -190,57 +191,77 @@ impl Board {
         None
     }
 
-    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request withdraws.
+    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
+    /// withdraw.
     #[inline]
     pub(super) fn enter<'a>(
         &'a self,
         mine: &'a Slot,
-        request: Request,
-        seniority: Seniority,
-        at: &'static Location<'static>,
-    ) -> Result<(), SlotBlocker<'a>> {
-        mine.announce(request, seniority, at);
-        // [slot-handshake] Both sides announce, fence and scan.
+        entry: &Entry,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        mine.announce(entry.request, entry.grant, entry.seniority, entry.at);
+        // [slot-handshake] Both sides announce, fence and look.
         if prim::intact!("slot-handshake") {
             fence_after_rmw();
         }
+        let mut whole = Whole::Granted;
         let blocker = self.find(|slot| {
             let is_mine = ptr::eq(slot, mine);
             if is_mine {
                 None
             } else {
-                Self::meet(slot, mine, &request, seniority)
+                Self::meet(slot, mine, entry, &mut whole)
             }
         });
         match blocker {
-            None => Ok(()),
+            None => Ok(whole),
             Some(blocker) => Err(blocker),
         }
     }
 
-    /// What is announced in a slot, if it is in the way and stays.
+    /// What is held in a slot, if it is in the way and stays.
     #[inline]
     fn meet<'a>(
         slot: &'a Slot,
         mine: &Slot,
-        request: &Request,
-        seniority: Seniority,
+        entry: &Entry,
+        whole: &mut Whole,
     ) -> Option<SlotBlocker<'a>> {
         loop {
-            // [slot-release] [slot-downgrade] Acquire: the critical section of who held the slot.
-            let state = slot.load(prim::order!("slot-acquire", Ordering::Acquire));
-            // [slot-validation]
-            if !slot.conflicts(state, request) || !prim::intact!("slot-validation") {
-                return None;
-            }
+            let state = match slot.look(&entry.request, entry.grant) {
+                Look::Clear => return None,
+                Look::RulesOutGrant => {
+                    *whole = Whole::RuledOut;
+                    return None;
+                }
+                Look::Changed => continue,
+                Look::Held(state) => state,
+            };
             let blocker = SlotBlocker { slot, state };
             // Of two rivals the senior one stays. It waits until the other one has withdrawn.
-            if !slot.is_junior_to(seniority, mine.number()) || !blocker.await_decision(request.mode)
+            if !slot.is_junior_to(entry.seniority, mine.number())
+                || !blocker.await_decision(entry.request.mode)
             {
                 return Some(blocker);
             }
         }
     }
+}
+
+/// A request to be announced.
+pub(super) struct Entry {
+    pub(super) request: Request,
+    /// What the thread may take again later, if it keeps it.
+    pub(super) grant: Span,
+    pub(super) seniority: Seniority,
+    pub(super) at: &'static Location<'static>,
+}
+
+/// Whether a request that was granted has all of the grant that it was announced with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    Granted,
+    RuledOut,
 }
 
 impl Drop for Board {

@@ -69,6 +69,7 @@
 
 mod acquire;
 mod board;
+mod policy;
 mod release;
 mod slot;
 

@@ -12,8 +12,12 @@ impl RawSlots {
             // SAFETY: the list granted it.
             Granted::Listed(token) => unsafe { self.list.release(token) },
             Granted::Announced { slot, is_home } => {
-                self.leave(slot);
-                if !is_home {
+                if is_home {
+                    if !slot.policy().keeps() || !slot.keep() {
+                        self.leave(slot);
+                    }
+                } else {
+                    self.leave(slot);
                     slot.give_back();
                 }
             }

@@ -4,9 +4,21 @@
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
 //!   line 1, the owner's:          owner | its other slots
 //!
-//!   state:   +------------------ number of the announcement ------------------+-- SLEEPER -+- SHARED -+- HELD -+
+//!   state:   +--- number of the announcement ---+ PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
+//!
+//!                  announce                         leave
+//!        free ------------------> held ---------------------------> free
+//!          ^                     |    ^
+//!          |                keep |    | take again
+//!          |    revoke           v    |
+//!          +--------------------- kept
+//!            (by any thread)
 //! ```
+//!
+//! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
+//! in which it was announced. What is *held* lies within the grant.
 
+use super::policy::Policy;
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
@@ -25,24 +37,65 @@ impl State {
     const HELD: u64 = 1;
     const SHARED: u64 = 2;
     const SLEEPER: u64 = 4;
+    /// Nothing is held, but the owner may take the grant again.
+    const KEPT: u64 = 8;
+    /// The grant is exclusive. What is held may be shared.
+    const OWNS: u64 = 16;
+    /// Another thread holds some of the grant, so it must not be kept.
+    const CONTENDED: u64 = 32;
+    /// Less is held than the whole range of the grant.
+    const PART: u64 = 64;
     /// Announcements are counted above the flags.
     const ONE: u64 = 1 << 8;
     const FLAGS: u64 = Self::ONE - 1;
 
     /// The next announcement after this state.
     #[inline]
-    fn next(self, mode: Mode) -> Self {
+    fn next(self, mode: Mode, extent: Extent) -> Self {
+        let mode = match mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => Self::OWNS,
+        };
+        Self((self.freed().0 + Self::ONE) | Self::HELD | mode | extent.flag())
+    }
+
+    /// Held again, where this state is kept.
+    #[inline]
+    fn taken_again(self, mode: Mode, extent: Extent) -> Self {
         let mode = match mode {
             Mode::Shared => Self::SHARED,
             Mode::Exclusive => 0,
         };
-        Self(((self.0 & !Self::FLAGS) + Self::ONE) | Self::HELD | mode)
+        let owns = self.0 & Self::OWNS;
+        Self((self.freed().0 + Self::ONE) | Self::HELD | owns | mode | extent.flag())
+    }
+
+    /// Kept, where this state is held.
+    #[inline]
+    fn kept(self) -> Self {
+        Self(self.freed().0 | Self::KEPT | (self.0 & Self::OWNS))
     }
 
     /// Free, after this announcement.
     #[inline]
     fn freed(self) -> Self {
         Self(self.0 & !Self::FLAGS)
+    }
+
+    /// Whether a grant is kept.
+    #[inline]
+    pub(super) fn is_kept(self) -> bool {
+        self.0 & Self::KEPT != 0
+    }
+
+    /// The mode of the grant.
+    #[inline]
+    fn grant_mode(self) -> Mode {
+        if self.0 & Self::OWNS != 0 {
+            Mode::Exclusive
+        } else {
+            Mode::Shared
+        }
     }
 
     /// Whether a request is announced: it holds its range or may be about to.
@@ -72,6 +125,42 @@ impl State {
     }
 }
 
+/// How much of a grant is held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    Part,
+}
+
+impl Extent {
+    fn of(held: Span, granted: Span) -> Self {
+        if held == granted {
+            Self::Whole
+        } else {
+            Self::Part
+        }
+    }
+
+    fn flag(self) -> u64 {
+        match self {
+            Self::Whole => 0,
+            Self::Part => State::PART,
+        }
+    }
+}
+
+/// What a look at a slot found, given a request and the grant that it is to leave behind.
+pub(super) enum Look {
+    /// Nothing is in the way.
+    Clear,
+    /// The request may be granted, but not all of the grant.
+    RulesOutGrant,
+    /// What is held is in the way.
+    Held(State),
+    /// The state has changed meanwhile.
+    Changed,
+}
+
 /// A request among rivals that are announced and not yet decided. The smaller one stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seniority(u64);
@@ -92,8 +181,12 @@ impl Seniority {
 #[repr(C, align(128))] // Others read the first line. The owner's own line must not disturb it, nor a neighbour's.
 pub(crate) struct Slot {
     state: AtomicU64,
+    /// The range of the grant.
     start: AtomicU64,
     last: AtomicU64,
+    /// What is held, if that is only a part.
+    held_start: AtomicU64,
+    held_last: AtomicU64,
     seniority: AtomicU64,
     thread: AtomicU32,
     /// The slot's number in its lock. Never changes.
@@ -113,6 +206,7 @@ struct OnItsLine {
     free: Cell<*const Slot>,
     /// In one of a thread's other slots, the home slot.
     home: Cell<*const Slot>,
+    policy: Policy,
 }
 
 // SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
@@ -132,6 +226,8 @@ impl Slot {
             state: AtomicU64::new(0),
             start: AtomicU64::new(0),
             last: AtomicU64::new(0),
+            held_start: AtomicU64::new(0),
+            held_last: AtomicU64::new(0),
             seniority: AtomicU64::new(0),
             thread: AtomicU32::new(0),
             number,
@@ -140,8 +236,15 @@ impl Slot {
                 who: AtomicUsize::new(Self::NOBODY),
                 free: Cell::new(ptr::null()),
                 home: Cell::new(ptr::null()),
+                policy: Policy::default(),
             },
         }
+    }
+
+    /// When the owner keeps its grant, if this is a home slot.
+    #[inline]
+    pub(super) fn policy(&self) -> &Policy {
+        &self.owner.policy
     }
 
     /// Identifies the slot among the holders of its lock.
@@ -165,29 +268,112 @@ impl Slot {
         !self.load(Ordering::Relaxed).is_held()
     }
 
-    /// Announces a request of the slot's owner.
+    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request.
     #[inline]
     pub(super) fn announce(
         &self,
         request: Request,
+        grant: Span,
         seniority: Seniority,
         at: &'static Location<'static>,
     ) {
         let Request { span, mode, .. } = request;
-        let state = self.load(Ordering::Relaxed).next(mode);
-        // [rewrite] Release: pairs with the Acquire in `bounds`.
+        let extent = Extent::of(span, grant);
+        let state = self.load(Ordering::Relaxed).next(mode, extent);
+        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
-        self.start.store(span.start(), rewrite());
-        self.last.store(span.last(), rewrite());
+        self.start.store(grant.start(), rewrite());
+        self.last.store(grant.last(), rewrite());
+        if extent == Extent::Part {
+            self.set_part(span);
+        }
         // Relaxed: hints and diagnostics.
         self.seniority.store(seniority.0, Ordering::Relaxed);
         self.thread.store(request.thread, Ordering::Relaxed);
-        if debug::CHECKS {
-            self.at
-                .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
-        }
+        self.note(at);
         // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
         self.state.swap(state.0, Ordering::Release);
+    }
+
+    #[inline]
+    fn note(&self, at: &'static Location<'static>) {
+        if debug::CHECKS {
+            let at = ptr::from_ref(at).cast_mut();
+            self.at.store(at, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn set_part(&self, span: Span) {
+        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
+        let rewrite = || prim::order!("rewrite", Ordering::Release);
+        self.held_start.store(span.start(), rewrite());
+        self.held_last.store(span.last(), rewrite());
+    }
+
+    /// Takes the grant again, if it is kept and covers the request. No other slot need be looked at.
+    #[inline]
+    pub(super) fn take_again(
+        &self,
+        state: State,
+        span: Span,
+        mode: Mode,
+        at: &'static Location<'static>,
+    ) -> bool {
+        // Relaxed: the owner wrote it.
+        let start = self.start.load(Ordering::Relaxed);
+        let last = self.last.load(Ordering::Relaxed);
+        let covers = start <= span.start() && span.last() <= last;
+        // [grant-mode] A shared grant does not do for a writer.
+        let allows = mode == Mode::Shared
+            || state.grant_mode() == Mode::Exclusive
+            || !prim::intact!("grant-mode");
+        if !state.is_kept() || !covers || !allows {
+            return false;
+        }
+        let is_whole = start == span.start() && last == span.last();
+        let extent = if is_whole {
+            Extent::Whole
+        } else {
+            Extent::Part
+        };
+        if extent == Extent::Part {
+            self.set_part(span);
+        }
+        self.note(at);
+        let taken = state.taken_again(mode, extent);
+        // Acquire: the thread that kept the grant may be one that has exited, and had this thread's record before.
+        let acquire = Ordering::Acquire;
+        self.state
+            .compare_exchange(state.0, taken.0, acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Ends what is held, and keeps the grant. Not, if a request sleeps behind it or the grant is contended.
+    #[inline]
+    pub(super) fn keep(&self) -> bool {
+        let state = self.load(Ordering::Relaxed);
+        // [grant-contended] The mark forbids to keep the grant.
+        let hinders = if prim::intact!("grant-contended") {
+            State::SLEEPER | State::CONTENDED
+        } else {
+            State::SLEEPER
+        };
+        // [slot-release] Release: pairs with the Acquire in `look`.
+        let release = prim::order!("slot-release", Ordering::Release);
+        state.0 & hinders == 0
+            && self
+                .state
+                .compare_exchange(state.0, state.kept().0, release, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Whether the last announcement was of this very range.
+    #[inline]
+    pub(super) fn announces(&self, span: Span) -> bool {
+        // Relaxed: the owner wrote it.
+        self.start.load(Ordering::Relaxed) == span.start()
+            && self.last.load(Ordering::Relaxed) == span.last()
     }
 
     /// The request stays: it is no rival any more.
@@ -202,7 +388,7 @@ impl Slot {
     #[inline]
     pub(super) fn leave(&self) -> State {
         let freed = self.load(Ordering::Relaxed).freed();
-        // [slot-release] Release: pairs with the Acquire in `Board::meet`.
+        // [slot-release] Release: pairs with the Acquire in `look`.
         let before = self
             .state
             .swap(freed.0, prim::order!("slot-release", Ordering::Release));
@@ -212,7 +398,7 @@ impl Slot {
 
     /// Shares what the owner holds. Returns the state before.
     pub(super) fn share(&self) -> State {
-        // [slot-downgrade] Release: pairs with the Acquire in `Board::meet`.
+        // [slot-downgrade] Release: pairs with the Acquire in `look`.
         let order = prim::order!("slot-downgrade", Ordering::Release);
         State(self.state.fetch_or(State::SHARED, order))
     }
@@ -223,28 +409,93 @@ impl Slot {
         self.state.fetch_or(State::SLEEPER, Ordering::Relaxed);
     }
 
-    /// The first and last position of the range announced last, or a mixture with one that is about to be announced.
+    /// Whether a range overlaps the grant; it may be a mixture with one that is about to be announced.
     #[inline]
-    fn bounds(&self) -> (u64, u64) {
+    fn grant_overlaps(&self, span: Span) -> bool {
         // [rewrite] Acquire: if a word is newer than the state that was seen, the thread comes after the release of
         // what that state stood for.
         let acquire = || prim::order!("rewrite", Ordering::Acquire);
-        (self.start.load(acquire()), self.last.load(acquire()))
+        self.start.load(acquire()) <= span.last() && span.start() <= self.last.load(acquire())
     }
 
-    /// Whether what is announced is in the way of a request.
+    /// The first and last position of what is held.
     #[inline]
-    pub(super) fn conflicts(&self, state: State, request: &Request) -> bool {
-        if !state.is_held() || !state.mode().conflicts(request.mode) {
-            return false;
+    fn bounds(&self, state: State) -> (u64, u64) {
+        // [rewrite] Acquire, as in `grant_overlaps`.
+        let acquire = || prim::order!("rewrite", Ordering::Acquire);
+        if state.0 & State::PART != 0 {
+            (
+                self.held_start.load(acquire()),
+                self.held_last.load(acquire()),
+            )
+        } else {
+            (self.start.load(acquire()), self.last.load(acquire()))
         }
-        let (start, last) = self.bounds();
-        start <= request.span.last() && request.span.start() <= last
+    }
+
+    /// Whether what is held is in the way of a request.
+    #[inline]
+    fn hold_conflicts(&self, state: State, request: &Request) -> bool {
+        let (start, last) = self.bounds(state);
+        state.mode().conflicts(request.mode)
+            && start <= request.span.last()
+            && request.span.start() <= last
+    }
+
+    /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
+    /// is kept and in the way of the request; marks one that is in use and whose other parts are.
+    #[inline]
+    pub(super) fn look(&self, request: &Request, grant: Span) -> Look {
+        // [slot-release] [slot-downgrade] Acquire: the critical section of who held the slot.
+        let state = self.load(prim::order!("slot-acquire", Ordering::Acquire));
+        if state.0 & (State::HELD | State::KEPT) == 0 || !state.grant_mode().conflicts(request.mode)
+        {
+            return Look::Clear;
+        }
+        if !self.grant_overlaps(request.span) {
+            // [grant-whole] The grant of the request would overlap this one.
+            return if grant != request.span
+                && self.grant_overlaps(grant)
+                && prim::intact!("grant-whole")
+            {
+                Look::RulesOutGrant
+            } else {
+                Look::Clear
+            };
+        }
+        // [slot-validation]
+        if state.is_held()
+            && self.hold_conflicts(state, request)
+            && prim::intact!("slot-validation")
+        {
+            return Look::Held(state);
+        }
+        let now = if state.is_held() {
+            // [grant-contended] The holder may not take the grant again after its release.
+            State(state.0 | State::CONTENDED)
+        } else if prim::intact!("grant-revoke") {
+            // [grant-revoke] The owner may not take it again.
+            state.freed()
+        } else {
+            return Look::Clear;
+        };
+        // Relaxed: the owner's own operations on the word decide, and the look has acquired.
+        let relaxed = Ordering::Relaxed;
+        let changed = now != state
+            && self
+                .state
+                .compare_exchange(state.0, now.0, relaxed, relaxed)
+                .is_err();
+        match changed {
+            true => Look::Changed,
+            false if grant != request.span => Look::RulesOutGrant,
+            false => Look::Clear,
+        }
     }
 
     /// The request that the slot announces.
     pub(super) fn request(&self, state: State) -> Request {
-        let (start, last) = self.bounds();
+        let (start, last) = self.bounds(state);
         // A mixture may be reversed.
         let span = Span::of(start..=last.max(start)).expect("it has positions");
         Request::new(span, state.mode(), self.thread())
