@@ -7,7 +7,10 @@
 //! wait, is `futex`; its BRAVO over them is ours.
 
 use crate::record::arr::Variant;
+use crate::record::blob::Payload;
+use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
+use crate::record::set::{Chosen, Mix};
 use crate::record::{Kind, Panel, Phase, VmStat};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -63,9 +66,13 @@ pub enum Place {
     W1,
     /// W2.
     W2,
+    /// Whole records read from an aliasing area, without caches.
+    Blob,
     /// The longest acquisition, in these phases.
     #[serde(deserialize_with = "phases")]
     Longest(&'static [Phase]),
+    /// A pattern of access.
+    Pattern(Pattern),
     /// Readers of random locks of a pool.
     Interference,
     /// Readers in a ring.
@@ -76,6 +83,8 @@ pub enum Place {
     Rwbench(Span<f64>),
     /// A table under a lock.
     HashTable,
+    /// Ordered sets, under P1's mixture, with keys chosen so.
+    Set(Chosen),
     /// Traffic of address spaces, as these traces or programs have it.
     #[serde(deserialize_with = "names")]
     Vm(&'static [&'static str]),
@@ -105,12 +114,15 @@ impl Place {
         match self {
             Self::Arr(..) => Some(Kind::Arr),
             Self::W1 | Self::W2 => Some(Kind::Batch),
+            Self::Blob => Some(Kind::Blob),
             Self::Longest(_) => Some(Kind::Latency),
+            Self::Pattern(_) => Some(Kind::Pattern),
             Self::Interference
             | Self::Alternator
             | Self::TestRwlock
             | Self::Rwbench(_)
             | Self::HashTable => Some(Kind::Rw),
+            Self::Set(_) => Some(Kind::Set),
             Self::Micro => Some(Kind::Micro),
             Self::Vm(_) => Some(Kind::Vm),
             Self::VmStat(_) => Some(Kind::VmStat),
@@ -127,9 +139,16 @@ impl Place {
             }
             (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
             (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
+            (Self::Blob, Panel::Blob { payload, cache, .. }) => {
+                payload == Payload::Whole && cache == 0
+            }
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
+            (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
+            }
+            (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
+                wanted == chosen && mix == Mix::Updates
             }
             (Self::Vm(wanted), Panel::Vm { traffic, .. }) => wanted.contains(&traffic.text()),
             (Self::VmStat(wanted), Panel::VmStat { of, .. }) => wanted == of,
@@ -280,7 +299,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 81);
+        assert_eq!(claims().count(), 96);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

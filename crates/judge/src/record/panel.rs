@@ -1,7 +1,10 @@
 //! Panels: a workload and its parameters. Runs of one panel can be compared with each other.
 
 use super::arr::Variant;
+use super::blob::{Draw, Payload};
+use super::pattern::Pattern;
 use super::rw::Load;
+use super::set::{Chosen, Mix};
 use super::vm::{Name, Pace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,6 +29,18 @@ pub enum Panel {
         /// Ranges in the area.
         ranges: usize,
     },
+    /// Reads of large objects from an aliasing area (P4 §4.4).
+    #[serde(alias = "sim-blob")]
+    Blob {
+        /// How often each record is read.
+        draw: Draw,
+        /// How much of it.
+        payload: Payload,
+        /// Aliases that each thread keeps.
+        cache: usize,
+        /// Records.
+        records: usize,
+    },
     /// Acquisition times (P3 §VI-B1).
     #[serde(alias = "sim-latency")]
     Latency {
@@ -35,6 +50,16 @@ pub enum Panel {
     /// The longest acquisition of a latency run, in nanoseconds. No line has it: it follows from lines of `Latency`.
     #[serde(skip)]
     Longest(Phase),
+    /// What users do and no paper measures, and what hurts a lock that adapts.
+    #[serde(alias = "sim-pattern")]
+    Pattern {
+        /// What threads do.
+        pattern: Pattern,
+        /// Of a hundred operations that are left to chance, those that read.
+        reads: u8,
+        /// Threads that exist meanwhile and sleep.
+        bystanders: usize,
+    },
     /// Microbenchmarks: each kernel takes the place of a lock.
     #[default]
     #[serde(alias = "sim-micro")]
@@ -42,6 +67,16 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Ordered sets (P1 §7.1).
+    #[serde(alias = "sim-set")]
+    Set {
+        /// Keys from which threads choose.
+        keys: usize,
+        /// How often each is chosen.
+        chosen: Chosen,
+        /// What threads do.
+        mix: Mix,
+    },
     /// Traffic of an address space (P1 §7.2).
     #[serde(alias = "sim-vm")]
     Vm {
@@ -127,12 +162,18 @@ pub enum Kind {
     Arr,
     /// W1 and W2.
     Batch,
+    /// Reads of large objects.
+    Blob,
     /// Acquisition times.
     Latency,
+    /// Patterns of access.
+    Pattern,
     /// Microbenchmarks.
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Ordered sets.
+    Set,
     /// Traffic of address spaces.
     Vm,
     /// What follows from lines of `Vm`.
@@ -148,9 +189,12 @@ impl Panel {
         match self {
             Self::Arr { .. } => Kind::Arr,
             Self::Batch { .. } => Kind::Batch,
+            Self::Blob { .. } => Kind::Blob,
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
+            Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Set { .. } => Kind::Set,
             Self::Vm { .. } => Kind::Vm,
             Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
@@ -175,10 +219,40 @@ impl fmt::Display for Panel {
             }
             Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
             Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
+            Self::Blob {
+                draw,
+                payload,
+                cache,
+                ..
+            } => {
+                write!(f, "BLOBs, {draw}, {payload} read, ")?;
+                match cache {
+                    0 => f.write_str("no cache"),
+                    cache => write!(f, "caches of {cache}"),
+                }
+            }
             Self::Latency { parts } => write!(f, "one part of {parts}"),
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
+            Self::Pattern {
+                pattern,
+                reads,
+                bystanders,
+            } => {
+                write!(f, "{pattern}, {reads} % reads")?;
+                match bystanders {
+                    0 => Ok(()),
+                    some => write!(f, ", beside {some} threads"),
+                }
+            }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Set { keys, chosen, mix } => {
+                let mix = match mix {
+                    Mix::Updates => "80 % searches",
+                    Mix::Scans => "70 % searches, 10 % scans",
+                };
+                write!(f, "set of {keys} {chosen} keys, {mix}")
+            }
             Self::Vm {
                 traffic,
                 pace,

@@ -63,7 +63,10 @@ pub fn sim_findings(records: &[Record], machines: &[Machine]) -> Vec<Line> {
 /// Whether the papers' claims are judged below the tables of such runs.
 fn is_judged(records: &[Record]) -> bool {
     let kind = records.first().map(|run| run.panel.kind());
-    matches!(kind, Some(Kind::Arr | Kind::Batch | Kind::Vm))
+    matches!(
+        kind,
+        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern | Kind::Set | Kind::Vm)
+    )
 }
 
 fn tables(records: &[Record], width: Width) -> String {
