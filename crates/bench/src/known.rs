@@ -3,9 +3,9 @@
 
 use crate::micro::Kernel;
 use crate::{registry, rw, sets, sim};
-use spanlock_trial::set::SetDescribed;
 use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, RwDescribed};
+use spanlock_trial::set::SetDescribed;
 
 /// A lock that records can name.
 pub trait Known: Copy {

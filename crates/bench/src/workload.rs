@@ -3,11 +3,11 @@
 //! To add one: implement [`Workload`] for its numbers.
 
 use crate::known::Known;
+use crate::meter::Meter;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::sets;
-use crate::meter::Meter;
 use crate::setting::Resource;
 use crate::sim;
 use crate::times::Times;
@@ -15,8 +15,8 @@ use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
 use spanlock_trial::{arr, batch, latency, micro, rw, set};
-use spanlock_workloads_sim as simulated;
 use spanlock_workloads::crew::Signal;
+use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
 

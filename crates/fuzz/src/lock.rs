@@ -1,6 +1,6 @@
 //! The locks by name: those of the common tables, on the simulated machine.
 
-use crate::{Case, Run, range, rw};
+use crate::{Case, Run, range, rw, set};
 use spanlock_trial::lock::Role;
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,6 +17,8 @@ pub struct Lock {
 static RANGE: LazyLock<Vec<Lock>> = LazyLock::new(range::locks);
 
 static RW: LazyLock<Vec<Lock>> = LazyLock::new(rw::locks);
+
+static MAPS: LazyLock<Vec<Lock>> = LazyLock::new(set::maps);
 
 impl Lock {
     pub(crate) fn new(
@@ -38,17 +40,22 @@ impl Lock {
         RW.iter()
     }
 
-    /// The lock of that name.
+    /// The ordered maps, by what excludes their updates.
+    pub fn maps() -> impl Iterator<Item = &'static Self> {
+        MAPS.iter()
+    }
+
+    /// The lock of that name, or the map.
     ///
     /// # Errors
     /// The names that were expected instead.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        let mut all = Self::range().chain(Self::rw());
+        let mut all = Self::range().chain(Self::rw()).chain(Self::maps());
         all.find(|lock| lock.name == name).ok_or_else(|| {
             let names =
                 |locks: &[Self]| locks.iter().map(Self::name).collect::<Vec<_>>().join(", ");
-            let (range, rw) = (names(&RANGE), names(&RW));
-            format!("expected one of {range}; or expected one of {rw}")
+            let (range, rw, maps) = (names(&RANGE), names(&RW), names(&MAPS));
+            format!("expected one of {range}; or expected one of {rw}; or one of {maps}")
         })
     }
 

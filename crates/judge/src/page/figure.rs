@@ -40,8 +40,7 @@ const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-r
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
 const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
-const SETS: &str =
-    "range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock";
+const SETS: &str = "range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock";
 const HEIGHTS: &str = "skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8";
 
 /// The number of a lock's style, the same in every figure; `None` of a lock that no figure has.

@@ -21,7 +21,9 @@ mod panel;
 pub mod provenance;
 mod run;
 
-pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Uncontended};
+pub use costs::{
+    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Uncontended,
+};
 pub use panel::{Kind, Panel, Phase};
 pub use run::{Record, Simulated};
 pub use spanlock_trial::{arr, batch, counters, rw, set, times};

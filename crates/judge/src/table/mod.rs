@@ -26,8 +26,8 @@ pub use costs::{latency, memory, rw_revocation, rw_uncontended, soak, uncontende
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
-pub use sim::{sim, sim_findings};
 pub use set::set;
+pub use sim::{sim, sim_findings};
 pub use throughput::{arr, batch, micro};
 pub use verdicts::{concluded, conclusions};
 
