@@ -2,7 +2,7 @@
 //! A new comparison that needs more of a lock adds it here, and to the record.
 
 use crate::micro::Kernel;
-use crate::{registry, rw, sets, sim};
+use crate::{registry, rw, sets, sim, space};
 use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, RwDescribed};
 use spanlock_trial::set::SetDescribed;
@@ -52,6 +52,18 @@ macro_rules! described {
     )+};
 }
 
+impl Known for &space::Variant {
+    fn known(self) -> Lock {
+        space::known(self.name())
+    }
+}
+
+impl Known for &space::Simulated {
+    fn known(self) -> Lock {
+        space::known(self.name())
+    }
+}
+
 described!(
     registry::Lock,
     rw::locks::Lock,
@@ -87,7 +99,7 @@ pub fn entries() -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::Known;
-    use crate::{micro, registry, rw, sets, sim};
+    use crate::{micro, registry, rw, sets, sim, space};
     use spanlock_judge::compare::claims;
     use spanlock_judge::record::Kind;
 
@@ -96,6 +108,7 @@ mod tests {
         let is_there = |kind: Option<Kind>, lock: &str| match kind {
             Some(Kind::Rw) => rw::locks::find(lock).is_some(),
             Some(Kind::Set) => sets::find(lock).is_ok(),
+            Some(Kind::Vm | Kind::VmStat) => space::Variant::find(lock).is_ok(),
             Some(Kind::Micro) => lock.parse::<micro::Kernel>().is_ok(),
             _ => registry::find(lock).is_some(),
         };

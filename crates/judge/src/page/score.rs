@@ -8,7 +8,10 @@ const DEFAULTS: [&str; 3] = [OURS, "bravo-futex", "range-list-ex"];
 
 /// Kinds of locks, with the workloads that compare them.
 const KINDS: [(&str, &[Kind]); 3] = [
-    ("range locks", &[Kind::Arr, Kind::Batch]),
+    (
+        "range locks",
+        &[Kind::Arr, Kind::Batch, Kind::Blob, Kind::Pattern],
+    ),
     ("reader-writer locks", &[Kind::Rw]),
     ("ordered sets", &[Kind::Set]),
 ];

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Provenance`](provenance::Provenance) | the machine, source and command of the lines that follow |
 //! | [`Record`] | one run of a workload on one lock, on hardware or simulated |
-//! | [`Memory`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
+//! | [`Memory`], [`Touched`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
 //! | [`finding`] | a finding that follows from records |
 //! | [`Line`] | any of these |
 //!
@@ -22,11 +22,11 @@ pub mod provenance;
 mod run;
 
 pub use costs::{
-    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Uncontended,
+    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
 };
-pub use panel::{Kind, Panel, Phase};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, rw, set, times};
+pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, times, vm};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -48,6 +48,8 @@ pub enum Line {
     Soak(Soak),
     /// The memory of one lock and its holders.
     Memory(Memory),
+    /// The memory of many locks that each thread uses once.
+    Touched(Touched),
     /// The memory of an ordered set.
     #[serde(rename = "set_memory")]
     SetMemory(SetMemory),

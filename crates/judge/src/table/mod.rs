@@ -2,7 +2,7 @@
 //!
 //! | module | its tables |
 //! |---|---|
-//! | `throughput` | throughput by locks and threads: ArrBench, batches, microbenchmarks |
+//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, microbenchmarks |
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
 //! | `set` | ordered sets: throughput and memory |
 //! | `sim` | simulated runs |
@@ -21,15 +21,19 @@ mod set;
 mod sim;
 mod throughput;
 mod verdicts;
+mod vm;
 
-pub use costs::{latency, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
+pub use costs::{
+    latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
+};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
 pub use set::set;
 pub use sim::{sim, sim_findings};
-pub use throughput::{arr, batch, micro};
+pub use throughput::{arr, batch, blob, micro, pattern};
 pub use verdicts::{concluded, conclusions};
+pub use vm::vm;
 
 use crate::record::provenance::Provenance;
 use crate::stats::{Summary, distinct};
