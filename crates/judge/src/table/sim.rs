@@ -7,7 +7,7 @@ use super::{Width, report};
 use crate::compare::{Dataset, LEVEL, rankings};
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Record};
+use crate::record::{Kind, Line, Panel, Record};
 use prim_sim::Machine;
 use std::fmt::Write;
 
@@ -85,6 +85,9 @@ fn tables(records: &[Record], width: Width) -> String {
             times(|run| run.again_ns)
         );
     }
-    let title = |panel| format!("{panel}: million operations per virtual second by threads");
+    let title = |panel: Panel| {
+        let (_, unit) = panel.unit();
+        format!("{panel}: {unit} operations per virtual second by threads")
+    };
     panels(records, width, title) + &times(|run| run.acquire_ns)
 }
