@@ -11,6 +11,7 @@
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
+//! | [`set`] | the workload of ordered sets |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
 //! | [`counters`] | hardware counters |
@@ -28,6 +29,7 @@ mod named;
 pub mod pattern;
 pub mod run;
 pub mod rw;
+pub mod set;
 pub mod setting;
 pub mod times;
 pub mod vm;

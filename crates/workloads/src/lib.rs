@@ -15,6 +15,7 @@
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`pattern`] | what users do and papers do not measure, and what hurts a lock that adapts |
 //! | [`locks`] | the table of range locks: to add one, add a row |
+//! | [`set`] | ordered sets (P1 §7.1) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
 //! | [`micro`] | contended words, and the simplest locks on them |
@@ -28,6 +29,7 @@ pub mod locks;
 pub mod micro;
 pub mod pattern;
 pub mod rw;
+pub mod set;
 pub mod target;
 pub mod vm;
 

@@ -12,12 +12,13 @@ use spanlock_judge::table;
 
 mod blob;
 mod fresh;
-mod measure;
+pub(crate) mod measure;
 mod memory;
 mod micro;
 mod preload;
 mod ranges;
 mod rw;
+mod set;
 mod soak;
 
 #[derive(Args)]
@@ -54,6 +55,8 @@ enum Workload {
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
     Rw(rw::Rw),
+    /// Ordered sets: threads search, insert and remove keys.
+    Set(set::Set),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -75,6 +78,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Pattern(args)) => ranges::pattern(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
+        Some(Workload::Set(args)) => set::run(args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),
         Some(Workload::Waiting(args)) => ranges::waiting(args),
         None => list(command.output.format),

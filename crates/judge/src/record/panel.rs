@@ -4,6 +4,8 @@ use super::arr::Variant;
 use super::blob::{Draw, Payload};
 use super::pattern::Pattern;
 use super::rw::Load;
+use super::set::{Chosen, Mix};
+use super::vm::{Name, Pace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -65,6 +67,37 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Ordered sets (P1 §7.1).
+    #[serde(alias = "sim-set")]
+    Set {
+        /// Keys from which threads choose.
+        keys: usize,
+        /// How often each is chosen.
+        chosen: Chosen,
+        /// What threads do.
+        mix: Mix,
+    },
+    /// Traffic of an address space (P1 §7.2).
+    #[serde(alias = "sim-vm")]
+    Vm {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// Growths of heaps; 0 of a recorded trace.
+        growths: usize,
+    },
+    /// How long acquisitions of an address space's lock waited, in nanoseconds on average, or how many of a hundred
+    /// calls of `mprotect` succeeded speculatively. No line has it: it follows from lines of `Vm`.
+    #[serde(skip)]
+    VmStat {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// What is meant.
+        of: VmStat,
+    },
     /// The cost of waiting: all threads write the whole array of ArrBench.
     Waiting {
         /// The ranges that are locked.
@@ -82,6 +115,33 @@ pub enum Phase {
     First,
     /// The later ones.
     Again,
+}
+
+/// What lines about an address space say beside its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VmStat {
+    /// The wait of an acquisition in shared mode.
+    ReadWait,
+    /// The wait of an acquisition in exclusive mode.
+    WriteWait,
+    /// The share of `mprotect` that succeeds speculatively.
+    Speculated,
+}
+
+impl VmStat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReadWait, Self::WriteWait, Self::Speculated];
+
+    /// It, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadWait => "waits of readers",
+            Self::WriteWait => "waits of writers",
+            Self::Speculated => "percent of mprotect that succeed speculatively",
+        }
+    }
 }
 
 impl Phase {
@@ -112,6 +172,12 @@ pub enum Kind {
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Ordered sets.
+    Set,
+    /// Traffic of address spaces.
+    Vm,
+    /// What follows from lines of `Vm`.
+    VmStat,
     /// The cost of waiting.
     Waiting,
 }
@@ -128,6 +194,9 @@ impl Panel {
             Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Set { .. } => Kind::Set,
+            Self::Vm { .. } => Kind::Vm,
+            Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
         }
     }
@@ -186,6 +255,24 @@ impl fmt::Display for Panel {
             }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Set { keys, chosen, mix } => {
+                let mix = match mix {
+                    Mix::Updates => "80 % searches",
+                    Mix::Scans => "70 % searches, 10 % scans",
+                };
+                write!(f, "set of {keys} {chosen} keys, {mix}")
+            }
+            Self::Vm {
+                traffic,
+                pace,
+                growths: 0,
+            } => write!(f, "traffic of {traffic}, {pace}"),
+            Self::Vm {
+                traffic,
+                pace,
+                growths,
+            } => write!(f, "pattern of {traffic}, {growths} growths, {pace}"),
+            Self::VmStat { traffic, pace, of } => write!(f, "{}, {traffic}, {pace}", of.name()),
         }
     }
 }

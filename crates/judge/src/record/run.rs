@@ -4,6 +4,7 @@ use super::blob::Parts;
 use super::counters::Rate;
 use super::lock::Lock;
 use super::times::AcquireTimes;
+use super::vm::Stat;
 use super::{Panel, Phase};
 use prim_sim::Placement;
 use serde::de::Error as _;
@@ -86,6 +87,8 @@ pub struct Record {
     pub again_count: u64,
     /// How long the later acquisitions took.
     pub again_ns: Option<AcquireTimes>,
+    /// Waits for the lock of an address space, and speculations.
+    pub space: Option<Stat>,
     /// Nanoseconds for a handoff between processors, just before the run and just after it; `None` if unknown.
     pub handoff_ns: Option<[f64; 2]>,
     /// Why nothing was run.
@@ -136,8 +139,8 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 8] = [
-            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "waiting",
+        const ALL: [&str; 10] = [
+            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "vm", "waiting",
         ];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
@@ -226,6 +229,22 @@ impl Record {
                 OPS,
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
+            (Panel::Set { .. }, None) => &[
+                "keys chosen mix threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates skipped?",
+            ],
+            (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, None) => &[
+                "traffic pace growths threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? space?",
+            ],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, Some(_)) => &["traffic pace growths space?"],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
             (Panel::Pattern { .. }, Some(_)) => &["pattern reads bystanders acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
@@ -266,6 +285,7 @@ impl Serialize for Record {
                 "acquire_ns" => line.serialize_entry(name, &self.acquire_ns)?,
                 "read_ns" => line.serialize_entry(name, &self.read_ns)?,
                 "first_ns" => line.serialize_entry(name, &self.first_ns)?,
+                "space" => line.serialize_entry(name, &self.space)?,
                 "again_ns" => line.serialize_entry(name, &self.again_ns)?,
                 _ => line.serialize_entry(name, value)?,
             }

@@ -3,6 +3,7 @@
 use super::costs::percentiles;
 use super::throughput::panels;
 use super::verdicts::{concluded, conclusions};
+use super::vm::stats;
 use super::{Width, report};
 use crate::compare::{Dataset, LEVEL, rankings};
 use crate::record::provenance::Provenance;
@@ -64,7 +65,7 @@ fn is_judged(records: &[Record]) -> bool {
     let kind = records.first().map(|run| run.panel.kind());
     matches!(
         kind,
-        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern)
+        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern | Kind::Set | Kind::Vm)
     )
 }
 
@@ -89,5 +90,10 @@ fn tables(records: &[Record], width: Width) -> String {
         let (_, unit) = panel.unit();
         format!("{panel}: {unit} operations per virtual second by threads")
     };
-    panels(records, width, title) + &times(|run| run.acquire_ns)
+    let stats = if records.iter().any(|run| run.space.is_some()) {
+        stats(records, width)
+    } else {
+        String::new()
+    };
+    panels(records, width, title) + &stats + &times(|run| run.acquire_ns)
 }

@@ -24,10 +24,9 @@
 //!
 //! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
 //!   links, and not what was in its memory before.
-//! - **sequence**: the number of structural changes, incremented with Release after a change and loaded with Acquire
-//!   before a look. While it is the same as before the look, what was found is still in the list, as are its neighbours.
-//! - **bottom-first**: an area is linked from the lowest level up, and unlinked from the highest down. So what is found
-//!   at a level is at all lower ones.
+//!
+//! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay what
+//! they are when it is removed.
 
 mod node;
 
@@ -73,9 +72,7 @@ pub(crate) struct Writer {
 
 /// An area that is not linked any more.
 #[derive(Debug)]
-struct Removed(
-    #[expect(clippy::vec_box, reason = "others may still read it where it is")] ptr::NonNull<Node>,
-);
+struct Removed(ptr::NonNull<Node>);
 
 // SAFETY: nobody links the area again; it is freed by one thread, which then has it alone.
 unsafe impl Send for Removed {}
@@ -108,10 +105,11 @@ impl Index {
     }
 
     /// The number of structural changes so far.
+    ///
+    /// While it is the same, what a look found is still in the list. It is enough to load it with Relaxed: a change of
+    /// what the look found needs a range that conflicts with the look's, so the range lock orders the two.
     pub(crate) fn sequence(&self) -> u64 {
-        // [sequence] Acquire: pairs with the Release in `finish`.
-        self.sequence
-            .load(prim::order!("sequence", Ordering::Acquire))
+        self.sequence.load(Ordering::Relaxed)
     }
 
     /// Holds off structural changes.
@@ -134,7 +132,8 @@ impl Index {
             .link(of, level)
             .load(prim::order!("link", Ordering::Acquire));
         // SAFETY: the caller searches, so what was linked when the search began, or later, is not freed.
-        unsafe { next.as_ref() }
+        let next: Option<&'a Node> = unsafe { next.as_ref() };
+        next.map(Node::met)
     }
 
     /// The last area that starts at or before the key.
@@ -217,7 +216,14 @@ impl Index {
     pub(crate) unsafe fn edit_in_place(edits: &[Edit], nodes: &[&Node]) {
         for &edit in edits {
             match edit {
-                Edit::Start(at, start) => nodes[at].set_start(start),
+                Edit::Start(at, start) => {
+                    nodes[at].set_start(start);
+                    // [origin] The mutant rewrites the offset along with the start.
+                    if !prim::intact!("origin") {
+                        // SAFETY: none, as it is the mutant.
+                        unsafe { nodes[at].set_kind(nodes[at].kind()) };
+                    }
+                }
                 Edit::End(at, end) => nodes[at].set_end(end),
                 // SAFETY: the caller holds all of the area.
                 Edit::Kind(at, kind) => unsafe { nodes[at].set_kind(kind) },
@@ -243,10 +249,7 @@ impl Index {
                 self.insert(writer, range, kind);
             }
         }
-        // [sequence] Release: pairs with the Acquire in `sequence`. After the changes, or a thread could find what is
-        // about to be removed, and the same number afterwards.
-        self.sequence
-            .fetch_add(1, prim::order!("sequence", Ordering::Release));
+        self.sequence.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The last nodes before the key, at each level.
@@ -272,7 +275,6 @@ impl Index {
             node.link(level).store(next, Ordering::Relaxed);
         }
         let node = Box::into_raw(node);
-        // [bottom-first]
         for (level, &before) in before.iter().enumerate().take(height) {
             // [link] Release: pairs with the Acquire in `next`.
             self.link(before, level)
@@ -283,7 +285,6 @@ impl Index {
 
     fn unlink(&self, writer: &mut Writer, node: &Node) {
         let before = self.before(node.start());
-        // [bottom-first]
         for level in (0..node.height()).rev() {
             let next = node.link(level).load(Ordering::Relaxed);
             // Release, as where an area is linked: whoever comes to `next` this way sees what it is.
@@ -323,7 +324,8 @@ impl Writer {
 impl Removed {
     fn free(self) {
         // SAFETY: the node comes from a Box. It is not linked, and no search that could have met it goes on.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        let node = unsafe { Box::from_raw(self.0.as_ptr()) };
+        node.dead();
     }
 }
 

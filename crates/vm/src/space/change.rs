@@ -14,8 +14,10 @@
 //!
 //! - **cover**: a plan is carried out only if the range that is held covers what the plan needs. The plan was made of
 //!   what the thread found, and what it found is certain only as far as it is held.
-//! - **look-again**: what a speculation found before it held the range is used only if the [sequence] number is the same
+//! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
 //!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
+//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that was
+//!   found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
 
 use super::AddressSpace;
@@ -143,7 +145,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             };
             let held = self.hold(operation, Mode::Exclusive, glance.range.widened());
             let attempt = searching(|| {
-                // [sequence] The areas are read only if nothing was removed since.
+                // [look-again] The areas are read only if nothing was removed since.
                 let is_current = !prim::intact!("look-again")
                     || (self.index.sequence() == glance.sequence
                         // SAFETY: nothing was removed, so nothing was freed; and while the range is held, this area
@@ -275,7 +277,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             {
                 return Attempt::Done(Err(refusal));
             }
+            // [search-again]
             if let Claim::Found(wish) = claim
+                && prim::intact!("search-again")
                 && self.find_room(wish) != Some(range.start)
             {
                 return Attempt::Gone;
