@@ -314,7 +314,8 @@ mod tests {
                 Relation::Above => (true, None, false),
                 Relation::ScalesBeyond => (true, Some(false), false),
                 Relation::Alike => (true, Some(true), false),
-                Relation::Linear | Relation::Flat => (false, Some(true), false),
+                Relation::Linear | Relation::Flat | Relation::Exceeds => (false, Some(true), false),
+                Relation::NotBelow => (false, None, true),
                 Relation::Falls => (false, Some(false), true),
                 Relation::Steady | Relation::LikeReads => (false, Some(true), true),
                 Relation::Rises | Relation::Sublinear | Relation::Unmeasured(_) => {
