@@ -15,6 +15,8 @@ mod progress;
 mod report;
 mod run;
 mod sim;
+#[cfg(target_os = "linux")]
+mod store;
 mod workloads;
 
 use clap::error::ErrorKind;
@@ -45,6 +47,9 @@ enum Command {
     Run(run::Run),
     /// Run locks on simulated machines.
     Sim(Box<sim::Sim>),
+    /// Keep files in a store for many writers of one file.
+    #[cfg(target_os = "linux")]
+    Store(store::Command),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
+        #[cfg(target_os = "linux")]
+        Command::Store(command) => store::run(&command).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

@@ -78,7 +78,13 @@ pub fn long() -> Vec<Vec<Op>> {
             Op::Unlink("/bar"),
         ]
     });
-    vec![rewrite(1000), rewrite(20), names, inodes.collect()]
+    // Entries without pages: freed log pages become log pages again.
+    let sizes = (0..300).flat_map(|round| {
+        let sync = (round % 10 == 9).then_some(Op::Sync);
+        [Op::Truncate("/foo", 5000 + round)].into_iter().chain(sync)
+    });
+    let sizes = [Op::Create("/foo")].into_iter().chain(sizes).collect();
+    vec![rewrite(1000), rewrite(20), names, inodes.collect(), sizes]
 }
 
 /// The operations that make what the next one needs, if it is not there.
