@@ -17,8 +17,8 @@ enum Hunt {
     Ops(Crash, &'static [Op]),
     /// One of the longer sequences.
     Long(Crash, usize),
-    /// Concurrent writers.
-    Concurrent,
+    /// Concurrent writers, under the random schedules from this one on.
+    Concurrent(u64),
 }
 
 use Crash::{Lines, Sectors};
@@ -38,11 +38,11 @@ const MUTANTS: &[(&str, Hunt, &str)] = &[
     ),
     ("mark", Long(Sectors, 4), "H1"),
     ("size-max", Ops(Lines, &[WRITE, SHORT]), "H2; NOVA_BUG7"),
-    ("round-pages", Concurrent, "H3"),
+    ("round-pages", Concurrent(0), "H3"),
     ("link-first", Long(Lines, 0), "H4"),
     ("free-after", Ops(Sectors, &AGAIN), "H5"),
     ("free-at-sync", Ops(Sectors, &AGAIN), "H5, page cache"),
-    ("clean-waits", Concurrent, "H6"),
+    ("clean-waits", Concurrent(240), "H6"),
     ("clean-sync", Long(Sectors, 0), "H6, page cache"),
     ("data-fence", Ops(Lines, &[WRITE]), "PMFS_BUG2, WINEFS_BUG2"),
     ("data-flush", Ops(Lines, &[WRITE]), "PMFS_BUG4"),
@@ -132,11 +132,11 @@ fn hunt(edge: Option<&'static str>, hunt: Hunt) -> Result<(), String> {
         }),
         Long(crash, which) => with_mutant(edge, move || {
             let mut plan = Plan::new(crash, 6, 1);
-            plan.apart = 3;
+            plan.apart = 5;
             let ops = workloads::long().swap_remove(which);
             explore(&plan, &[], &ops).map(drop)
         }),
-        Concurrent => concurrent::search(edge, 400).map(drop),
+        Concurrent(first) => concurrent::search(edge, first..first + 400).map(drop),
     }
 }
 

@@ -89,7 +89,7 @@ fn single_operations() {
 fn pairs_of_operations() {
     let ops = workloads::single();
     for crash in CRASHES {
-        let plan = Plan::new(crash, 4 + scale() / 8, 3);
+        let plan = Plan::new(crash, 4, 3);
         let apart = (64 / scale()).max(1);
         let pairs = ops
             .iter()
