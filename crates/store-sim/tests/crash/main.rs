@@ -11,3 +11,7 @@ mod mutants;
 
 use spanlock::range as spanlock_range;
 use spanlock_store_sim as store;
+
+/// The same memory in each run, so that a seed gives the same schedule.
+#[global_allocator]
+static HEAP: prim::heap::OnLines = prim::heap::OnLines;
