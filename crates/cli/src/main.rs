@@ -17,6 +17,7 @@ mod run;
 mod sim;
 #[cfg(target_os = "linux")]
 mod store;
+mod vm;
 mod workloads;
 
 use clap::error::ErrorKind;
@@ -50,6 +51,8 @@ enum Command {
     /// Keep files in a store for many writers of one file.
     #[cfg(target_os = "linux")]
     Store(store::Command),
+    /// Replay what programs asked of their address space.
+    Vm(Box<vm::Vm>),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
+        Command::Vm(command) => vm::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
         #[cfg(target_os = "linux")]
         Command::Store(command) => store::run(&command).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,6 @@
 //! The locks by name: those of the common tables, on the simulated machine.
 
-use crate::{Case, Run, range, rw};
+use crate::{Case, Run, range, rw, vm};
 use spanlock_trial::lock::Role;
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,6 +17,8 @@ pub struct Lock {
 static RANGE: LazyLock<Vec<Lock>> = LazyLock::new(range::locks);
 
 static RW: LazyLock<Vec<Lock>> = LazyLock::new(rw::locks);
+
+static VM: LazyLock<Vec<Lock>> = LazyLock::new(vm::variants);
 
 impl Lock {
     pub(crate) fn new(
@@ -38,17 +40,22 @@ impl Lock {
         RW.iter()
     }
 
+    /// The variants of address spaces.
+    pub fn vm() -> impl Iterator<Item = &'static Self> {
+        VM.iter()
+    }
+
     /// The lock of that name.
     ///
     /// # Errors
     /// The names that were expected instead.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        let mut all = Self::range().chain(Self::rw());
+        let mut all = Self::range().chain(Self::rw()).chain(Self::vm());
         all.find(|lock| lock.name == name).ok_or_else(|| {
             let names =
                 |locks: &[Self]| locks.iter().map(Self::name).collect::<Vec<_>>().join(", ");
-            let (range, rw) = (names(&RANGE), names(&RW));
-            format!("expected one of {range}; or expected one of {rw}")
+            let (range, rw, vm) = (names(&RANGE), names(&RW), names(&VM));
+            format!("expected one of {range}; or expected one of {rw}; or expected one of {vm}")
         })
     }
 
