@@ -32,12 +32,12 @@ pub struct Figure {
 
 /// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only.
 const STYLED: [&str; 6] = [
-    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song bitmap",
+    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
     RW,
     HEIGHTS,
     SETS,
     SPACE,
-    "add compare-exchange ttas mcs rw-counter",
+    "add compare-exchange ttas mcs rw-counter bitmap",
 ];
 const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw";
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
