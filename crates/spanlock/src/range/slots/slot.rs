@@ -343,9 +343,10 @@ impl Slot {
         self.note(at);
         let taken = state.taken_again(mode, extent);
         // Acquire: the thread that kept the grant may be one that has exited, and had this thread's record before.
-        let acquire = Ordering::Acquire;
+        // [grant-part] Release: pairs with the Acquire of the state in `look`. No fence follows.
+        let order = prim::order!("grant-part", Ordering::AcqRel, Ordering::Acquire);
         self.state
-            .compare_exchange(state.0, taken.0, acquire, Ordering::Relaxed)
+            .compare_exchange(state.0, taken.0, order, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -440,6 +441,14 @@ impl Slot {
         state.mode().conflicts(request.mode)
             && start <= request.span.last()
             && request.span.start() <= last
+    }
+
+    /// The state, if what is held is in the way of a request.
+    #[inline]
+    pub(super) fn blocks(&self, request: &Request) -> Option<State> {
+        // Acquire, to read the range that belongs to it. Nothing is granted by it.
+        let state = self.load(Ordering::Acquire);
+        (state.is_held() && self.hold_conflicts(state, request)).then_some(state)
     }
 
     /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
