@@ -17,7 +17,8 @@
 //! The edges cited are the parent module's.
 
 use super::board::{Board, Entry, Seat, Whole};
-use super::slot::{Seniority, Slot, SlotBlocker};
+use super::slot::{Slot, SlotBlocker};
+use super::state::Seniority;
 use super::{Granted, Growth, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{

@@ -1,6 +1,7 @@
 //! The board of a lock: all its slots, and how a request is announced among them.
 
-use super::slot::{Look, Owner, Seniority, Slot, SlotBlocker};
+use super::slot::{Look, Owner, Slot, SlotBlocker};
+use super::state::Seniority;
 use crate::range::inspect::Request;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;

@@ -29,7 +29,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `slot.rs` | slots and their states |
+//! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
 //! | `board.rs` | the slots of a lock; announcing and looking |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
 //! | `policy.rs` | when a thread keeps its grant |
@@ -86,6 +86,7 @@ mod board;
 mod policy;
 mod release;
 mod slot;
+mod state;
 
 pub use super::wait::Fairness;
 
