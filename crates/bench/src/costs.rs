@@ -6,9 +6,9 @@ use crate::registry::Lock;
 use crate::run::{Schedule, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::target::Readers;
-use crate::workload;
+use crate::{touch, workload};
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{HOLD, Memory, Panel, Record, RwUncontended, Uncontended};
+use spanlock_judge::record::{HOLD, Memory, Panel, Record, RwUncontended, Touched, Uncontended};
 use spanlock_trial::arr::{Load, Pauses, Percent, Timing, Variant};
 
 /// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
@@ -28,6 +28,20 @@ pub fn memory(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Memory {
     Memory {
         lock: lock.name.to_owned(),
         ..counted
+    }
+}
+
+/// The memory of so many locks that so many threads use once.
+#[must_use]
+pub fn touch(
+    lock: &Lock,
+    locks: usize,
+    threads: usize,
+    allocated: touch::Allocated<'_>,
+) -> Touched {
+    Touched {
+        lock: lock.name.to_owned(),
+        ..lock.measure.touch(lock.values, locks, threads, allocated)
     }
 }
 

@@ -43,6 +43,14 @@ pub fn run<T: Target>(
     hold: usize,
     allocated: Allocated<'_>,
 ) -> Memory {
+    beside_a_user(&make, || count(&make, hold, allocated))
+}
+
+/// Counts while another thread lives that has used such a lock.
+pub(crate) fn beside_a_user<T: Target, R>(
+    make: impl Fn() -> T + Sync,
+    count: impl FnOnce() -> R,
+) -> R {
     let (used, over) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -52,7 +60,7 @@ pub fn run<T: Target>(
         });
         used.wait();
         let _over = Meets(&over);
-        count(&make, hold, allocated)
+        count()
     })
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use spanlock::range::raw::Mode;
 use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_bench::blob::{self, Draw, Payload};
 use spanlock_bench::costs;
 use spanlock_bench::counters::Event;
 use spanlock_bench::provenance;
@@ -12,7 +13,7 @@ use spanlock_bench::setting::{Setting, Values};
 use spanlock_bench::soak::{self, Fault, Meeting, Plan, Several, Soak, Soaked, Soaking};
 use spanlock_bench::target::{Readers, Target};
 use spanlock_bench::workload::measure;
-use spanlock_bench::{batch, latency};
+use spanlock_bench::{batch, latency, pattern};
 use spanlock_judge::compare::{Dataset, standings};
 use spanlock_judge::record::Line;
 use std::cell::Cell;
@@ -136,6 +137,36 @@ fn every_lock_passes_in_batches_or_says_why_not() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn every_lock_gives_out_the_ranges_of_an_area_or_says_why_not() {
+    for subject in ["copy", "own-area"]
+        .iter()
+        .copied()
+        .chain(LOCKS.iter().map(|lock| lock.name))
+    {
+        let load = blob::Load {
+            draw: Draw::Zipfian,
+            payload: Payload::Whole,
+            cache: 0,
+            records: 2,
+        };
+        let trial = Trial::new(SHORT, 7).with(load, 3);
+        let [read_by] = blob::Subject::parse(subject).unwrap()[..] else {
+            panic!("{subject} is one")
+        };
+        let record = measure(trial, read_by).unwrap();
+        let must_run = !["std-rwlock", "parking-lot", "null"].contains(&subject);
+        assert_eq!(
+            record.skipped.is_none(),
+            must_run,
+            "{subject}: {:?}",
+            record.skipped
+        );
+        assert_eq!(record.ops_per_sec.is_some(), must_run, "{subject}");
+    }
+}
+
+#[test]
 fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
     let broken = broken();
     for hold in [1, 4] {
@@ -149,6 +180,82 @@ fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
             torn.contains("foreign") && !torn.starts_with("0 "),
             "{torn}"
         );
+    }
+}
+
+fn pattern_trial(pattern: pattern::Pattern, threads: usize) -> Trial<pattern::Load> {
+    let load = pattern::Load {
+        pattern,
+        reads: Percent::new(50).unwrap(),
+        bystanders: 2,
+        timing: Timing::Off,
+    };
+    Trial::new(SHORT, 7).with(load, threads)
+}
+
+#[test]
+fn every_lock_passes_in_every_pattern() {
+    let fields = [
+        "pattern",
+        "reads",
+        "bystanders",
+        "lost_updates",
+        "torn_reads",
+    ];
+    for lock in LOCKS.iter() {
+        for pattern in pattern::Pattern::ALL {
+            let record = measure(pattern_trial(pattern, 3), lock);
+            let record = record.unwrap_or_else(|lost| panic!("{} {pattern}: {lost}", lock.name));
+            assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
+            let timed = record.acquire_ns.is_some();
+            assert!(
+                !timed || pattern == pattern::Pattern::Everything,
+                "{pattern}"
+            );
+            assert_has(&json(&Line::from(record)), "pattern", &fields);
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_caught_in_a_pattern() {
+    let broken = broken();
+    for pattern in [pattern::Pattern::Sweep, pattern::Pattern::Everything] {
+        let trial = Trial {
+            schedule: AT_ONCE,
+            ..pattern_trial(pattern, 4)
+        };
+        let caught = (0..200).find_map(|_| measure(trial, broken).err());
+        let lost = caught.expect("200 runs without a lock lost no update");
+        assert!(lost.contains("lost updates"), "{lost}");
+    }
+}
+
+#[test]
+fn only_who_writes_everything_is_timed_unless_all_are() {
+    let lock = find("list-rw").unwrap();
+    let mut trial = pattern_trial(pattern::Pattern::Pages, 2);
+    trial.load.timing = Timing::On;
+    assert!(measure(trial, lock).unwrap().acquire_ns.is_some());
+    let outcome = |timing| {
+        let mut trial = pattern_trial(pattern::Pattern::Everything, 2);
+        trial.load.timing = timing;
+        lock.measure.pattern(lock.values, &trial)
+    };
+    for timing in [Timing::On, Timing::Off] {
+        let outcome = outcome(timing);
+        let timed = outcome.acquire.map_or(0, |times| times.count());
+        assert_eq!(timed, outcome.work.ops[0], "the first thread's");
+    }
+}
+
+#[test]
+fn memory_of_many_locks_is_taken_of_every_lock() {
+    for lock in LOCKS.iter() {
+        let record = costs::touch(lock, 3, 2, &|| 0);
+        assert_eq!((record.locks, record.threads), (3, 2));
+        let fields = ["lock", "idle_bytes", "touched_bytes", "kept_bytes"];
+        assert_has(&json(&Line::Touched(record)), "touched", &fields);
     }
 }
 

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod sim;
+mod vm;
 mod workloads;
 
 use clap::error::ErrorKind;
@@ -45,6 +46,8 @@ enum Command {
     Run(run::Run),
     /// Run locks on simulated machines.
     Sim(Box<sim::Sim>),
+    /// Replay what programs asked of their address space.
+    Vm(Box<vm::Vm>),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
+        Command::Vm(command) => vm::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -32,6 +32,11 @@ fn the_same_command_writes_the_same_bytes() {
         "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json --no-cache",
         "sim batch --threads 1,20,40 --seconds 0.00002 --no-cache",
         "sim latency --threads 1,20 --parts 256 --no-cache",
+        "sim blob --payload whole,word --threads 1,40 --seconds 0.0005 --no-cache",
+        "sim pattern --locks list-rw,srl-tree --pattern files,append,churn,everything --reads 50 --threads 1,20 \
+         --seconds 0.00005 --no-cache",
+        "sim pattern --locks list-rw --pattern sweep --reads 50 --threads 2 --bystanders 100 --seconds 0.00005 \
+         --no-cache",
         "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
          --seconds 0.0001",
     ] {
@@ -193,6 +198,8 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ("sim arr --no-cache --cache x", "cannot be used with"),
         ("sim batch --hold 2 --ranges 1", "--hold 2 is more"),
         ("sim latency --parts 0", "from 1 to"),
+        ("sim pattern --pattern page", "files, pages"),
+        ("sim pattern --bystanders 1001", "1001"),
         (
             "sim arr --machine small-1x2x1 --threads 3",
             "3 threads on small-1x2x1: expected at most 2",

@@ -6,9 +6,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`arr`], [`batch`], [`latency`] | the workloads of range locks |
+//! | [`arr`], [`batch`], [`latency`], [`pattern`] | the workloads of range locks |
+//! | [`blob`] | reads of large objects from an aliasing area |
 //! | [`rw`] | the workloads of reader-writer locks |
+//! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
+//! | [`set`] | the workload of ordered sets |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
 //! | [`counters`] | hardware counters |
@@ -17,12 +20,16 @@
 
 pub mod arr;
 pub mod batch;
+pub mod blob;
 pub mod counters;
 pub mod latency;
 pub mod lock;
 pub mod micro;
 mod named;
+pub mod pattern;
 pub mod run;
 pub mod rw;
+pub mod set;
 pub mod setting;
 pub mod times;
+pub mod vm;

@@ -1,5 +1,6 @@
 //! The parameters of a run, and its outcome: the same for all workloads.
 
+use crate::blob::Parts;
 use crate::counters::{Count, Event, Rate};
 use crate::lock::Exclusion;
 use crate::times::Times;
@@ -166,12 +167,16 @@ pub struct Outcome {
     pub writes: u64,
     /// The errors found in the guarded data.
     pub found: Found,
+    /// Where the time of a read from an aliasing area went, if that was measured.
+    pub parts: Option<Parts>,
     /// Nanoseconds that acquisitions took, if they were timed.
     pub acquire: Option<Times>,
     /// Nanoseconds that the first acquisition of each part took.
     pub first: Option<Times>,
     /// Nanoseconds that later acquisitions of parts took.
     pub again: Option<Times>,
+    /// Waits for the lock of an address space.
+    pub vm: Option<crate::vm::Stat>,
 }
 
 impl Outcome {
@@ -203,6 +208,21 @@ pub enum Found {
     /// In an area of ranges: how many another thread wrote while they were held, and how many had words of two threads
     /// at the end.
     Ranges(u64),
+    /// In an address space: how many calls and faults were refused that the recorded program was granted, and whether
+    /// the areas at the end differ.
+    Space {
+        /// Refusals.
+        refused: u64,
+        /// Whether areas differ.
+        differs: bool,
+    },
+    /// In an ordered set that counts what it is told.
+    Keys {
+        /// Keys inserted less keys removed, from start to end.
+        expected: u64,
+        /// Keys in the set in the end.
+        found: u64,
+    },
     /// In the data of a reader-writer lock.
     Data {
         /// Writes that left no trace, or traces of no write.
@@ -224,7 +244,9 @@ impl Found {
     pub const fn lost(self) -> u64 {
         match self {
             Self::Array { added, found } => added.abs_diff(found),
+            Self::Keys { expected, found } => expected.abs_diff(found),
             Self::Data { lost, .. } => lost,
+            Self::Space { refused, differs } => refused + differs as u64,
             Self::Nothing | Self::Ranges(_) => 0,
         }
     }
@@ -234,7 +256,7 @@ impl Found {
     pub const fn torn(self) -> u64 {
         match self {
             Self::Ranges(torn) | Self::Data { torn, .. } => torn,
-            Self::Nothing | Self::Array { .. } => 0,
+            Self::Nothing | Self::Array { .. } | Self::Keys { .. } | Self::Space { .. } => 0,
         }
     }
 }
@@ -247,10 +269,20 @@ impl fmt::Display for Found {
             Self::Array { added, found } => {
                 write!(f, "the array holds {found} where {added} was added: {met}")
             }
+            Self::Keys { expected, found } => {
+                write!(f, "the set has {found} keys where {expected} are left")
+            }
             Self::Ranges(torn) => {
                 write!(
                     f,
                     "{torn} times a held range had foreign bytes in it: {met}"
+                )
+            }
+            Self::Space { refused, differs } => {
+                let areas = if *differs { "differ" } else { "are the same" };
+                write!(
+                    f,
+                    "{refused} calls refused that were granted; the areas at the end {areas}"
                 )
             }
             Self::Data { lost, torn } => write!(f, "{lost} lost updates, {torn} torn reads"),

@@ -12,7 +12,7 @@ use crate::crew::{self, Meter, Phase, Timekeeper};
 use crate::target::Target;
 use crate::timed;
 use prim::cost;
-use spanlock_trial::arr::{MAX_THREADS, Pauses, Timing, Trial};
+use spanlock_trial::arr::{MAX_THREADS, Pauses, SLOTS, Timing, Trial};
 use spanlock_trial::run::{Found, Outcome, Throughput};
 use spanlock_trial::times::Times;
 use std::hint::black_box;
@@ -35,7 +35,7 @@ fn run_with<K: Timekeeper, C: Clock>(
     trial: &Trial,
     meter: &mut impl Meter,
 ) -> Outcome {
-    let array = Array::default();
+    let array = Array::new(SLOTS);
     let run = crew::run(
         trial.threads,
         trial.schedule,
@@ -118,7 +118,7 @@ fn positions(range: &Range<usize>) -> Range<u64> {
 
 /// Does so many no-ops.
 #[inline]
-fn pause(no_ops: u64) {
+pub(crate) fn pause(no_ops: u64) {
     for _ in 0..no_ops {
         // Nothing to hide, so no access to memory either.
         black_box(());

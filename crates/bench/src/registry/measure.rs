@@ -1,15 +1,19 @@
 //! The measurements, compiled for each lock.
 
+#[cfg(target_os = "linux")]
+use crate::blob::{self, Stored};
 use crate::meter::Meter;
 use crate::run::{Outcome, Trial};
 use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
-use crate::{memory, pairs, processor, soak};
+use crate::{memory, pairs, processor, soak, touch};
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::Memory;
+use spanlock_judge::record::{Memory, Touched};
 use spanlock_trial as trial;
+#[cfg(target_os = "linux")]
+use spanlock_workloads::blob::Tried;
 use spanlock_workloads::crew::Signal;
-use spanlock_workloads::{arr, batch, latency};
+use spanlock_workloads::{arr, batch, latency, pattern};
 use std::time::Duration;
 
 /// The measurements, each compiled for one lock and run on a fresh one.
@@ -26,11 +30,38 @@ pub trait Measure: Sync {
     /// Runs [`batch`].
     fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome;
 
+    /// Runs [`pattern`].
+    fn pattern(&self, values: Values, trial: &Trial<trial::pattern::Load>) -> Outcome;
+
     /// Runs a round of [`latency`], which `repeat` numbers.
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
 
+    /// Runs [`blob`](spanlock_workloads::blob): reads in an area whose ranges the lock gives out.
+    ///
+    /// # Errors
+    /// When the system refuses an alias.
+    ///
+    /// # Safety
+    /// Holders of overlapping ranges exclude each other.
+    #[cfg(target_os = "linux")]
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &Trial<trial::blob::Load>,
+        stored: &Stored,
+    ) -> Result<Outcome, spanlock_blob::Error>;
+
     /// Runs [`memory`]: what so many holders take.
     fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory;
+
+    /// Runs [`touch`]: what so many locks take that so many threads use once.
+    fn touch(
+        &self,
+        values: Values,
+        locks: usize,
+        threads: usize,
+        allocated: touch::Allocated<'_>,
+    ) -> Touched;
 
     /// Makes a lock for [`soak`].
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked>;
@@ -79,13 +110,44 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
         )
     }
 
+    fn pattern(&self, values: Values, trial: &Trial<trial::pattern::Load>) -> Outcome {
+        pattern::run::<Signal, _>(
+            || self.made(trial.load.pattern.shape().resource(), values),
+            trial,
+            &mut Meter::of(trial.events),
+        )
+    }
+
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome {
         let make = || self.made(trial.load.resource(), values);
         latency::run(make, trial)
     }
 
+    #[cfg(target_os = "linux")]
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &Trial<trial::blob::Load>,
+        stored: &Stored,
+    ) -> Result<Outcome, spanlock_blob::Error> {
+        // SAFETY: the caller's.
+        let lock = unsafe { Tried::new(self.made(trial::blob::RESOURCE, values)) };
+        blob::shared(lock, trial, stored)
+    }
+
     fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory {
         memory::run(|| self.made(memory::RESOURCE, values), hold, allocated)
+    }
+
+    fn touch(
+        &self,
+        values: Values,
+        locks: usize,
+        threads: usize,
+        allocated: touch::Allocated<'_>,
+    ) -> Touched {
+        let make = || self.made(touch::RESOURCE, values);
+        touch::run(make, locks, threads, allocated)
     }
 
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked> {

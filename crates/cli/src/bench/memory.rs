@@ -1,17 +1,17 @@
-//! `spanlock bench memory`: each measurement runs in a process of its own, which is this program again.
+//! `spanlock bench memory` and `touch`: each measurement runs in a process of its own, which is this program again.
 
 use super::fresh;
 use super::measure::measured;
 use crate::allocator;
 use crate::failure::{Failure, Result};
-use crate::options::{Output, RangeLocks, number_to, without_seconds};
+use crate::options::{Output, RangeLocks, Threads, number_to, without_seconds};
 use crate::output::print_lines;
 use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::batch::MAX_HOLD;
-use spanlock_bench::costs;
 use spanlock_bench::registry::LOCKS;
-use spanlock_judge::record::{Line, Memory as Record};
+use spanlock_bench::{costs, touch};
+use spanlock_judge::record::{Line, plural};
 use spanlock_judge::stats::distinct;
 use spanlock_judge::table;
 
@@ -42,21 +42,78 @@ pub(super) fn run(args: Memory) -> Result {
         &args.output,
         turns(locks, &holds),
         |(hold, lock)| format!("{}, {hold} held", lock.name),
-        |(hold, lock)| elsewhere(lock.name, *hold).map_err(Failure::Probe),
+        |(hold, lock)| match elsewhere("memory", lock.name, ["--hold", &hold.to_string()])? {
+            Line::Memory(record) => Ok(record),
+            _ => Err(Failure::Probe(OTHER.to_owned())),
+        },
         Line::Memory,
         table::memory,
     )
     .map(drop)
 }
 
-/// Measures in a fresh process.
-fn elsewhere(lock: &str, hold: usize) -> Result<Record, String> {
-    let hold = hold.to_string();
-    let words = [
-        "bench", "memory", "--here", "--locks", lock, "--hold", &hold,
-    ];
-    match &fresh::lines(fresh::own()?.args(words))?[..] {
-        [Line::Memory(record)] => Ok(record.clone()),
-        _ => Err("it measured something else".to_owned()),
-    }
+#[derive(Args)]
+#[command(arg(without_seconds("it ends when each thread has used each lock once")))]
+#[command(mut_arg("threads", |threads| threads.default_value("1,2,8")))]
+pub(super) struct Touch {
+    #[command(flatten)]
+    locks: RangeLocks,
+    /// Locks that each thread uses once.
+    #[arg(long, value_parser = number_to(touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N", allow_negative_numbers = true)]
+    number: usize,
+    #[command(flatten)]
+    threads: Threads,
+    /// Measure in this process, which has measured nothing before: the first lock and number of threads only.
+    #[arg(long, hide = true)]
+    here: bool,
+    #[command(flatten)]
+    output: Output,
 }
+
+pub(super) fn touch(args: Touch) -> Result {
+    let locks = args.locks.or(LOCKS.iter());
+    let (number, threads) = (args.number, args.threads.numbers());
+    if let Some(many) = threads.iter().find(|many| **many > touch::MAX_THREADS) {
+        let (many, most) = (plural(*many), touch::MAX_THREADS);
+        return Err(Failure::Arguments(format!(
+            "{many}: expected at most {most}"
+        )));
+    }
+    if args.here {
+        allocator::begin();
+        let record = costs::touch(locks[0], number, threads[0], &allocator::allocated);
+        return print_lines([Line::Touched(record)]);
+    }
+    measured(
+        &args.output,
+        turns(locks, &threads),
+        |(threads, lock)| format!("{}, {}", lock.name, plural(*threads)),
+        |(threads, lock)| {
+            let [number, threads] = [number, *threads].map(|number| number.to_string());
+            let words = ["--number", &number, "--threads", &threads];
+            match elsewhere("touch", lock.name, words)? {
+                Line::Touched(record) => Ok(record),
+                _ => Err(Failure::Probe(OTHER.to_owned())),
+            }
+        },
+        Line::Touched,
+        table::touched,
+    )
+    .map(drop)
+}
+
+/// Runs a command of `bench` for one lock in a fresh process, which writes one line.
+fn elsewhere<'a>(
+    command: &'a str,
+    lock: &'a str,
+    numbers: impl IntoIterator<Item = &'a str>,
+) -> Result<Line, Failure> {
+    let words = ["bench", command, "--here", "--locks", lock];
+    let line = || match &fresh::lines(fresh::own()?.args(words).args(numbers))?[..] {
+        [line] => Ok(line.clone()),
+        _ => Err(OTHER.to_owned()),
+    };
+    line().map_err(Failure::Probe)
+}
+
+const OTHER: &str = "it measured something else";

@@ -1,4 +1,4 @@
-//! Range locks: `spanlock bench arr`, `batch`, `latency`, `uncontended` and `waiting`.
+//! Range locks: `spanlock bench arr`, `batch`, `pattern`, `latency`, `uncontended` and `waiting`.
 
 use super::measure::{Pairs, Sampling, measured};
 use crate::failure::{Failure, Result};
@@ -7,7 +7,7 @@ use crate::options::{
     without_seconds,
 };
 use crate::output::print_lines;
-use crate::workloads::{Arr, Batch, Parts, Workload, turns};
+use crate::workloads::{Arr, Batch, Parts, Patterns, Workload, turns};
 use clap::Args;
 use spanlock_bench::arr::{self, MAX_THREADS};
 use spanlock_bench::counters::Event;
@@ -97,6 +97,17 @@ pub(super) fn batch(args: Compared<Batch>) -> Result {
             )
         },
         table::batch,
+    )
+}
+
+pub(super) fn pattern(args: Compared<Patterns>) -> Result {
+    compare(
+        args,
+        |lock, trial| {
+            let (load, threads) = (workload::Workload::panel(trial.load), plural(trial.threads));
+            format!("lock {}, {load}, {threads}", lock.name)
+        },
+        table::pattern,
     )
 }
 

@@ -250,6 +250,99 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
 }
 
 #[test]
+fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
+    let lines = json_lines(
+        "bench blob --locks copy,own-area,bitmap,std-rwlock,null --cache 0,2 --draw zipfian --records 3 --threads 2 \
+         --seconds 0.01 --repeat 2 --format json",
+    );
+    let runs = of(&lines, "blob");
+    assert_eq!(runs.len(), 5 * 2 * 2, "who reads, caches, repeats");
+    for run in &runs {
+        assert_eq!(run["torn_reads"], 0);
+        let by = run["lock"].as_str().unwrap();
+        let has_cache = run["cache"] == 2;
+        let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by != "bitmap");
+        assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
+        assert_eq!(run["read_ns"].is_null(), cannot, "{run}");
+        if !cannot {
+            let part = |part: &str| run["read_ns"][part].as_f64().unwrap();
+            assert!(part("copy") > 0.0 && part("check") > 0.0, "{run}");
+            assert_eq!(part("lock") > 0.0, by != "copy", "{run}");
+        }
+    }
+    let sources = of(&lines, "claim").into_iter();
+    let mut sources = sources.map(|claim| claim["source"].as_str().unwrap().to_owned());
+    assert!(sources.all(|source| source.starts_with("P4 §4.4")));
+    let table = written(
+        "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
+    );
+    for part in [
+        "lock's share",
+        "null is not in BLOBs, uniform",
+        "does not exclude",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
+fn patterns_write_a_line_for_each_run_and_tables() {
+    let arguments = "bench pattern --locks list-rw,std-rwlock --pattern files,everything,files --reads 100,50 \
+                     --bystanders 0,5 --threads 2 --seconds 0.002 --warmup 0 --repeat 1";
+    let lines = json_lines(&format!("{arguments} --format json"));
+    let runs = of(&lines, "pattern");
+    assert_eq!(
+        runs.len(),
+        2 * 2 * 2 * 2,
+        "locks, patterns, reads, bystanders"
+    );
+    for run in &runs {
+        assert_eq!(run["lost_updates"], 0);
+        assert_eq!(run["torn_reads"], 0);
+    }
+    let table = written(arguments);
+    for part in [
+        "files, 50 % reads: million operations",
+        "everything, 100 % reads, beside 5 threads",
+        "acquisition in ns",
+        "machine: ",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
+fn many_locks_are_counted_and_the_same_each_time() {
+    let arguments = "bench touch --locks list-rw,srl-tree,null --number 1000 --threads 1,2";
+    let count = || {
+        let mut lines = json_lines(&format!("{arguments} --format json"));
+        lines.remove(0); // the time is in it
+        lines
+    };
+    let lines = count();
+    assert_eq!(lines, count());
+    assert_eq!(lines.len(), 3 * 2);
+    let bytes = |lock: &str, threads: usize, field: &str| {
+        let found = lines
+            .iter()
+            .find(|line| line["lock"] == lock && line["threads"] == threads);
+        found.unwrap()[field].as_i64().unwrap()
+    };
+    assert_eq!(bytes("list-rw", 1, "idle_bytes"), 64_000);
+    assert_eq!(
+        bytes("list-rw", 2, "touched_bytes"),
+        0,
+        "it keeps nothing for a thread"
+    );
+    assert!(bytes("srl-tree", 1, "touched_bytes") > 0, "it keeps a leaf");
+    assert_eq!(bytes("null", 2, "thread_bytes"), 0);
+    let table = written(arguments);
+    for part in ["per lock and thread", "1000", "srl-tree", "machine: "] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
 fn locks_take_parameters_and_are_reported_by_them() {
     let lines = json_lines(
         "bench batch --locks song:h=1,12,song bitmap:block=2048 --hold 1,2 --threads 2 --seconds 0.002 \

@@ -117,6 +117,7 @@ impl Source {
         }
         add! {
             Memory => table::memory,
+            Touched => table::touched,
             Soak => table::soak,
             Uncontended => table::uncontended,
             RwUncontended => table::rw_uncontended,

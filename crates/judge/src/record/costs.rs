@@ -32,6 +32,38 @@ pub struct Memory {
     pub skipped: Option<String>,
 }
 
+/// The memory of many locks that each of several threads uses once: a line of JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touched {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of locks.
+    pub locks: usize,
+    /// The number of threads.
+    pub threads: usize,
+    /// Bytes of all locks before anybody uses them, themselves included.
+    pub idle_bytes: Bytes,
+    /// Bytes of all threads for themselves: what each allocates when it uses its first lock.
+    pub thread_bytes: Bytes,
+    /// Bytes of all pairs of a lock and a thread, while all threads live.
+    pub touched_bytes: Bytes,
+    /// Bytes that are left of the last two when the threads have ended.
+    pub kept_bytes: Bytes,
+    /// Bytes that are left of all when the locks have been dropped.
+    pub left_bytes: Bytes,
+}
+
+/// The memory of one ordered set: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetMemory {
+    /// The set's name.
+    pub lock: String,
+    /// Keys in the set.
+    pub keys: u64,
+    /// Bytes of the set and all its keys, as they were asked of the allocator.
+    pub bytes: Bytes,
+}
+
 /// One uncontended round of one range lock in one mode: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Uncontended {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Provenance`](provenance::Provenance) | the machine, source and command of the lines that follow |
 //! | [`Record`] | one run of a workload on one lock, on hardware or simulated |
-//! | [`Memory`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
+//! | [`Memory`], [`Touched`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
 //! | [`finding`] | a finding that follows from records |
 //! | [`Line`] | any of these |
 //!
@@ -21,10 +21,12 @@ mod panel;
 pub mod provenance;
 mod run;
 
-pub use costs::{Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, Soak, Uncontended};
-pub use panel::{Kind, Panel, Phase};
+pub use costs::{
+    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
+};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, rw, times};
+pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, times, vm};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,6 +48,11 @@ pub enum Line {
     Soak(Soak),
     /// The memory of one lock and its holders.
     Memory(Memory),
+    /// The memory of many locks that each thread uses once.
+    Touched(Touched),
+    /// The memory of an ordered set.
+    #[serde(rename = "set_memory")]
+    SetMemory(SetMemory),
     /// An uncontended round of a range lock.
     Uncontended(Uncontended),
     /// An uncontended round of a reader-writer lock.

@@ -6,7 +6,8 @@ use crate::record::lock::FLOOR;
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
 use crate::record::{
-    Bytes, HOLD, Memory, Panel, Record, Revocation, RwUncontended, Soak, Uncontended, plural,
+    Bytes, HOLD, Memory, Panel, Record, Revocation, RwUncontended, Soak, Touched, Uncontended,
+    plural,
 };
 use crate::stats::{Summary, distinct};
 
@@ -132,6 +133,38 @@ pub fn memory(records: &[Memory], provenance: &Provenance, width: Width) -> Stri
          part touched: what a lock keeps of parts that were held one at a time, by a thread that is warm\n{}{}\n",
         table.text(width),
         skipped.collect::<String>()
+    );
+    report(&text, provenance, width)
+}
+
+/// Memory of many locks that each thread uses once: a row for each lock and number of threads.
+#[must_use]
+pub fn touched(records: &[Touched], provenance: &Provenance, width: Width) -> String {
+    let of = |bytes: Bytes, count: usize| format!("{:.1}", bytes as f64 / count as f64);
+    let columns: [Column<'_, Touched>; 8] = [
+        ("lock", &|record| record.lock.clone()),
+        ("threads", &|record| record.threads.to_string()),
+        ("locks", &|record| record.locks.to_string()),
+        ("per lock", &|record| of(record.idle_bytes, record.locks)),
+        ("per lock and thread", &|record| {
+            of(record.touched_bytes, record.locks * record.threads)
+        }),
+        ("per thread", &|record| {
+            of(record.thread_bytes, record.threads)
+        }),
+        ("kept per lock", &|record| {
+            of(record.kept_bytes, record.locks)
+        }),
+        ("left", &|record| record.left_bytes.to_string()),
+    ];
+    let table = Table::of(2, &columns, records);
+    let text = format!(
+        "bytes asked of the allocator; in a process of its own for each row\n\
+         what is kept once for the process does not count: another thread has used such a lock before\n\
+         per lock: before anybody uses it; per lock and thread: when each thread has used each lock once\n\
+         per thread: what a thread allocates for its first lock; kept: when the threads have ended\n\
+         left: of all together, when the locks have been dropped, too\n{}\n",
+        table.text(width),
     );
     report(&text, provenance, width)
 }

@@ -6,6 +6,7 @@ use super::verdicts::concluded;
 use super::{SPREADS, Width, groups, measured, or_dash, report};
 use crate::compare::Dataset;
 use crate::record::batch::RANGE_BYTES;
+use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
 use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
@@ -23,9 +24,7 @@ pub fn arr(records: &[Record], provenance: &Provenance, width: Width) -> String 
         Panel::Arr { variant, reads } => format!("{variant}, {reads} % reads"),
         other => other.to_string(),
     };
-    if let Some(times) = percentiles(records, width, panel, |record| record.acquire_ns) {
-        text += &format!("\nacquisition in ns, worst repeat\n{times}");
-    }
+    text += &times(records, width, panel);
     compared(text, records, provenance, width)
 }
 
@@ -49,6 +48,71 @@ pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> Strin
         );
     }
     compared(text, records, provenance, width)
+}
+
+/// Large objects: a table for each panel, where the time of a read went, and the conclusions.
+#[must_use]
+pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let mut text = panels(records, width, |panel| {
+        format!("{panel}: million records of {RECORD_BYTES} bytes per second by threads")
+    });
+    let skipped = records.iter().filter(|record| record.skipped.is_some());
+    let why = skipped.map(|record| (&record.lock.name, record.panel, &record.skipped));
+    for (lock, panel, why) in distinct(why) {
+        let _ = writeln!(text, "{lock} is not in {panel}: {}", or_dash(why.as_ref()));
+    }
+    if let Some(parts) = parts(records, width) {
+        text += &format!(
+            "\nmean ns of a read's parts, readings of the clock included; the lock's share of the first three\n{parts}"
+        );
+    }
+    compared(text, records, provenance, width)
+}
+
+/// A row for each panel, number of threads and lock, with the parts of a read; `None` if there are none.
+fn parts(records: &[Record], width: Width) -> Option<String> {
+    let timed = records.iter().filter(|record| record.read_ns.is_some());
+    let place = |run: &Record| {
+        let threads = run.threads.to_string();
+        [run.panel.to_string(), threads, run.lock.name.clone()]
+    };
+    let rows = groups(timed, place);
+    rows.first()?;
+    let heads = ["lock", "alias", "copy", "check", "lock's share"];
+    let mut table = Table::new(3, ["panel", "threads", "read by"], heads);
+    for runs in rows {
+        let mean = |of: fn(&Parts) -> f64| {
+            Summary::of(runs.iter().filter_map(|run| run.read_ns.as_ref().map(of)))
+        };
+        let whole = |of| measured(mean(of), 1.0, 0);
+        let share = measured(mean(|parts| parts.lock_share() * 100.0), 1.0, 3);
+        let cells = [
+            whole(|parts| parts.lock),
+            whole(|parts| parts.alias),
+            whole(|parts| parts.copy),
+            whole(|parts| parts.check),
+            format!("{share} of 100"),
+        ];
+        table.add_row(place(runs[0]), cells);
+    }
+    Some(table.text(width))
+}
+
+/// Patterns of access: a table for each, acquisition times where they were measured, and the conclusions.
+#[must_use]
+pub fn pattern(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let text = panels(records, width, |panel| {
+        format!("{panel}: million operations per second by threads")
+    });
+    let text = text + &times(records, width, |panel| panel.to_string());
+    compared(text, records, provenance, width)
+}
+
+/// Acquisition times, if they were measured.
+fn times(records: &[Record], width: Width, panel: impl Fn(Panel) -> String) -> String {
+    let times = percentiles(records, width, panel, |record| record.acquire_ns);
+    let titled = |times| format!("\nacquisition in ns, worst repeat\n{times}");
+    times.map(titled).unwrap_or_default()
 }
 
 /// Microbenchmarks: a row for each kernel.

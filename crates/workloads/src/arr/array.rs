@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[repr(align(64))]
 struct Slot(AtomicU64);
 
-/// 256 numbers, each on a cache line of its own, all zero at first.
+/// Numbers, each on a cache line of its own, all zero at first.
 ///
 /// They are read and written one after the other by plain loads and stores. To the compiler these are relaxed
 /// atomics, so that a run without a lock is a race but not undefined behaviour; no instruction differs by that. A
@@ -19,13 +19,22 @@ struct Slot(AtomicU64);
 #[derive(Debug)]
 pub struct Array(Box<[Slot]>);
 
-impl Default for Array {
-    fn default() -> Self {
-        Self((0..SLOTS).map(|_| Slot::default()).collect())
-    }
-}
-
 impl Array {
+    /// An array of so many slots.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        Self((0..slots).map(|_| Slot::default()).collect())
+    }
+
+    /// The number in a slot.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, slot: usize) -> u64 {
+        let slot = &self.0[slot];
+        cost::read(slot);
+        slot.0.load(Ordering::Relaxed)
+    }
+
     /// The sum of a range of slots.
     #[inline]
     #[must_use]
@@ -134,10 +143,11 @@ mod tests {
 
     #[test]
     fn an_array_adds_up() {
-        let array = Array::default();
+        let array = Array::new(SLOTS);
         array.increment(0..SLOTS);
         array.increment(3..5);
         assert_eq!(array.total(), 258);
         assert_eq!(array.sum(2..4), 3);
+        assert_eq!([array.get(2), array.get(3)], [1, 2]);
     }
 }

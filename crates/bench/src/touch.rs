@@ -1,0 +1,128 @@
+//! What many locks take of memory that each of several threads uses once (P3 §VI-B2 asks for the like of one lock).
+//!
+//! A program that locks the parts of many objects has more locks than it uses at a time. What a lock keeps for a thread
+//! that came by once is paid for each pair of a lock and a thread, for as long as both live.
+//!
+//! Threads take turns. Each uses a lock of its own first, so that what it keeps for itself is counted apart; then it
+//! uses every lock once and lives on. When all are done they end, and in the end the locks are dropped. What the
+//! program has allocated is counted at each step; for that to be the same each time, every measurement needs a process
+//! of its own. What a library keeps once for the process does not count: another thread has used such a lock before.
+
+use crate::memory::beside_a_user;
+use crate::setting::Resource;
+use crate::target::Target;
+use spanlock_judge::record::{Bytes, Touched};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+/// The number of locks by default.
+pub const LOCKS: usize = 100_000;
+
+/// The most locks.
+pub const MAX_LOCKS: usize = 1 << 20;
+
+/// The most threads.
+pub const MAX_THREADS: usize = 64;
+
+/// The resource of each lock: a thread has a position of its own in it.
+pub const RESOURCE: Resource = Resource {
+    units: MAX_THREADS as u64,
+    grain: 1,
+};
+
+/// The bytes allocated now, by all of the program.
+pub type Allocated<'a> = &'a (dyn Fn() -> Bytes + Sync);
+
+/// Has each of so many threads use each of so many locks once. The record is yet without the lock's name.
+///
+/// # Panics
+/// When one of the numbers is zero or too large.
+pub fn run<T: Target>(
+    make: impl Fn() -> T + Sync,
+    locks: usize,
+    threads: usize,
+    allocated: Allocated<'_>,
+) -> Touched {
+    assert!((1..=MAX_LOCKS).contains(&locks) && (1..=MAX_THREADS).contains(&threads));
+    beside_a_user(&make, || count(&make, locks, threads, allocated))
+}
+
+fn count<T: Target>(
+    make: impl Fn() -> T + Sync,
+    locks: usize,
+    threads: usize,
+    allocated: Allocated<'_>,
+) -> Touched {
+    // What each thread allocated for itself, and for all locks. Nothing of this is allocated while it is counted.
+    let counted: Vec<_> = (0..threads).map(|_| Mutex::new([0; 2])).collect();
+    let (turn, over) = (Barrier::new(2), Barrier::new(threads + 1));
+    let work = |thread: usize, locks: &[T]| {
+        let position = thread as u64;
+        let use_once = |lock: &T| drop(lock.write(position..position + 1));
+        let own = make();
+        let fresh = allocated();
+        use_once(&own);
+        let warm = allocated();
+        locks.iter().for_each(use_once);
+        *counted[thread].lock().expect("nobody panics") = [warm - fresh, allocated() - warm];
+        turn.wait();
+        over.wait();
+    };
+    let before = allocated();
+    let all: Vec<T> = (0..locks).map(|_| make()).collect();
+    let idle = allocated();
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (work, all) = (&work, &all);
+            scope.spawn(move || work(thread, all));
+            turn.wait();
+        }
+        over.wait();
+    });
+    let kept = allocated();
+    drop(all);
+    let sum = |which: usize| {
+        let each = counted
+            .iter()
+            .map(|one| one.lock().expect("nobody panics")[which]);
+        each.sum()
+    };
+    Touched {
+        locks,
+        threads,
+        idle_bytes: idle - before,
+        thread_bytes: sum(0),
+        touched_bytes: sum(1),
+        kept_bytes: kept - idle,
+        left_bytes: allocated() - before,
+        ..Touched::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RESOURCE, Touched, run};
+    use crate::target::{Null, RangeLockCrate};
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    /// An allocator's count that grows at each reading.
+    #[test]
+    fn what_is_reported_is_what_was_counted() {
+        let readings = AtomicI64::new(0);
+        let allocated = || readings.fetch_add(10, Ordering::Relaxed);
+        let expected = Touched {
+            locks: 5,
+            threads: 3,
+            idle_bytes: 10,
+            thread_bytes: 3 * 10,
+            touched_bytes: 3 * 10,
+            // Three readings by each thread, and one after the other.
+            kept_bytes: 100,
+            left_bytes: 120,
+            ..Touched::default()
+        };
+        assert_eq!(run(|| Null, 5, 3, &allocated), expected);
+        let other = run(|| RangeLockCrate::new(RESOURCE.units), 2, 2, &allocated);
+        assert_eq!((other.locks, other.threads), (2, 2));
+    }
+}

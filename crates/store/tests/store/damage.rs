@@ -1,0 +1,1 @@
+//! Damaged stores: a clear error, never a panic, and never other data than was written.

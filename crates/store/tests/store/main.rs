@@ -1,0 +1,14 @@
+//! The store from outside: a random sequence of operations does what a model does, on every lock; and what users rely
+//! on, case by case.
+
+mod common;
+
+use spanlock::range as spanlock_range;
+use spanlock_store as store;
+
+mod cases;
+mod crash;
+mod crashes;
+mod damage;
+mod model;
+mod threads;

@@ -1,0 +1,51 @@
+//! What backs the areas: the life of a page.
+
+mod table;
+
+use crate::error::VmError;
+use crate::kind::{Access, Area, Protection};
+use std::ops::Range;
+pub use table::PageTable;
+
+/// What backs the areas of a space.
+///
+/// ```text
+///   map ──> (no page) ──populate──> page ──protect──> page ──discard──> (no page) ──> ...
+///                                     └───────────── unmap, relocate ──────────┘
+/// ```
+///
+/// The space calls these functions while it holds the range that they are about: exclusively, except in `populate`, which
+/// holds the page together with others. So calls for ranges that do not overlap come at the same time, and so do several
+/// calls of `populate` for one page: all but the first must do nothing.
+pub trait Backing {
+    /// Pages of this new area may be populated from now on. Nothing else is in its range.
+    ///
+    /// # Errors
+    /// The mapping is refused. Nothing has changed.
+    fn map(&self, area: &Area) -> Result<(), VmError>;
+
+    /// The page at this address is accessed; the area, of which only this page is held, allows that.
+    ///
+    /// # Errors
+    /// The access is refused.
+    fn populate(&self, page: u64, area: &Area, access: Access) -> Result<(), VmError>;
+
+    /// The pages of the range get this protection. All of it is mapped.
+    ///
+    /// # Errors
+    /// The protection is refused. Nothing has changed.
+    fn protect(&self, range: Range<u64>, protection: Protection) -> Result<(), VmError>;
+
+    /// The range gets free; parts of it may be free already. Its pages are dropped.
+    fn unmap(&self, range: Range<u64>);
+
+    /// The pages of the range are dropped. It stays mapped.
+    fn discard(&self, range: Range<u64>);
+
+    /// The pages of the range go to the address `to`, where `area` begins, which is as long or longer. Nothing is there,
+    /// and afterwards nothing is here.
+    ///
+    /// # Errors
+    /// The move is refused. Nothing has changed.
+    fn relocate(&self, range: Range<u64>, area: &Area) -> Result<(), VmError>;
+}

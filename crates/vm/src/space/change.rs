@@ -1,0 +1,344 @@
+//! Changing the areas of a range: lock, look, plan, and start over with more if the plan needs more.
+//!
+//! ```text
+//!        ┌──────────────────────────────────────────────────────────┐
+//!        v                                                          │
+//!   lock a range ──> look ──> plan ──> is what it needs held? ──no──┘  with what it needs, or everything
+//!                                             │ yes
+//!                                             v
+//!                       in place: write boundaries and kinds
+//!                       structural, or free pages change: the same and links, under the index's mutex
+//! ```
+//!
+//! # Edges
+//!
+//! - **cover**: a plan is carried out only if the range that is held covers what the plan needs. The plan was made of
+//!   what the thread found, and what it found is certain only as far as it is held.
+//! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
+//!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
+//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that was
+//!   found before the range was held: a higher one may be free since.
+//! - **number**: the number of areas is checked against its limit under the mutex.
+
+use super::AddressSpace;
+use super::hold::Held;
+use super::place::Wish;
+use super::refinement::{ChangeRange, StructureRange};
+use super::stat::{Operation, Speculation};
+use crate::backing::Backing;
+use crate::error::VmError;
+use crate::index::{Around, Index, Node};
+use crate::kind::PAGE;
+use crate::plan::{self, Change, Plan, Range, Room};
+use crate::reclaim::searching;
+use spanlock::range::raw::{Mode, RawRangeLock};
+
+/// What must be true of a range before it is mapped.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Claim {
+    /// Nothing: it takes the place of what is there.
+    Replace,
+    /// It is free.
+    Free,
+    /// It is free, and so is the page after it, and an area that grows down keeps its gap.
+    Apart,
+    /// It is where the search for a free range ends.
+    Found(Wish),
+}
+
+/// What came of an attempt.
+pub(super) enum Attempt {
+    /// The operation has ended.
+    Done(Result<(), VmError>),
+    /// More has to be held.
+    Needs(Range, Speculation),
+    /// The range is mapped, but its backing refuses: it is to be unmapped again.
+    Undo(VmError),
+    /// The free range is not where the search ends any more.
+    Gone,
+    /// Another operation interfered.
+    Again,
+}
+
+/// After so many retries an operation locks everything. Each means that another operation has changed the very area: three
+/// in a row are a fight.
+const RETRIES: u32 = 3;
+
+/// What a speculation found before it locked.
+#[derive(Clone, Copy)]
+pub(super) struct Glance {
+    area: *const Node,
+    first: *const Node,
+    range: Range,
+    sequence: u64,
+}
+
+impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
+    /// What a change locks first.
+    pub(super) fn first_range(&self, operation: Operation, range: Range) -> Range {
+        match (self.refinement.change, self.refinement.structure) {
+            (ChangeRange::Whole, _) => Range::ALL,
+            (_, StructureRange::Whole) if operation != Operation::Mprotect => Range::ALL,
+            _ => range.widened(),
+        }
+    }
+
+    /// Changes a range.
+    pub(super) fn change(
+        &self,
+        operation: Operation,
+        range: Range,
+        change: Change,
+        claim: Claim,
+    ) -> Result<(), VmError> {
+        if operation == Operation::Mprotect && self.refinement.change == ChangeRange::Speculate {
+            if let Some(result) = self.speculate(range, change) {
+                return result;
+            }
+            return self.change_holding(operation, Range::ALL, range, change, claim);
+        }
+        self.change_holding(
+            operation,
+            self.first_range(operation, range),
+            range,
+            change,
+            claim,
+        )
+    }
+
+    /// Changes a range, beginning with this much held.
+    pub(super) fn change_holding(
+        &self,
+        operation: Operation,
+        first: Range,
+        range: Range,
+        change: Change,
+        claim: Claim,
+    ) -> Result<(), VmError> {
+        let (mut wanted, mut change, mut claim, mut refusal) = (first, change, claim, Ok(()));
+        loop {
+            let held = self.hold(operation, Mode::Exclusive, wanted);
+            match searching(|| self.attempt(operation, &held, range, change, claim, None)) {
+                Attempt::Done(result) => return refusal.and(result),
+                Attempt::Needs(more, why) => {
+                    self.count(operation, why);
+                    wanted = more;
+                }
+                Attempt::Undo(error) => {
+                    (change, claim, refusal) = (Change::Unmap, Claim::Replace, Err(error))
+                }
+                Attempt::Gone => return Err(VmError::NoRoom),
+                Attempt::Again => {}
+            }
+        }
+    }
+
+    /// P1's Listing 4. `None`: everything has to be locked.
+    fn speculate(&self, range: Range, change: Change) -> Option<Result<(), VmError>> {
+        let operation = Operation::Mprotect;
+        for _ in 0..RETRIES {
+            let held = self.hold(operation, Mode::Shared, range);
+            let glance = searching(|| self.glance(range));
+            drop(held);
+            let Some(glance) = glance else {
+                return Some(Err(VmError::Hole));
+            };
+            let held = self.hold(operation, Mode::Exclusive, glance.range.widened());
+            let attempt = searching(|| {
+                // [look-again] The areas are read only if nothing was removed since.
+                let is_current = !prim::intact!("look-again")
+                    || (self.index.sequence() == glance.sequence
+                        // SAFETY: nothing was removed, so nothing was freed; and while the range is held, this area
+                        // is not removed.
+                        && unsafe { &*glance.area }.range() == glance.range);
+                if is_current {
+                    self.attempt(
+                        operation,
+                        &held,
+                        range,
+                        change,
+                        Claim::Replace,
+                        Some(glance),
+                    )
+                } else {
+                    Attempt::Again
+                }
+            });
+            match attempt {
+                Attempt::Done(result) => return Some(result),
+                Attempt::Needs(_, why) => {
+                    self.count(operation, why);
+                    return None;
+                }
+                Attempt::Gone | Attempt::Again | Attempt::Undo(_) => {
+                    self.count(operation, Speculation::Retried)
+                }
+            }
+        }
+        self.count(operation, Speculation::WholeForRetries);
+        None
+    }
+
+    /// Looks at the area where a range begins, of which the thread holds that page.
+    fn glance(&self, range: Range) -> Option<Glance> {
+        let sequence = self.index.sequence();
+        let area = self.index.at(range.start)?;
+        let first = match self.index.at(range.start.saturating_sub(1)) {
+            Some(before) => before,
+            None => area,
+        };
+        Some(Glance {
+            area,
+            first,
+            range: area.range(),
+            sequence,
+        })
+    }
+
+    /// Changes a range if what is held suffices. The caller searches.
+    pub(super) fn attempt(
+        &self,
+        operation: Operation,
+        held: &Held<'_, L>,
+        range: Range,
+        change: Change,
+        claim: Claim,
+        glance: Option<Glance>,
+    ) -> Attempt {
+        let around = match glance {
+            // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
+            Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
+            None => self.index.around(range),
+        };
+        let is_taken = around.overlaps(range);
+        match claim {
+            Claim::Free if is_taken => return Attempt::Done(Err(VmError::Occupied)),
+            Claim::Apart
+                if around.overlaps(Range {
+                    end: range.end + PAGE,
+                    ..range
+                }) =>
+            {
+                return Attempt::Gone;
+            }
+            Claim::Found(_) if is_taken => return Attempt::Gone,
+            Claim::Replace | Claim::Free | Claim::Apart | Claim::Found(_) => {}
+        }
+        let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
+            Ok(plan) => plan,
+            Err(refusal) => return Attempt::Done(Err(refusal)),
+        };
+        // [cover] The mutant is P1 §5.1's example of how not to do it.
+        if prim::intact!("cover") && !held.range.covers(plan.needs) {
+            return match self.refinement.structure {
+                StructureRange::Partial => {
+                    Attempt::Needs(held.range.hull(plan.needs), Speculation::Widened)
+                }
+                StructureRange::Whole if plan.is_structural() => {
+                    Attempt::Needs(Range::ALL, Speculation::WholeForStructure)
+                }
+                StructureRange::Whole => Attempt::Needs(Range::ALL, Speculation::WholeForRange),
+            };
+        }
+        let is_whole = held.range == Range::ALL;
+        if !is_whole && plan.is_structural() && self.refinement.structure == StructureRange::Whole {
+            return Attempt::Needs(Range::ALL, Speculation::WholeForStructure);
+        }
+        if !is_whole {
+            let structural = plan.is_structural();
+            self.count(
+                operation,
+                if structural {
+                    Speculation::Structural
+                } else {
+                    Speculation::InPlace
+                },
+            );
+        }
+        self.carry_out(range, change, claim, &around, &plan)
+    }
+
+    /// Makes a plan true. What it needs is held.
+    fn carry_out(
+        &self,
+        range: Range,
+        change: Change,
+        claim: Claim,
+        around: &Around<'_>,
+        plan: &Plan,
+    ) -> Attempt {
+        let is_under_mutex = plan.is_structural() || change.changes_what_is_free();
+        let mut writer = is_under_mutex.then(|| self.index.writer());
+        if writer.is_some() {
+            // [number]
+            let room = self.room();
+            if prim::intact!("number")
+                && let Err(refusal) = plan.check_number(&around.pieces, range, change, &room)
+            {
+                return Attempt::Done(Err(refusal));
+            }
+            // [search-again]
+            if let Claim::Found(wish) = claim
+                && prim::intact!("search-again")
+                && self.find_room(wish) != Some(range.start)
+            {
+                return Attempt::Gone;
+            }
+            if matches!(claim, Claim::Apart) && !self.is_apart(range) {
+                return Attempt::Gone;
+            }
+        }
+        if !self.account.exchange(plan.before, plan.after, &self.limits) {
+            return Attempt::Again;
+        }
+        let done = Range {
+            end: plan.done,
+            ..range
+        };
+        if let Change::Protect(protection) = change
+            && done.len() > 0
+            && let Err(refusal) = self.backing.protect(done.start..done.end, protection)
+        {
+            let _less = self.account.exchange(plan.after, plan.before, &self.limits);
+            return Attempt::Done(Err(refusal));
+        }
+        match &mut writer {
+            // SAFETY: [cover] was checked by the caller.
+            Some(writer) => unsafe { self.index.edit(writer, &plan.edits, &around.nodes) },
+            // SAFETY: the same.
+            None => unsafe { Index::edit_in_place(&plan.edits, &around.nodes) },
+        }
+        drop(writer);
+        if change.changes_what_is_free() && around.overlaps(range) {
+            self.backing.unmap(range.start..range.end);
+        }
+        if let Change::Map(kind) | Change::Extend(kind) = change
+            && let Err(refusal) = self.backing.map(&kind.area(range.start, range.end))
+        {
+            return Attempt::Undo(refusal);
+        }
+        Attempt::Done(plan.error.map_or(Ok(()), Err))
+    }
+
+    pub(super) fn room(&self) -> Room {
+        Room {
+            limits: self.limits,
+            areas: self.index.areas(),
+            pages: self.account.pages(),
+        }
+    }
+
+    pub(super) fn count(&self, operation: Operation, outcome: Speculation) {
+        if let Some(stat) = &self.stat {
+            stat.count(operation, outcome);
+        }
+    }
+}
+
+impl Around<'_> {
+    pub(super) fn overlaps(&self, range: Range) -> bool {
+        self.pieces
+            .iter()
+            .any(|piece| piece.range.within(range).len() > 0)
+    }
+}

@@ -1,0 +1,169 @@
+//! Where an area goes that may go anywhere: top down, to the first free range that is long enough.
+
+use super::AddressSpace;
+use super::change::Claim;
+use super::stat::{Operation, Speculation};
+use crate::backing::Backing;
+use crate::error::VmError;
+use crate::index::Node;
+use crate::kind::PAGE;
+use crate::layout::Layout;
+use crate::plan::{Change, Kind, Range};
+use crate::reclaim::searching;
+use spanlock::range::raw::{Mode, RawRangeLock};
+
+/// A free range that is sought.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) length: u64,
+    /// It is to begin here, if that is free.
+    pub(super) hint: Option<u64>,
+}
+
+/// After so many searches that another operation spoilt, an operation locks everything.
+const SEARCHES: u32 = 3;
+
+impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
+    /// Maps a free range, and returns its address. `kind` is asked for the kind at that address.
+    pub(super) fn map_somewhere(
+        &self,
+        operation: Operation,
+        wish: Wish,
+        kind: impl Fn(u64) -> Kind,
+    ) -> Result<u64, VmError> {
+        for _ in 0..SEARCHES {
+            let Some(start) = searching(|| self.find_room(wish)) else {
+                break;
+            };
+            let range = Range {
+                start,
+                end: start + wish.length,
+            };
+            let wanted = self.first_range(operation, range);
+            let change = Change::Map(kind(start));
+            match self.change_holding(operation, wanted, range, change, Claim::Found(wish)) {
+                Err(VmError::NoRoom) => self.count(operation, Speculation::Retried),
+                result => return result.map(|()| start),
+            }
+        }
+        // Nobody else changes anything while everything is held, so this search is not spoilt.
+        self.count(operation, Speculation::WholeForRetries);
+        let held = self.hold(operation, Mode::Exclusive, Range::ALL);
+        let start = searching(|| self.find_room(wish)).ok_or(VmError::NoRoom)?;
+        let range = Range {
+            start,
+            end: start + wish.length,
+        };
+        self.change_in(operation, &held, range, Change::Map(kind(start)))?;
+        Ok(start)
+    }
+
+    /// The free range that a wish finds. It is certain for the holder of the index's mutex, if it then proves to be free
+    /// under the range lock; for others it is a guess. (While a boundary between two areas moves, there may seem to be a
+    /// gap.) The caller searches.
+    pub(super) fn find_room(&self, wish: Wish) -> Option<u64> {
+        let Layout {
+            lowest,
+            end,
+            mmap_top,
+            mmap_bottom,
+            ..
+        } = self.layout;
+        let top = match wish.hint {
+            // Linux uses the addresses above 47 bits only for those who ask.
+            Some(hint) if hint > Layout::BITS_47.end => end,
+            _ => mmap_top,
+        };
+        if let Some(hint) = wish.hint
+            && lowest <= hint
+            && wish.length <= end - lowest
+            && hint <= end - wish.length
+            && self.is_free(Range {
+                start: hint,
+                end: hint + wish.length,
+            })
+        {
+            return Some(hint);
+        }
+        self.last_gap(
+            Range {
+                start: lowest,
+                end: top,
+            },
+            wish.length,
+        )
+        .or_else(|| {
+            self.first_gap(
+                Range {
+                    start: mmap_bottom,
+                    end,
+                },
+                wish.length,
+            )
+        })
+    }
+
+    /// Whether a page is free between this range and what follows, and its gap besides, if that grows down. Certain for
+    /// the holder of the index's mutex. The caller searches.
+    pub(super) fn is_apart(&self, range: Range) -> bool {
+        let next = self.index.following(range.end);
+        next.is_none_or(|next| range.end + PAGE <= self.guarded_start(next))
+    }
+
+    /// Where an area begins for those who look for a free range.
+    fn guarded_start(&self, node: &Node) -> u64 {
+        let gap = if node.is_guarded() {
+            self.layout.guard
+        } else {
+            0
+        };
+        node.start().saturating_sub(gap)
+    }
+
+    fn is_free(&self, range: Range) -> bool {
+        let mut gaps = self.gaps();
+        gaps.any(|gap| gap.covers(range))
+    }
+
+    /// The end of the highest gap that is long enough.
+    fn last_gap(&self, within: Range, length: u64) -> Option<u64> {
+        let long = self
+            .gaps()
+            .map(|gap| gap.within(within))
+            .filter(|gap| gap.len() >= length);
+        long.last().map(|gap| gap.end - length)
+    }
+
+    /// The beginning of the lowest.
+    fn first_gap(&self, within: Range, length: u64) -> Option<u64> {
+        let mut gaps = self.gaps().map(|gap| gap.within(within));
+        gaps.find(|gap| gap.len() >= length).map(|gap| gap.start)
+    }
+
+    /// The ranges between the areas, from the lowest up.
+    fn gaps(&self) -> impl Iterator<Item = Range> {
+        let ends = self
+            .index
+            .iter()
+            .map(|node| (self.guarded_start(node), node.end()));
+        let ends = ends.chain([(self.layout.end, self.layout.end)]);
+        ends.scan(0, |before, (start, end)| {
+            let gap = Range {
+                start: *before,
+                end: start.max(*before),
+            };
+            *before = end.max(*before);
+            Some(gap)
+        })
+    }
+}
+
+/// The address rounded down to a page.
+pub(super) const fn page_of(address: u64) -> u64 {
+    address & !(PAGE - 1)
+}
+
+/// The length rounded up to pages.
+pub(super) fn pages(length: u64) -> Option<u64> {
+    length.checked_next_multiple_of(PAGE)
+}

@@ -1,0 +1,279 @@
+//! A trace on an address space.
+
+use spanlock::range::raw::RawRangeLock;
+use spanlock_vm_trace::model::linux;
+use spanlock_vm_trace::trace::{self, PAGE, WRITE, attribute};
+use spanlock_vm_trace::{Call, Trace};
+use vm::{
+    Access, AddressSpace, Area, Backing, Builder, Flags, Layout, Limits, Mapping, Placement,
+    Protection, Relocation, Source, VmError,
+};
+
+/// An address space on which a trace is replayed. Its threads are the caller's.
+pub struct Replay<'a, L: RawRangeLock, B> {
+    space: AddressSpace<L, B>,
+    trace: &'a Trace,
+}
+
+/// An area that is not as it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    /// What the kernel reported there, unless it reported nothing more.
+    pub recorded: Option<trace::Area>,
+    /// What the space has there, unless it has nothing more.
+    pub found: Option<trace::Area>,
+}
+
+/// What is to be said of neighbours that are alike but for the private pages that they share with others
+/// ([`Area::family`]). Which they share depends on what comes first, a fault or the mapping of a neighbour. So events in
+/// the order of the recording lead to its families, and threads side by side may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Families {
+    /// They must be as they were recorded.
+    Compared,
+    /// They are one area.
+    Ignored,
+}
+
+/// Attributes that areas of the space have, too. Those that the kernel has besides keep no areas apart here.
+const SHARED_WITH_SPACE: [(u32, Flags); 8] = [
+    (attribute::SHARED, Flags::SHARED),
+    (attribute::NO_RESERVE, Flags::NO_RESERVE),
+    (attribute::GROWS_DOWN, Flags::GROWS_DOWN),
+    (attribute::LOCKED, Flags::LOCKED),
+    (attribute::HUGE, Flags::HUGE),
+    (attribute::NO_HUGE, Flags::NO_HUGE),
+    (attribute::NOT_DUMPED, Flags::NO_DUMP),
+    (attribute::NOT_INHERITED, Flags::NO_FORK),
+];
+
+fn flags(attributes: u32) -> Flags {
+    let set = SHARED_WITH_SPACE.into_iter();
+    let set = set.filter(|(attribute, _)| attributes & attribute != 0);
+    set.fold(Flags::PRIVATE, |flags, (_, flag)| flags | flag)
+}
+
+fn protection(bits: u32) -> Protection {
+    let bits = [
+        (trace::READ, Protection::READ),
+        (WRITE, Protection::WRITE),
+        (trace::EXECUTE, Protection::EXECUTE),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| bits & bit != 0);
+    bits.fold(Protection::NONE, |all, (_, bit)| all | bit)
+}
+
+fn mapping(allowed: u32, flags: Flags, backing: trace::Backing) -> Mapping {
+    let source = match backing {
+        trace::Backing::Anonymous => Source::Anonymous,
+        // The space has no file 0.
+        trace::Backing::File { file, page } => Source::File {
+            file: u64::from(file) + 1,
+            offset: page * PAGE,
+        },
+    };
+    Mapping {
+        flags,
+        source,
+        ..Mapping::anonymous(protection(allowed))
+    }
+}
+
+fn reported(area: &Area) -> trace::Area {
+    let backing = match area.source {
+        Source::Anonymous => trace::Backing::Anonymous,
+        Source::File { file, offset } => {
+            let file = u32::try_from(file - 1).unwrap_or(u32::MAX);
+            trace::Backing::File {
+                file,
+                page: offset / PAGE,
+            }
+        }
+    };
+    let set = SHARED_WITH_SPACE
+        .into_iter()
+        .filter(|(_, flag)| area.flags.contains(*flag));
+    trace::Area {
+        start: area.start / PAGE,
+        end: area.end / PAGE,
+        protection: u32::from(area.protection.bits()),
+        attributes: set.fold(0, |set, (attribute, _)| set | attribute),
+        backing,
+    }
+}
+
+impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
+    /// A space with the areas that a trace begins with.
+    ///
+    /// # Panics
+    /// When the space refuses an area.
+    pub fn begin(trace: &'a Trace, builder: Builder, lock: L, backing: B) -> Self {
+        let layout = Layout {
+            heap: trace.heap * PAGE,
+            ..Layout::BITS_47
+        };
+        let limits = Limits {
+            areas: u64::MAX,
+            ..Limits::default()
+        };
+        let space = builder.layout(layout).limits(limits).build(lock, backing);
+        for area in &trace.before {
+            let what = mapping(area.protection, flags(area.attributes), area.backing);
+            let place = Placement::FixedNoReplace(area.start * PAGE);
+            let mapped = space.mmap(place, (area.end - area.start) * PAGE, what);
+            mapped.unwrap_or_else(|error| panic!("{area:x?}: {error}"));
+        }
+        if trace.heap != 0 {
+            space.brk(trace.heap * PAGE);
+        }
+        Self { space, trace }
+    }
+
+    /// The space.
+    pub const fn space(&self) -> &AddressSpace<L, B> {
+        &self.space
+    }
+
+    /// Makes a call, or a fault.
+    ///
+    /// # Errors
+    /// Why the space refuses what the recorded program was granted.
+    pub fn apply(&self, call: &Call) -> Result<(), VmError> {
+        let space = &self.space;
+        match *call {
+            Call::Map {
+                start,
+                pages,
+                protection,
+                flags,
+                backing,
+            } => {
+                let place = if flags & linux::MAP_FIXED == 0 {
+                    Placement::FixedNoReplace(start * PAGE)
+                } else {
+                    Placement::Fixed(start * PAGE)
+                };
+                let what = mapping(protection, mapped(flags), backing);
+                space.mmap(place, pages * PAGE, what).map(drop)
+            }
+            Call::Unmap { start, pages } => space.munmap(start * PAGE, pages * PAGE),
+            Call::Protect {
+                start,
+                pages,
+                protection: allowed,
+            } => space.mprotect(start * PAGE, pages * PAGE, protection(allowed)),
+            Call::Break { end } => match space.brk(end * PAGE) {
+                now if now == end * PAGE => Ok(()),
+                _ => Err(VmError::NoRoom),
+            },
+            Call::Advise {
+                start,
+                pages,
+                advice,
+            } => advise(space, start * PAGE, pages * PAGE, advice),
+            Call::Remap {
+                from,
+                pages,
+                start,
+                grown,
+            } => {
+                let to = if from == start {
+                    Relocation::Stay
+                } else {
+                    Relocation::To(start * PAGE)
+                };
+                space
+                    .mremap(from * PAGE, pages * PAGE, grown * PAGE, to)
+                    .map(drop)
+            }
+            Call::Fault { page, access } => {
+                let access = match access {
+                    WRITE => Access::Write,
+                    trace::EXECUTE => Access::Execute,
+                    _ => Access::Read,
+                };
+                space.fault(page * PAGE, access).map(drop)
+            }
+        }
+    }
+
+    /// The first area that is not as the kernel reported it at the end of the recording. Call it after the last event.
+    pub fn difference(&self, families: Families) -> Option<Difference> {
+        let mut found: Vec<trace::Area> = Vec::new();
+        let mut family = 0;
+        for area in self.space.maps() {
+            let kept_apart = family != area.family && family != 0 && area.family != 0;
+            family = area.family;
+            let area = reported(&area);
+            let last = found.last_mut().filter(|last| last.continues_in(&area));
+            match last.filter(|_| kept_apart && families == Families::Ignored) {
+                Some(last) => last.end = area.end,
+                None => found.push(area),
+            }
+        }
+        let recorded = comparable(&self.trace.after);
+        let longest = found.len().max(recorded.len());
+        let at = |number: usize| Difference {
+            recorded: recorded.get(number).copied(),
+            found: found.get(number).copied(),
+        };
+        (0..longest)
+            .map(at)
+            .find(|both| both.recorded != both.found)
+    }
+}
+
+/// Recorded areas with the attributes that the space has. Neighbours that only another attribute kept apart are one.
+fn comparable(areas: &[trace::Area]) -> Vec<trace::Area> {
+    let known = SHARED_WITH_SPACE
+        .iter()
+        .fold(0, |known, (attribute, _)| known | attribute);
+    let mut all: Vec<trace::Area> = Vec::new();
+    for area in areas {
+        let area = trace::Area {
+            attributes: area.attributes & known,
+            ..*area
+        };
+        match all.last_mut().filter(|last| last.continues_in(&area)) {
+            Some(last) => last.end = area.end,
+            None => all.push(area),
+        }
+    }
+    all
+}
+
+/// The flags of `mmap`.
+fn mapped(bits: u32) -> Flags {
+    let shared = bits & linux::MAP_TYPE != linux::MAP_PRIVATE;
+    let flags = [
+        (shared, Flags::SHARED),
+        (bits & linux::MAP_NORESERVE != 0, Flags::NO_RESERVE),
+        (bits & linux::MAP_STACK != 0, Flags::NO_HUGE),
+        (bits & linux::MAP_GROWSDOWN != 0, Flags::GROWS_DOWN),
+        (bits & linux::MAP_LOCKED != 0, Flags::LOCKED),
+    ];
+    let set = flags.into_iter().filter(|(set, _)| *set);
+    set.fold(Flags::PRIVATE, |flags, (_, flag)| flags | flag)
+}
+
+/// Advice about content that is not needed, and advice that changes flags. Other advice changes nothing here.
+fn advise<L: RawRangeLock, B: Backing>(
+    space: &AddressSpace<L, B>,
+    start: u64,
+    length: u64,
+    advice: u32,
+) -> Result<(), VmError> {
+    let none = Flags::PRIVATE;
+    let (set, clear) = match advice {
+        linux::MADV_DONTNEED => return space.madvise_dontneed(start, length),
+        10 => (Flags::NO_FORK, none),
+        11 => (none, Flags::NO_FORK),
+        14 => (Flags::HUGE, Flags::NO_HUGE),
+        15 => (Flags::NO_HUGE, Flags::HUGE),
+        16 => (Flags::NO_DUMP, none),
+        17 => (none, Flags::NO_DUMP),
+        _ => return Ok(()),
+    };
+    space.madvise(start, length, set, clear)
+}
