@@ -146,8 +146,9 @@ impl Slot {
         self.seniority.store(seniority.0, Ordering::Relaxed);
         self.thread.store(request.thread, Ordering::Relaxed);
         self.note(at);
-        // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
-        self.state.swap(state.0, Ordering::Release);
+        // Release is for listings. Acquire: the last release here may be that of a thread that has exited, and had this
+        // thread's record before. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
+        self.state.swap(state.0, Ordering::AcqRel);
     }
 
     #[inline]
