@@ -17,7 +17,8 @@
 //! The edges cited are the parent module's.
 
 use super::board::{Board, Entry, Seat, Whole};
-use super::slot::{Seniority, Slot, SlotBlocker};
+use super::slot::{Slot, SlotBlocker};
+use super::state::Seniority;
 use super::{Granted, Growth, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{
@@ -29,12 +30,17 @@ use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::Ordering;
 use prim::clock;
+use prim::spin;
 use std::panic::Location;
 use std::ptr::NonNull;
 
 /// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
 /// so many meetings.
 const MEETINGS_DIGITS: u32 = 4;
+
+/// Rounds of spinning on a holder, where each thread that uses the lock can have a processor: two to the power of the
+/// four more rounds, against the time that a critical section of a few hundred cache lines takes.
+const ROUNDS: u32 = spin::ON_HOLDER + 4;
 
 impl RawSlots {
     #[inline]
@@ -223,14 +229,18 @@ impl<'a> SlotAcquisition<'a> {
         if is_home {
             slot.policy().was_blocked();
         }
-        let entered = self
-            .lock
-            .enter(board, slot, &entry)
-            .map_err(Blocker::Slot)
-            .and_then(|_| {
-                self.check_residue(board)
-                    .inspect_err(|_| self.lock.leave(slot))
-            });
+        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all others
+        // a cache miss.
+        let foreseen = if self.seniority == Seniority::NEWCOMER {
+            None
+        } else {
+            board.foresee(slot, &entry)
+        };
+        let entered = foreseen.map_or_else(|| self.lock.enter(board, slot, &entry), Err);
+        let entered = entered.map_err(Blocker::Slot).and_then(|_| {
+            self.check_residue(board)
+                .inspect_err(|_| self.lock.leave(slot))
+        });
         match entered {
             Ok(()) => {
                 slot.decide();
@@ -310,6 +320,15 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;
             }
+        }
+    }
+
+    fn rounds(&self) -> u32 {
+        let has_processors = |board: &Board| board.len() <= prim::thread::processors();
+        if self.lock.board().is_some_and(has_processors) {
+            ROUNDS
+        } else {
+            spin::ON_HOLDER
         }
     }
 

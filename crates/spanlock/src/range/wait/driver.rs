@@ -35,6 +35,11 @@ pub(in crate::range) trait Acquisition {
     /// When the request gets a reservation.
     const RESERVES: Reserves;
 
+    /// For how many rounds the request spins on its blocker before it sleeps.
+    fn rounds(&self) -> u32 {
+        spin::ON_HOLDER
+    }
+
     /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
     fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
 
@@ -284,7 +289,7 @@ impl<'a> Waiter<'a> {
                 Err(Refused::OutOfTime)
             };
         }
-        let mut spin = Spin::new(spin::ON_HOLDER);
+        let mut spin = Spin::new(acquisition.rounds());
         while spin.round() {
             if !acquisition.is_blocked_by(&blocker) {
                 drop(blocker);
