@@ -2,9 +2,10 @@
 //! A new comparison that needs more of a lock adds it here, and to the record.
 
 use crate::micro::Kernel;
-use crate::{registry, rw, sim};
+use crate::{registry, rw, sets, sim, space};
 use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, RwDescribed};
+use spanlock_trial::set::SetDescribed;
 
 /// A lock that records can name.
 pub trait Known: Copy {
@@ -35,17 +36,42 @@ impl Known for &RwDescribed {
     }
 }
 
+impl Known for &SetDescribed {
+    fn known(self) -> Lock {
+        Lock::named(self.name)
+    }
+}
+
 macro_rules! described {
     ($($lock:ty),+) => {$(
         impl Known for &$lock {
             fn known(self) -> Lock {
-                self.described.known()
+                (&self.described).known()
             }
         }
     )+};
 }
 
-described!(registry::Lock, rw::locks::Lock, sim::Lock, sim::RwLock);
+impl Known for &space::Variant {
+    fn known(self) -> Lock {
+        space::known(self.name())
+    }
+}
+
+impl Known for &space::Simulated {
+    fn known(self) -> Lock {
+        space::known(self.name())
+    }
+}
+
+described!(
+    registry::Lock,
+    rw::locks::Lock,
+    sim::Lock,
+    sim::RwLock,
+    sets::Row,
+    sets::Simulated
+);
 
 impl Known for Kernel {
     fn known(self) -> Lock {
@@ -73,7 +99,7 @@ pub fn entries() -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::Known;
-    use crate::{micro, registry, rw, sim};
+    use crate::{micro, registry, rw, sets, sim, space};
     use spanlock_judge::compare::claims;
     use spanlock_judge::record::Kind;
 
@@ -81,6 +107,8 @@ mod tests {
     fn claims_speak_of_locks_that_there_are() {
         let is_there = |kind: Option<Kind>, lock: &str| match kind {
             Some(Kind::Rw) => rw::locks::find(lock).is_some(),
+            Some(Kind::Set) => sets::find(lock).is_ok(),
+            Some(Kind::Vm | Kind::VmStat) => space::Variant::find(lock).is_ok(),
             Some(Kind::Micro) => lock.parse::<micro::Kernel>().is_ok(),
             _ => registry::find(lock).is_some(),
         };

@@ -8,10 +8,13 @@
 //! |---|---|
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
+//! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
+//! | [`space`] | the variants of address spaces, measured and simulated |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`touch`] | what many locks take of memory that each thread uses once |
@@ -21,6 +24,7 @@
 //! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
+pub mod blob;
 pub mod costs;
 pub mod counters;
 pub mod known;
@@ -31,10 +35,12 @@ pub mod processor;
 pub mod provenance;
 pub mod registry;
 pub mod rw;
+pub mod sets;
 pub mod sim;
 pub mod soak;
+pub mod space;
 pub mod target;
 pub mod touch;
 pub mod workload;
 
-pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times};
+pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times, vm};

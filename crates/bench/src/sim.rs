@@ -12,12 +12,16 @@ use spanlock_workloads_sim::target::{Readers, Target};
 use spanlock_workloads_sim::{locks, rw};
 use std::ops::Range;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// A lock of any type. Workloads are compiled once for all of them: what a call through a pointer takes the host, no
 /// simulated machine sees.
 trait AnyLock: Send + Sync {
     /// Waits as long as it takes.
     fn hold(&self, mode: Mode, range: Range<u64>) -> Box<dyn Held + '_>;
+
+    /// Exclusively, if it is free.
+    fn try_hold(&self, range: Range<u64>) -> Option<Box<dyn Held + '_>>;
 }
 
 /// A lock held: until dropped.
@@ -35,6 +39,11 @@ impl<T: Target> AnyLock for Lines<T> {
             Mode::Shared => Box::new(self.0.read(range)),
             Mode::Exclusive => Box::new(self.0.write(range)),
         }
+    }
+
+    fn try_hold(&self, range: Range<u64>) -> Option<Box<dyn Held + '_>> {
+        let held = self.0.write_within(range, Duration::ZERO)?;
+        Some(Box::new(held))
     }
 }
 
@@ -58,6 +67,13 @@ impl Target for Erased {
 
     fn write(&self, range: Range<u64>) -> Box<dyn Held + '_> {
         self.0.hold(Mode::Exclusive, range)
+    }
+
+    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<Box<dyn Held + '_>> {
+        match limit {
+            Duration::ZERO => self.0.try_hold(range),
+            _ => Some(self.write(range)),
+        }
     }
 }
 

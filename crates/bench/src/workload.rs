@@ -2,17 +2,21 @@
 //!
 //! To add one: implement [`Workload`] for its numbers.
 
+use crate::blob::Subject;
 use crate::known::Known;
+use crate::meter::Meter;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
+use crate::sets;
 use crate::setting::Resource;
-use crate::sim;
 use crate::times::Times;
+use crate::{sim, space};
 use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, latency, micro, pattern, rw};
+use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
+use spanlock_workloads::crew::Signal;
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
@@ -90,11 +94,13 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
         lost_updates: lost,
         torn_ranges,
         torn_reads,
+        read_ns: outcome.parts,
         acquire_ns: times(&outcome.acquire),
         first_count: count(&outcome.first),
         first_ns: times(&outcome.first),
         again_count: count(&outcome.again),
         again_ns: times(&outcome.again),
+        space: outcome.vm,
         ..record
     })
 }
@@ -216,6 +222,52 @@ impl Workload for batch::Load {
     fn panel(self) -> Panel {
         let Self { hold, ranges } = self;
         Panel::Batch { hold, ranges }
+    }
+}
+
+impl Workload for blob::Load {
+    type Lock = Subject;
+    type Simulated = &'static sim::Lock;
+
+    fn run(trial: &Trial<Self>, subject: Subject) -> Result<Outcome, &'static str> {
+        subject.run(trial)
+    }
+
+    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+        // SAFETY: all locks that can be simulated exclude.
+        let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
+        let space = spanlock_blob_sim::raw::Space::new(lock, simulated::blob::Priced);
+        let reader = || simulated::blob::PricedReader {
+            space: &space,
+            payload: trial.load.payload,
+        };
+        let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
+        outcome.expect("such pages are never refused")
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        Some(trial.schedule.measured * 100)
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
+        let panel = trial.load.panel();
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        format!("blob, {panel}, {threads}, {lock}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self {
+            draw,
+            payload,
+            cache,
+            records,
+        } = self;
+        Panel::Blob {
+            draw,
+            payload,
+            cache,
+            records,
+        }
     }
 }
 
@@ -342,6 +394,73 @@ impl Workload for rw::Load {
 
     fn panel(self) -> Panel {
         Panel::Rw(self)
+    }
+}
+
+impl Workload for set::Load {
+    type Lock = &'static sets::Row;
+    type Simulated = &'static sets::Simulated;
+
+    fn run(trial: &Trial<Self>, set: &'static sets::Row) -> Result<Outcome, &'static str> {
+        let mut meter = Meter::of(trial.events);
+        spanlock_workloads::set::run::<Signal>(&*(set.make)(), trial, &mut meter)
+    }
+
+    fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
+        let outcome = simulated::set::run::<Clock>(&*(set.make)(), trial, &mut ());
+        outcome.expect("sets that can be simulated have an order")
+    }
+
+    fn name(trial: &Trial<Self>, set: &'static sets::Simulated) -> String {
+        let (panel, seconds) = (trial.load.panel(), seconds(trial));
+        let (threads, set) = (plural(trial.threads), set.described.name);
+        format!("set, {panel}, {threads}, {set}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self { keys, chosen, mix } = self;
+        Panel::Set { keys, chosen, mix }
+    }
+}
+
+impl Workload for vm::Load {
+    type Lock = &'static space::Variant;
+    type Simulated = &'static space::Simulated;
+
+    fn run(trial: &Trial<Self>, variant: &'static space::Variant) -> Result<Outcome, &'static str> {
+        Ok(variant.run(trial))
+    }
+
+    fn simulate(
+        trial: &Trial<Self>,
+        variant: &'static space::Simulated,
+        machine: &Machine,
+    ) -> Outcome {
+        variant.run(trial, machine)
+    }
+
+    fn hangs_after(_: &Trial<Self>) -> Option<Duration> {
+        /// Longer than any program that is recorded runs.
+        const LONGEST: Duration = Duration::from_secs(3600);
+        Some(LONGEST)
+    }
+
+    fn name(trial: &Trial<Self>, variant: &'static space::Simulated) -> String {
+        let (panel, threads) = (trial.load.panel(), plural(trial.threads));
+        let content = space::digest(&trial.load.traffic);
+        format!("vm, {panel} ({content:x}), {threads}, {}", variant.name())
+    }
+
+    fn panel(self) -> Panel {
+        let growths = match self.traffic {
+            vm::Traffic::Recorded(..) => 0,
+            vm::Traffic::Pattern(_, growths) => growths,
+        };
+        Panel::Vm {
+            traffic: self.traffic.name(),
+            pace: self.pace,
+            growths,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use spanlock::range::raw::Mode;
 use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_bench::blob::{self, Draw, Payload};
 use spanlock_bench::costs;
 use spanlock_bench::counters::Event;
 use spanlock_bench::provenance;
@@ -132,6 +133,36 @@ fn every_lock_passes_in_batches_or_says_why_not() {
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
             assert_eq!(record.max_ops_per_thread % trial.load.hold as u64, 0);
         }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn every_lock_gives_out_the_ranges_of_an_area_or_says_why_not() {
+    for subject in ["copy", "own-area"]
+        .iter()
+        .copied()
+        .chain(LOCKS.iter().map(|lock| lock.name))
+    {
+        let load = blob::Load {
+            draw: Draw::Zipfian,
+            payload: Payload::Whole,
+            cache: 0,
+            records: 2,
+        };
+        let trial = Trial::new(SHORT, 7).with(load, 3);
+        let [read_by] = blob::Subject::parse(subject).unwrap()[..] else {
+            panic!("{subject} is one")
+        };
+        let record = measure(trial, read_by).unwrap();
+        let must_run = !["std-rwlock", "parking-lot", "null"].contains(&subject);
+        assert_eq!(
+            record.skipped.is_none(),
+            must_run,
+            "{subject}: {:?}",
+            record.skipped
+        );
+        assert_eq!(record.ops_per_sec.is_some(), must_run, "{subject}");
     }
 }
 

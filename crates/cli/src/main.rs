@@ -15,6 +15,9 @@ mod progress;
 mod report;
 mod run;
 mod sim;
+#[cfg(target_os = "linux")]
+mod store;
+mod vm;
 mod workloads;
 
 use clap::error::ErrorKind;
@@ -45,6 +48,11 @@ enum Command {
     Run(run::Run),
     /// Run locks on simulated machines.
     Sim(Box<sim::Sim>),
+    /// Keep files in a store for many writers of one file.
+    #[cfg(target_os = "linux")]
+    Store(store::Command),
+    /// Replay what programs asked of their address space.
+    Vm(Box<vm::Vm>),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
@@ -59,7 +67,10 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Report(command) => report::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Run(command) => run::run(command),
+        Command::Vm(command) => vm::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
+        #[cfg(target_os = "linux")]
+        Command::Store(command) => store::run(&command).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

@@ -124,6 +124,18 @@ pub(crate) fn number_to(
     }
 }
 
+/// A number from 0.
+pub(crate) fn number_from_0_to(
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok();
+        number
+            .filter(|number| *number <= most)
+            .ok_or_else(|| format!("expected a number from 0 to {most}"))
+    }
+}
+
 /// How often something is done: at least once.
 pub(crate) fn times() -> RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..)

@@ -1,15 +1,24 @@
 //! The numbers of each workload, as users choose them: the same on hardware and on simulated machines.
 
-use crate::options::{number_to, part};
+use crate::options::{number_from_0_to, number_to, part};
 use clap::{Args, Subcommand};
 use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
 use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_bench::blob::{self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORDS};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::micro::{self, Kernel};
 use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
 use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
+use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, Mix};
+use spanlock_bench::vm::{self, Name, Pace, Traffic};
+use spanlock_judge::record::plural;
 use spanlock_judge::stats::distinct;
+use spanlock_vm_trace::metis::{GROWTHS, MAX_GROWTHS, Program};
+use spanlock_vm_trace::{samples, text};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
 /// A workload of which users have chosen the numbers.
 pub(crate) trait Workload {
@@ -148,6 +157,85 @@ impl Workload for Batch {
 }
 
 #[derive(Args)]
+pub(crate) struct Blob {
+    /// How often each record is read: uniform, zipfian.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Draw::ALL)]
+    draw: Vec<Draw>,
+    /// How much of a record is read: whole, or a word, which leaves the cost of the alias.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = [Payload::Whole])]
+    payload: Vec<Payload>,
+}
+
+#[derive(Args)]
+pub(crate) struct StoredBlob {
+    #[command(flatten)]
+    blob: Blob,
+    /// Aliases that each thread keeps.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_from_0_to(MAX_CACHE), default_value = "0,8", value_name = "N,...", allow_negative_numbers = true)]
+    cache: Vec<usize>,
+    /// Records, of 1 MB of memory each.
+    #[arg(long, value_parser = number_to(MAX_RECORDS), default_value_t = RECORDS, value_name = "N", allow_negative_numbers = true)]
+    records: usize,
+}
+
+impl Blob {
+    /// Each combination with these.
+    fn with(&self, caches: &[usize], records: usize) -> Vec<blob::Load> {
+        let payloads = distinct(self.payload.iter().copied());
+        let draws = turns(distinct(self.draw.iter().copied()), &payloads);
+        let caches = distinct(caches.iter().copied());
+        let load = |(cache, (payload, draw))| blob::Load {
+            draw,
+            payload,
+            cache,
+            records,
+        };
+        turns(draws, &caches).into_iter().map(load).collect()
+    }
+}
+
+impl Workload for Blob {
+    type Load = blob::Load;
+
+    fn loads(&self) -> Vec<blob::Load> {
+        self.with(&[0], RECORDS)
+    }
+}
+
+impl Workload for StoredBlob {
+    type Load = blob::Load;
+
+    fn loads(&self) -> Vec<blob::Load> {
+        self.blob.with(&self.cache, self.records)
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Sets {
+    /// Keys from which threads choose; half of them are in the set.
+    #[arg(long, value_parser = number_to(MAX_KEYS), default_value_t = KEYS, value_name = "N", allow_negative_numbers = true)]
+    keys: usize,
+    /// How often each key is chosen: uniform, zipfian.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "uniform")]
+    chosen: Vec<Chosen>,
+    /// What threads do: updates (80 % search, 10 % insert, 10 % remove), scans (10 % scan 100 keys, 70 % search).
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "updates")]
+    mix: Vec<Mix>,
+}
+
+impl Workload for Sets {
+    type Load = sets::Load;
+
+    fn loads(&self) -> Vec<sets::Load> {
+        let keys = self.keys;
+        let chosen = distinct(self.chosen.iter().copied());
+        let mixes = distinct(self.mix.iter().copied());
+        let load = |(chosen, mix)| sets::Load { keys, chosen, mix };
+        turns(mixes, &chosen).into_iter().map(load).collect()
+    }
+}
+
+#[derive(Args)]
 pub(crate) struct Parts {
     /// Parts of the resource; each thread locks its share of them, and then as many again.
     #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
@@ -262,6 +350,79 @@ impl<R: Args> Loads<R> {
             }
             Self::Readers(common) => (vec![Load::Readers], common),
         }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Space {
+    /// What is replayed: wc, wr or wrmem (the patterns of these Metis programs, for any number of threads), a recorded
+    /// trace (`vm list` names them), or the file of a trace.
+    #[arg(required = true, value_parser = traffic, value_name = "TRACE")]
+    traffic: Vec<Traffic>,
+    /// What threads do between calls and faults.
+    #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [Pace::FlatOut], value_name = "NAME,...")]
+    pace: Vec<Pace>,
+    /// Growths of heaps in a pattern, of all threads together.
+    #[arg(long, value_parser = number_to(MAX_GROWTHS), default_value_t = GROWTHS, value_name = "N", allow_negative_numbers = true)]
+    growths: usize,
+}
+
+/// A trace or a pattern. Traces are kept: the command runs once.
+fn traffic(text: &str) -> Result<Traffic, String> {
+    if let Ok(program) = text.parse::<Program>() {
+        return Ok(Traffic::Pattern(program, GROWTHS));
+    }
+    let recorded = |name: &str, trace| {
+        let trace: &'static _ = Box::leak(Box::new(trace));
+        Traffic::Recorded(Name::new(name), trace)
+    };
+    let sample = samples::ALL.iter().find(|sample| sample.name == text);
+    if let Some(sample) = sample {
+        let trace = sample.read().map_err(|error| error.to_string())?;
+        return Ok(recorded(text, trace));
+    }
+    let file = File::open(text).map_err(|error| {
+        format!("{error}, and no recorded trace has that name: `spanlock vm list` lists them")
+    })?;
+    let trace = text::read(BufReader::new(file)).map_err(|error| error.to_string())?;
+    if trace.events.is_empty() {
+        return Err("the trace has no events".to_owned());
+    }
+    let name = Path::new(text)
+        .file_stem()
+        .map_or(text.into(), |name| name.to_string_lossy());
+    Ok(recorded(&name, trace))
+}
+
+impl Space {
+    /// Why some of these numbers of threads are too many.
+    pub(crate) fn too_many(&self, threads: &[usize]) -> Option<String> {
+        let most = threads.iter().max()?;
+        let short = self
+            .traffic
+            .iter()
+            .find(|traffic| traffic.most_threads() < *most)?;
+        Some(format!(
+            "{} on {most}: the trace has {}; the patterns wc, wr and wrmem have as many as are asked for",
+            short.name(),
+            plural(short.most_threads())
+        ))
+    }
+}
+
+impl Workload for Space {
+    type Load = vm::Load;
+
+    fn loads(&self) -> Vec<vm::Load> {
+        let traffic = self.traffic.iter().map(|&traffic| match traffic {
+            Traffic::Pattern(program, _) => Traffic::Pattern(program, self.growths),
+            recorded @ Traffic::Recorded(..) => recorded,
+        });
+        let paces = distinct(self.pace.iter().copied());
+        let loads = turns(traffic, &paces).into_iter();
+        loads
+            .map(|(pace, traffic)| vm::Load { traffic, pace })
+            .collect()
     }
 }
 

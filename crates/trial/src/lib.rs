@@ -7,9 +7,11 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`arr`], [`batch`], [`latency`], [`pattern`] | the workloads of range locks |
+//! | [`blob`] | reads of large objects from an aliasing area |
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
+//! | [`set`] | the workload of ordered sets |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
 //! | [`counters`] | hardware counters |
@@ -18,6 +20,7 @@
 
 pub mod arr;
 pub mod batch;
+pub mod blob;
 pub mod counters;
 pub mod latency;
 pub mod lock;
@@ -26,6 +29,7 @@ mod named;
 pub mod pattern;
 pub mod run;
 pub mod rw;
+pub mod set;
 pub mod setting;
 pub mod times;
 pub mod vm;

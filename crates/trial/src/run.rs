@@ -1,5 +1,6 @@
 //! The parameters of a run, and its outcome: the same for all workloads.
 
+use crate::blob::Parts;
 use crate::counters::{Count, Event, Rate};
 use crate::lock::Exclusion;
 use crate::times::Times;
@@ -166,6 +167,8 @@ pub struct Outcome {
     pub writes: u64,
     /// The errors found in the guarded data.
     pub found: Found,
+    /// Where the time of a read from an aliasing area went, if that was measured.
+    pub parts: Option<Parts>,
     /// Nanoseconds that acquisitions took, if they were timed.
     pub acquire: Option<Times>,
     /// Nanoseconds that the first acquisition of each part took.
@@ -213,6 +216,13 @@ pub enum Found {
         /// Whether areas differ.
         differs: bool,
     },
+    /// In an ordered set that counts what it is told.
+    Keys {
+        /// Keys inserted less keys removed, from start to end.
+        expected: u64,
+        /// Keys in the set in the end.
+        found: u64,
+    },
     /// In the data of a reader-writer lock.
     Data {
         /// Writes that left no trace, or traces of no write.
@@ -234,6 +244,7 @@ impl Found {
     pub const fn lost(self) -> u64 {
         match self {
             Self::Array { added, found } => added.abs_diff(found),
+            Self::Keys { expected, found } => expected.abs_diff(found),
             Self::Data { lost, .. } => lost,
             Self::Space { refused, differs } => refused + differs as u64,
             Self::Nothing | Self::Ranges(_) => 0,
@@ -245,7 +256,7 @@ impl Found {
     pub const fn torn(self) -> u64 {
         match self {
             Self::Ranges(torn) | Self::Data { torn, .. } => torn,
-            Self::Nothing | Self::Array { .. } | Self::Space { .. } => 0,
+            Self::Nothing | Self::Array { .. } | Self::Keys { .. } | Self::Space { .. } => 0,
         }
     }
 }
@@ -257,6 +268,9 @@ impl fmt::Display for Found {
             Self::Nothing => f.write_str("no errors"),
             Self::Array { added, found } => {
                 write!(f, "the array holds {found} where {added} was added: {met}")
+            }
+            Self::Keys { expected, found } => {
+                write!(f, "the set has {found} keys where {expected} are left")
             }
             Self::Ranges(torn) => {
                 write!(

@@ -11,21 +11,25 @@
 //! | [`target`] | what a range lock under measurement offers |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
+//! | [`blob`] | reads of large objects from an aliasing area (P4 §4.4) |
 //! | [`latency`] | how long acquisitions take, first and later ones (P3 §VI-B1) |
 //! | [`pattern`] | what users do and papers do not measure, and what hurts a lock that adapts |
 //! | [`locks`] | the table of range locks: to add one, add a row |
+//! | [`set`] | ordered sets (P1 §7.1) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
 pub mod batch;
+pub mod blob;
 pub mod crew;
 pub mod latency;
 pub mod locks;
 pub mod micro;
 pub mod pattern;
 pub mod rw;
+pub mod set;
 pub mod target;
 pub mod vm;
 

@@ -11,6 +11,7 @@ use spanlock::range::list::{
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
+use spanlock::range::slots::RawSlots;
 use spanlock_trial::lock::{Described, Overtaking, WaitsFor};
 use spanlock_trial::setting::{BLOCK, Holds, Param, Setting};
 
@@ -35,6 +36,7 @@ pub trait Table {
 const LIST: &str = "list";
 const SKIP_LIST: &str = "skip list";
 const SEGMENT: &str = "segment";
+const SLOTS: &str = "slots";
 
 /// The memory of list locks.
 const LIST_MEMORY: &str = "64 bytes, and 64 a range held, from a pool of 8 KiB a thread";
@@ -184,6 +186,19 @@ fn library(table: &mut impl Table) {
         |setting| {
             SkipEx::builder().height(skip_height(setting)).build()
         },
+    );
+    table.shared(
+        Described {
+            name: "slots",
+            family: SLOTS,
+            about: "list-rw at first; where threads meet, each announces its range in a slot of its own",
+            when: "readers and writers of ranges, many threads",
+            avoid: "hundreds of ranges are held at a time",
+            memory: "64 bytes, and 256 and 128 a thread and range held once threads have met",
+            source: "this project",
+            ..Described::OURS
+        },
+        |_| RawSlots::new(),
     );
     table.shared(
         Described {
@@ -360,6 +375,16 @@ fn configurations(table: &mut impl Table) {
     });
     table.exclusive(fair(SKIP_LIST, "skip-ex-at-once"), |_| {
         SkipEx::builder().fairness(AT_ONCE).build()
+    });
+    table.shared(fair(SLOTS, "slots-born"), |_| {
+        RawSlots::builder().slots_at_once().build()
+    });
+    table.shared(fair(SLOTS, "slots-at-once"), |_| {
+        let slots = RawSlots::builder().slots_at_once();
+        slots.fairness(AT_ONCE).build()
+    });
+    table.shared(unfair(SLOTS, "slots-unfair"), |_| {
+        RawSlots::builder().fairness(Fairness::Unfair).build()
     });
     table.shared(fair(SEGMENT, "srl-array-at-once"), |setting| {
         let array = SrlArray::builder().segment(segment(setting));

@@ -1,5 +1,7 @@
 //! The measurements, compiled for each lock.
 
+#[cfg(target_os = "linux")]
+use crate::blob::{self, Stored};
 use crate::meter::Meter;
 use crate::run::{Outcome, Trial};
 use crate::setting::{Resource, Setting, Values};
@@ -8,6 +10,8 @@ use crate::{memory, pairs, processor, soak, touch};
 use spanlock::range::raw::Mode;
 use spanlock_judge::record::{Memory, Touched};
 use spanlock_trial as trial;
+#[cfg(target_os = "linux")]
+use spanlock_workloads::blob::Tried;
 use spanlock_workloads::crew::Signal;
 use spanlock_workloads::{arr, batch, latency, pattern};
 use std::time::Duration;
@@ -31,6 +35,21 @@ pub trait Measure: Sync {
 
     /// Runs a round of [`latency`], which `repeat` numbers.
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
+
+    /// Runs [`blob`](spanlock_workloads::blob): reads in an area whose ranges the lock gives out.
+    ///
+    /// # Errors
+    /// When the system refuses an alias.
+    ///
+    /// # Safety
+    /// Holders of overlapping ranges exclude each other.
+    #[cfg(target_os = "linux")]
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &Trial<trial::blob::Load>,
+        stored: &Stored,
+    ) -> Result<Outcome, spanlock_blob::Error>;
 
     /// Runs [`memory`]: what so many holders take.
     fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory;
@@ -102,6 +121,18 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome {
         let make = || self.made(trial.load.resource(), values);
         latency::run(make, trial)
+    }
+
+    #[cfg(target_os = "linux")]
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &Trial<trial::blob::Load>,
+        stored: &Stored,
+    ) -> Result<Outcome, spanlock_blob::Error> {
+        // SAFETY: the caller's.
+        let lock = unsafe { Tried::new(self.made(trial::blob::RESOURCE, values)) };
+        blob::shared(lock, trial, stored)
     }
 
     fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory {

@@ -69,7 +69,7 @@ pub(super) struct Pairs {
 }
 
 /// Takes all steps, and reports each as it is done (JSON) or all in the end (table). Returns what was measured.
-pub(super) fn measured<S, R: Clone>(
+pub(crate) fn measured<S, R: Clone>(
     output: &Output,
     steps: Vec<S>,
     describe: impl Fn(&S) -> String,

@@ -10,13 +10,15 @@ use spanlock_bench::known::entries;
 use spanlock_judge::record::Line;
 use spanlock_judge::table;
 
+mod blob;
 mod fresh;
-mod measure;
+pub(crate) mod measure;
 mod memory;
 mod micro;
 mod preload;
 mod ranges;
 mod rw;
+mod set;
 mod soak;
 
 #[derive(Args)]
@@ -37,6 +39,8 @@ enum Workload {
     Arr(Compared<Arr>),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Compared<Batch>),
+    /// Large objects read from an aliasing area, whose ranges a lock gives out, beside copies without aliases.
+    Blob(blob::Blob),
     /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
@@ -51,6 +55,8 @@ enum Workload {
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
     Rw(rw::Rw),
+    /// Ordered sets: threads search, insert and remove keys.
+    Set(set::Set),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -63,6 +69,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Arr(args)) => ranges::arr(args),
         Some(Workload::Batch(args)) if args.list => list(args.format()),
         Some(Workload::Batch(args)) => ranges::batch(args),
+        Some(Workload::Blob(args)) => blob::run(args),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Touch(args)) => memory::touch(args),
@@ -71,6 +78,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Pattern(args)) => ranges::pattern(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
+        Some(Workload::Set(args)) => set::run(args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),
         Some(Workload::Waiting(args)) => ranges::waiting(args),
         None => list(command.output.format),

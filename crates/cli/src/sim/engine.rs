@@ -97,6 +97,11 @@ impl Simulated {
         }
     }
 
+    /// The numbers of threads, each once.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        self.threads.numbers()
+    }
+
     /// Threads that the machine runs at a time.
     pub(super) fn contexts(&self) -> usize {
         self.machine.contexts()

@@ -4,16 +4,18 @@ mod cache;
 mod engine;
 mod fuzz;
 mod rw;
+mod vm;
 
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
-use crate::workloads::{Arr, Batch, Kernels, Parts, Patterns, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Sets, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::latency;
 use spanlock_bench::run::Schedule;
+use spanlock_bench::sets;
 use spanlock_bench::sim::{Lock, Machine};
 use spanlock_bench::workload;
 use std::time::Duration;
@@ -38,6 +40,9 @@ enum Command {
     Arr(Box<Ranges<Arr>>),
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Box<Ranges<Batch>>),
+    /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
+    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.02")))]
+    Blob(Box<Ranges<Blob>>),
     /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
     Pattern(Box<Ranges<Patterns>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
@@ -46,6 +51,11 @@ enum Command {
     Micro(Box<Micro>),
     /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
     Rw(Box<rw::Rw>),
+    /// Ordered sets in virtual time: threads search, insert and remove keys.
+    #[command(mut_arg("keys", |keys| keys.default_value("16384")))]
+    Set(Box<Set>),
+    /// Traffic of an address space, in virtual time.
+    Vm(Box<vm::Vm>),
 }
 
 pub(crate) fn run(sim: Sim) -> Result {
@@ -53,10 +63,13 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Fuzz(args)) => fuzz::run(&args),
         Some(Command::Arr(args)) => args.run(),
         Some(Command::Batch(args)) => args.run(),
+        Some(Command::Blob(args)) => args.run(),
         Some(Command::Pattern(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),
+        Some(Command::Set(args)) => args.run(),
+        Some(Command::Vm(args)) => vm::run(&args),
         None => list_machines(),
     }
 }
@@ -146,6 +159,29 @@ impl Latency {
         let locks = self.locks.chosen();
         self.simulated
             .run(&loads, MAX_THREADS, &locks, Schedule::NONE)
+    }
+}
+
+#[derive(Args)]
+struct Set {
+    /// Sets, by name; by default, all that can be simulated.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sets::find_simulated, value_name = "NAME,...")]
+    sets: Vec<&'static sets::Simulated>,
+    #[command(flatten)]
+    workload: Sets,
+    #[command(flatten)]
+    length: Length,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+impl Set {
+    fn run(&self) -> Result {
+        let all = sets::simulated();
+        let rows = chosen(self.sets.clone(), all, |row| row.described.name);
+        let schedule = self.length.schedule();
+        self.simulated
+            .run(&self.workload, MAX_THREADS, &rows, schedule)
     }
 }
 

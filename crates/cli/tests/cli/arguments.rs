@@ -39,6 +39,16 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench batch --ranges 0 | '0' | from 1 to 1048576
         bench batch --locks list-rw:h=1 | list-rw:h=1 | takes no parameters
         bench batch --locks song:h=17 | song:h=17 | h=1..=16
+        bench blob --records 0 | '0' | from 1 to 65536
+        bench blob --records 65537 | 65537 | from 1 to 65536
+        bench blob --cache 65 | 65 | from 0 to 64
+        bench blob --cache -1 | -1 | from 0 to 64
+        bench blob --draw often | often | uniform, zipfian
+        bench blob --payload half | half | whole, word
+        bench blob --locks coppy | coppy | own-area
+        bench blob --locks bitmap:block=0 | block=0 | block=1..=
+        bench blob --locks copy:h=1 | copy:h=1 | own-area
+        bench blob --locks= | --locks | own-area
         bench arr --locks song:hight=2 | hight=2 | h=1..=16
         bench uncontended --locks bitmap:block=0 | block=0 | block=1..=
         bench batch --threads 0 | '0' | 1 <= a

@@ -250,6 +250,42 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
 }
 
 #[test]
+fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
+    let lines = json_lines(
+        "bench blob --locks copy,own-area,bitmap,std-rwlock,null --cache 0,2 --draw zipfian --records 3 --threads 2 \
+         --seconds 0.01 --repeat 2 --format json",
+    );
+    let runs = of(&lines, "blob");
+    assert_eq!(runs.len(), 5 * 2 * 2, "who reads, caches, repeats");
+    for run in &runs {
+        assert_eq!(run["torn_reads"], 0);
+        let by = run["lock"].as_str().unwrap();
+        let has_cache = run["cache"] == 2;
+        let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by == "own-area");
+        assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
+        assert_eq!(run["read_ns"].is_null(), cannot, "{run}");
+        if !cannot {
+            let part = |part: &str| run["read_ns"][part].as_f64().unwrap();
+            assert!(part("copy") > 0.0 && part("check") > 0.0, "{run}");
+            assert_eq!(part("lock") > 0.0, by != "copy", "{run}");
+        }
+    }
+    let sources = of(&lines, "claim").into_iter();
+    let mut sources = sources.map(|claim| claim["source"].as_str().unwrap().to_owned());
+    assert!(sources.all(|source| source.starts_with("P4 §4.4")));
+    let table = written(
+        "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
+    );
+    for part in [
+        "lock's share",
+        "null is not in BLOBs, uniform",
+        "does not exclude",
+    ] {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
+#[test]
 fn patterns_write_a_line_for_each_run_and_tables() {
     let arguments = "bench pattern --locks list-rw,std-rwlock --pattern files,everything,files --reads 100,50 \
                      --bystanders 0,5 --threads 2 --seconds 0.002 --warmup 0 --repeat 1";

@@ -59,12 +59,13 @@ fn help_fits_and_breaks_no_word() {
     }
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "bench --list",
     "bench rw --list",
     "bench arr --locks list-rw kernel-rw list-rw-nofast --variant full --reads 100 --threads 1:9 --seconds 0.001 \
      --repeat 2 --latency --counters",
     "bench batch --locks list-ex parking-lot --threads 1 2 --seconds 0.001 --warmup 0 --repeat 2",
+    "bench blob --records 2 --locks copy list-rw-nofast null --cache 0 64 --threads 1 2 --seconds 0.002 --repeat 2",
     "bench latency --locks list-rw-nofast --threads 1 --parts 50 --repeat 1",
     "bench memory --locks list-rw-nofast std-rwlock --hold 1 16",
     "bench micro --threads 1:9 --seconds 0.001 --repeat 2",
@@ -99,6 +100,7 @@ fn a_single_run_has_no_spread_and_one_thread_is_one() {
     for command in [
         "bench arr --locks list-rw kernel-rw --threads 1 2 --seconds 0.001 --repeat 1",
         "bench batch --locks list-ex --threads 1 --seconds 0.001 --repeat 1",
+        "bench blob --locks copy bitmap --records 1 --threads 1 --seconds 0.005 --repeat 1",
         "bench micro --threads 1 --seconds 0.001 --repeat 1",
         "bench uncontended --locks list-rw --pairs 10 --repeat 1",
         "bench soak --locks list-rw --threads 1 --seconds 0.1 --rounds 2",
@@ -125,6 +127,7 @@ fn lists_are_given_with_blanks_or_commas() {
         "bench arr --seconds 0.001 --repeat 1 --variant full --reads 60 --locks null --threads 1 3",
         "bench arr --seconds 0.001 --repeat 1 --locks null --threads 1 --variant full random",
         "bench batch --seconds 0.001 --repeat 1 --locks null --threads 1 --hold 1 2",
+        "bench blob --seconds 0.002 --repeat 1 --records 1 --threads 1 --cache 0 --locks own-area copy,bitmap:block=4096,65536",
         "bench rw readers --seconds 0.001 --repeat 1 --locks futex --threads 1 3",
         "sim arr --seconds 0.0001 --variant full --reads 60 --no-cache --locks list-rw kernel-rw",
         "sim arr --seconds 0.0001 --variant full --locks list-ex --no-cache --threads 1 3",

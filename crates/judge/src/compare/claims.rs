@@ -7,9 +7,11 @@
 //! wait, is `futex`; its BRAVO over them is ours.
 
 use crate::record::arr::Variant;
+use crate::record::blob::Payload;
 use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
-use crate::record::{Kind, Panel, Phase};
+use crate::record::set::{Chosen, Mix};
+use crate::record::{Kind, Panel, Phase, VmStat};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::sync::LazyLock;
@@ -64,6 +66,8 @@ pub enum Place {
     W1,
     /// W2.
     W2,
+    /// Whole records read from an aliasing area, without caches.
+    Blob,
     /// The longest acquisition, in these phases.
     #[serde(deserialize_with = "phases")]
     Longest(&'static [Phase]),
@@ -79,6 +83,13 @@ pub enum Place {
     Rwbench(Span<f64>),
     /// A table under a lock.
     HashTable,
+    /// Ordered sets, under P1's mixture, with keys chosen so.
+    Set(Chosen),
+    /// Traffic of address spaces, as these traces or programs have it.
+    #[serde(deserialize_with = "names")]
+    Vm(&'static [&'static str]),
+    /// What lines about the traffic of address spaces say beside their throughput.
+    VmStat(VmStat),
     /// A microbenchmark.
     Micro,
     /// A workload that is not measured here.
@@ -90,6 +101,12 @@ fn phases<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Phase], D::Err
     Ok(Vec::deserialize(text)?.leak())
 }
 
+fn names<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [&'static str], D::Error> {
+    let names = Vec::<String>::deserialize(text)?.into_iter();
+    let names = names.map(|name| &*name.leak()).collect::<Vec<_>>();
+    Ok(names.leak())
+}
+
 impl Place {
     /// The kind of its panels; `None` if it has none.
     #[must_use]
@@ -97,6 +114,7 @@ impl Place {
         match self {
             Self::Arr(..) => Some(Kind::Arr),
             Self::W1 | Self::W2 => Some(Kind::Batch),
+            Self::Blob => Some(Kind::Blob),
             Self::Longest(_) => Some(Kind::Latency),
             Self::Pattern(_) => Some(Kind::Pattern),
             Self::Interference
@@ -104,7 +122,10 @@ impl Place {
             | Self::TestRwlock
             | Self::Rwbench(_)
             | Self::HashTable => Some(Kind::Rw),
+            Self::Set(_) => Some(Kind::Set),
             Self::Micro => Some(Kind::Micro),
+            Self::Vm(_) => Some(Kind::Vm),
+            Self::VmStat(_) => Some(Kind::VmStat),
             Self::Nowhere => None,
         }
     }
@@ -118,11 +139,19 @@ impl Place {
             }
             (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
             (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
+            (Self::Blob, Panel::Blob { payload, cache, .. }) => {
+                payload == Payload::Whole && cache == 0
+            }
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
             (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
             (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
                 (least..=most).contains(&writes)
             }
+            (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
+                wanted == chosen && mix == Mix::Updates
+            }
+            (Self::Vm(wanted), Panel::Vm { traffic, .. }) => wanted.contains(&traffic.text()),
+            (Self::VmStat(wanted), Panel::VmStat { of, .. }) => wanted == of,
             (Self::Interference, Panel::Rw(Load::Interference { .. }))
             | (Self::Alternator, Panel::Rw(Load::Alternator))
             | (Self::TestRwlock, Panel::Rw(Load::TestRwlock { .. }))
@@ -157,6 +186,10 @@ pub enum Relation {
     ScalesBeyond,
     /// Each lock does as much as with `from` % reads, up to the factor `bound`.
     LikeReads,
+    /// More threads do more than `bound` times what `from` threads do.
+    NotBelow,
+    /// Each lock's value is more than `bound`.
+    Exceeds,
     /// Nothing that is measured here decides it, and why.
     Unmeasured(&'static str),
 }
@@ -266,7 +299,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 81);
+        assert_eq!(claims().count(), 115);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");
@@ -281,7 +314,8 @@ mod tests {
                 Relation::Above => (true, None, false),
                 Relation::ScalesBeyond => (true, Some(false), false),
                 Relation::Alike => (true, Some(true), false),
-                Relation::Linear | Relation::Flat => (false, Some(true), false),
+                Relation::Linear | Relation::Flat | Relation::Exceeds => (false, Some(true), false),
+                Relation::NotBelow => (false, None, true),
                 Relation::Falls => (false, Some(false), true),
                 Relation::Steady | Relation::LikeReads => (false, Some(true), true),
                 Relation::Rises | Relation::Sublinear | Relation::Unmeasured(_) => {

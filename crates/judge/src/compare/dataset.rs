@@ -4,7 +4,7 @@
 
 use crate::record::counters::Rate;
 use crate::record::lock::Lock;
-use crate::record::{Panel, Record};
+use crate::record::{Panel, Record, VmStat};
 use crate::stats::{Summary, distinct};
 
 /// One value of one run, as it is compared.
@@ -35,7 +35,8 @@ impl Point {
         }
     }
 
-    /// The values of a run: its throughput; or of a latency run, the longest acquisition of each phase.
+    /// The values of a run: its throughput; of a latency run, the longest acquisition of each phase; of an address
+    /// space, waits and speculations, too.
     #[must_use]
     pub fn all_of(run: &Record) -> Vec<Self> {
         let of = |panel, value| Self::new(panel, &run.lock, run.threads, value);
@@ -43,6 +44,25 @@ impl Point {
             let phases = run.phases();
             let points = phases.map(|(phase, times)| of(Panel::Longest(phase), times.max as f64));
             return points.collect();
+        }
+        if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, run.space) {
+            let value = |of| match of {
+                VmStat::ReadWait => stat.read_wait_ns,
+                VmStat::WriteWait => stat.write_wait_ns,
+                VmStat::Speculated => stat.in_place as f64 / stat.protects.max(1) as f64 * 100.0,
+            };
+            let stats = VmStat::ALL.map(|stat| {
+                of(
+                    Panel::VmStat {
+                        traffic,
+                        pace,
+                        of: stat,
+                    },
+                    value(stat),
+                )
+            });
+            let throughput = run.ops_per_sec.map(|ops| of(run.panel, ops));
+            return stats.into_iter().chain(throughput).collect();
         }
         let why = || run.skipped.clone().unwrap_or_else(|| "not run".to_owned());
         vec![Self {

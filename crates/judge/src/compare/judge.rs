@@ -215,6 +215,8 @@ fn at(claim: &Claim, data: &Dataset, panel: Panel, threads: usize) -> Vec<Compar
                 let other = of_reads.map(|panel| (here, Side { panel, ..here }));
                 other.into_iter().collect()
             }
+            Relation::NotBelow => vec![(here, with(from))],
+            Relation::Exceeds => vec![(here, here)],
             Relation::Unmeasured(_) => Vec::new(),
         }
     };
@@ -245,6 +247,11 @@ fn compare(
     times: f64,
 ) -> Option<Comparison> {
     let is_multiple = relation == Relation::ScalesBeyond;
+    let one = Summary {
+        median: 1.0,
+        spread: 0.0,
+        count: usize::MAX,
+    };
     let value = |side: Side| {
         let value = data.throughput(side.panel, side.lock, side.threads)?;
         if !is_multiple {
@@ -258,7 +265,9 @@ fn compare(
         threads,
         panel,
     } = larger;
-    let name = if is_multiple {
+    let name = if relation == Relation::Exceeds {
+        format!("{panel}, {}: {lock}", plural(threads))
+    } else if is_multiple {
         format!(
             "{panel}, {} of one: {lock} to {}",
             plural(threads),
@@ -275,7 +284,11 @@ fn compare(
     Some(Comparison {
         name,
         larger: value(larger)?,
-        smaller: value(smaller)?,
+        smaller: if relation == Relation::Exceeds {
+            one
+        } else {
+            value(smaller)?
+        },
         times,
     })
 }

@@ -7,7 +7,8 @@ use crate::stats::distinct;
 /// The standings of all panels in which more is better.
 #[must_use]
 pub fn standings(data: &Dataset) -> Vec<Standing> {
-    let is_throughput = |panel: Panel| !matches!(panel.kind(), Kind::Latency | Kind::Micro);
+    let is_throughput =
+        |panel: Panel| !matches!(panel.kind(), Kind::Latency | Kind::Micro | Kind::VmStat);
     data.contests(is_throughput)
         .map(|one| standing(&one))
         .collect()

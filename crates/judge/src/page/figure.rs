@@ -1,8 +1,10 @@
 //! The papers' figures as data: which panels each has, and which locks are drawn in it.
 
 use crate::compare::{Phase, Place};
+use crate::record::VmStat;
 use crate::record::arr::Variant;
 use crate::record::pattern::Pattern;
+use crate::record::set::Chosen;
 
 /// A paper, and the figures that the report has of it.
 #[derive(Debug)]
@@ -29,16 +31,24 @@ pub struct Figure {
 }
 
 /// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only.
-const STYLED: [&str; 4] = [
-    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
+const STYLED: [&str; 6] = [
+    "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song bitmap",
     RW,
     HEIGHTS,
+    SETS,
+    SPACE,
     "add compare-exchange ttas mcs rw-counter",
 ];
 const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw";
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
+const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-full stock-bravo";
+const VARIANTS: &str = "stock tree-full tree-refined list-full list-refined ours stock-bravo";
+const BREAKDOWN: &str = "list-full list-refined list-pf list-mprotect ours";
+const WAITS: &str = "stock tree-full tree-refined list-full list-refined ours";
 const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
+const BLOB: &str = "skip-ex list-ex song list-rw bitmap";
+const SETS: &str = "range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock";
 const HEIGHTS: &str = "skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8";
 
 /// The number of a lock's style, the same in every figure; `None` of a lock that no figure has.
@@ -70,7 +80,15 @@ pub static PAPERS: [Paper; 6] = [
             "P1 §7.1, Fig. 3 (a, b)" "ArrBench, all lock the full range" [Place::Arr(Variant::Full, (0, 100))] ARR;
             "P1 §7.1, Fig. 3 (c, d)" "ArrBench, each locks its own part" [Place::Arr(Variant::Disjoint, (0, 100))] ARR;
             "P1 §7.1, Fig. 3 (e, f)" "ArrBench, random ranges" [Place::Arr(Variant::Random, (0, 100))] ARR;
-            "P1 §7.1, Fig. 4" "A skip list that locks ranges" [] "";
+            "P1 §7.1, Fig. 4" "Skip lists: under a range lock, and with a lock in each node"
+                [Place::Set(Chosen::Uniform)] SETS;
+            "P1 §7.2, Fig. 5" "Metis: calls and faults of an address space"
+                [Place::Vm(&["wc", "wr", "wrmem"])] VARIANTS;
+            "P1 §7.2, Fig. 6" "Metis: what the refinement of each operation brings"
+                [Place::Vm(&["wc", "wr", "wrmem"])] BREAKDOWN;
+            "P1 §7.2, Fig. 7" "Metis: waits for the lock of the address space, in nanoseconds"
+                [Place::VmStat(VmStat::ReadWait), Place::VmStat(VmStat::WriteWait)] WAITS;
+            "P1 §7.2, Fig. 8" "Metis: waits for the spin lock in the tree" [] "";
         },
     },
     Paper {
@@ -105,6 +123,8 @@ pub static PAPERS: [Paper; 6] = [
             "P4 §4.3.2, Fig. 4.1" "Heights of the skip list" [Place::W1, Place::W2] HEIGHTS;
             "P4 §4.3.3, Fig. 4.2" "W1: one range at a time" [Place::W1] SKIP;
             "P4 §4.3.3, Fig. 4.3" "W2: batches of ranges" [Place::W2] SKIP;
+            "P4 §4.4.3, Fig. 4.4" "BLOBs of 1 MB in an aliasing area" [Place::Blob] BLOB;
+            "P4 §4.4.3, Fig. 4.5" "Hardware events of the same" [] "";
         },
     },
     Paper {

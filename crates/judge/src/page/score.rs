@@ -3,13 +3,17 @@
 use crate::compare::{Contest, Dataset, Kind, OURS};
 use crate::stats::{Summary, distinct};
 
-/// What a user of the library gets who chooses nothing: `RangeLock` and `rw::RwLock`.
-const DEFAULTS: [&str; 2] = [OURS, "bravo-futex"];
+/// What a user of the library gets who chooses nothing: `RangeLock`, `rw::RwLock` and `RangeSkipSet`.
+const DEFAULTS: [&str; 3] = [OURS, "bravo-futex", "range-list-ex"];
 
 /// Kinds of locks, with the workloads that compare them.
-const KINDS: [(&str, &[Kind]); 2] = [
-    ("range locks", &[Kind::Arr, Kind::Batch, Kind::Pattern]),
+const KINDS: [(&str, &[Kind]); 3] = [
+    (
+        "range locks",
+        &[Kind::Arr, Kind::Batch, Kind::Blob, Kind::Pattern],
+    ),
     ("reader-writer locks", &[Kind::Rw]),
+    ("ordered sets", &[Kind::Set]),
 ];
 
 /// How many losses a sentence names.

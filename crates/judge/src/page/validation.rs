@@ -101,7 +101,7 @@ pub fn checks(input: &Input) -> Vec<Check> {
 
 fn between(simulated: &Site, measured: &Site) -> Vec<Check> {
     let panels = simulated.dataset.panels().into_iter();
-    let panels = panels.filter(|panel| panel.kind() != Kind::Latency);
+    let panels = panels.filter(|panel| !matches!(panel.kind(), Kind::Latency | Kind::VmStat));
     let of_panel = panels.flat_map(|panel| {
         let mut counts = simulated.dataset.threads(panel);
         counts.retain(|count| count + panel.more_threads() <= measured.platform.cores());

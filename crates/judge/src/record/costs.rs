@@ -53,6 +53,17 @@ pub struct Touched {
     pub left_bytes: Bytes,
 }
 
+/// The memory of one ordered set: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetMemory {
+    /// The set's name.
+    pub lock: String,
+    /// Keys in the set.
+    pub keys: u64,
+    /// Bytes of the set and all its keys, as they were asked of the allocator.
+    pub bytes: Bytes,
+}
+
 /// One uncontended round of one range lock in one mode: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Uncontended {

@@ -22,11 +22,11 @@ pub mod provenance;
 mod run;
 
 pub use costs::{
-    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, Soak, Touched, Uncontended,
+    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
 };
-pub use panel::{Kind, Panel, Phase};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
-pub use spanlock_trial::{arr, batch, counters, pattern, rw, times};
+pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, times, vm};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -50,6 +50,9 @@ pub enum Line {
     Memory(Memory),
     /// The memory of many locks that each thread uses once.
     Touched(Touched),
+    /// The memory of an ordered set.
+    #[serde(rename = "set_memory")]
+    SetMemory(SetMemory),
     /// An uncontended round of a range lock.
     Uncontended(Uncontended),
     /// An uncontended round of a reader-writer lock.

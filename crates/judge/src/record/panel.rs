@@ -1,8 +1,11 @@
 //! Panels: a workload and its parameters. Runs of one panel can be compared with each other.
 
 use super::arr::Variant;
+use super::blob::{Draw, Payload};
 use super::pattern::Pattern;
 use super::rw::Load;
+use super::set::{Chosen, Mix};
+use super::vm::{Name, Pace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,6 +28,18 @@ pub enum Panel {
         hold: usize,
         /// Ranges in the area.
         ranges: usize,
+    },
+    /// Reads of large objects from an aliasing area (P4 §4.4).
+    #[serde(alias = "sim-blob")]
+    Blob {
+        /// How often each record is read.
+        draw: Draw,
+        /// How much of it.
+        payload: Payload,
+        /// Aliases that each thread keeps.
+        cache: usize,
+        /// Records.
+        records: usize,
     },
     /// Acquisition times (P3 §VI-B1).
     #[serde(alias = "sim-latency")]
@@ -52,6 +67,37 @@ pub enum Panel {
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
     Rw(Load),
+    /// Ordered sets (P1 §7.1).
+    #[serde(alias = "sim-set")]
+    Set {
+        /// Keys from which threads choose.
+        keys: usize,
+        /// How often each is chosen.
+        chosen: Chosen,
+        /// What threads do.
+        mix: Mix,
+    },
+    /// Traffic of an address space (P1 §7.2).
+    #[serde(alias = "sim-vm")]
+    Vm {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// Growths of heaps; 0 of a recorded trace.
+        growths: usize,
+    },
+    /// How long acquisitions of an address space's lock waited, in nanoseconds on average, or how many of a hundred
+    /// calls of `mprotect` succeeded speculatively. No line has it: it follows from lines of `Vm`.
+    #[serde(skip)]
+    VmStat {
+        /// The trace, or the program whose pattern it is.
+        traffic: Name,
+        /// What threads do in between.
+        pace: Pace,
+        /// What is meant.
+        of: VmStat,
+    },
     /// The cost of waiting: all threads write the whole array of ArrBench.
     Waiting {
         /// The ranges that are locked.
@@ -69,6 +115,33 @@ pub enum Phase {
     First,
     /// The later ones.
     Again,
+}
+
+/// What lines about an address space say beside its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VmStat {
+    /// The wait of an acquisition in shared mode.
+    ReadWait,
+    /// The wait of an acquisition in exclusive mode.
+    WriteWait,
+    /// The share of `mprotect` that succeeds speculatively.
+    Speculated,
+}
+
+impl VmStat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReadWait, Self::WriteWait, Self::Speculated];
+
+    /// It, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadWait => "waits of readers",
+            Self::WriteWait => "waits of writers",
+            Self::Speculated => "percent of mprotect that succeed speculatively",
+        }
+    }
 }
 
 impl Phase {
@@ -89,6 +162,8 @@ pub enum Kind {
     Arr,
     /// W1 and W2.
     Batch,
+    /// Reads of large objects.
+    Blob,
     /// Acquisition times.
     Latency,
     /// Patterns of access.
@@ -97,6 +172,12 @@ pub enum Kind {
     Micro,
     /// Workloads of reader-writer locks.
     Rw,
+    /// Ordered sets.
+    Set,
+    /// Traffic of address spaces.
+    Vm,
+    /// What follows from lines of `Vm`.
+    VmStat,
     /// The cost of waiting.
     Waiting,
 }
@@ -108,11 +189,24 @@ impl Panel {
         match self {
             Self::Arr { .. } => Kind::Arr,
             Self::Batch { .. } => Kind::Batch,
+            Self::Blob { .. } => Kind::Blob,
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
             Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
+            Self::Set { .. } => Kind::Set,
+            Self::Vm { .. } => Kind::Vm,
+            Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
+        }
+    }
+
+    /// What throughput is a multiple of in tables, and its name: operations of some workloads take long.
+    #[must_use]
+    pub const fn unit(self) -> (f64, &'static str) {
+        match self {
+            Self::Blob { .. } => (1e3, "thousand"),
+            _ => (1e6, "million"),
         }
     }
 
@@ -134,6 +228,18 @@ impl fmt::Display for Panel {
             }
             Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
             Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
+            Self::Blob {
+                draw,
+                payload,
+                cache,
+                ..
+            } => {
+                write!(f, "BLOBs, {draw}, {payload} read, ")?;
+                match cache {
+                    0 => f.write_str("no cache"),
+                    cache => write!(f, "caches of {cache}"),
+                }
+            }
             Self::Latency { parts } => write!(f, "one part of {parts}"),
             Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
             Self::Pattern {
@@ -149,6 +255,24 @@ impl fmt::Display for Panel {
             }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
+            Self::Set { keys, chosen, mix } => {
+                let mix = match mix {
+                    Mix::Updates => "80 % searches",
+                    Mix::Scans => "70 % searches, 10 % scans",
+                };
+                write!(f, "set of {keys} {chosen} keys, {mix}")
+            }
+            Self::Vm {
+                traffic,
+                pace,
+                growths: 0,
+            } => write!(f, "traffic of {traffic}, {pace}"),
+            Self::Vm {
+                traffic,
+                pace,
+                growths,
+            } => write!(f, "pattern of {traffic}, {growths} growths, {pace}"),
+            Self::VmStat { traffic, pace, of } => write!(f, "{}, {traffic}, {pace}", of.name()),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What one run of a workload on one lock yielded: one shape for all workloads, on hardware and on simulated machines.
 
+use super::blob::Parts;
 use super::counters::Rate;
 use super::lock::Lock;
 use super::times::AcquireTimes;
+use super::vm::Stat;
 use super::{Panel, Phase};
 use prim_sim::Placement;
 use serde::de::Error as _;
@@ -71,6 +73,8 @@ pub struct Record {
     /// Reads that saw half of a write: zero if the lock excludes.
     #[serde(default)]
     pub torn_reads: u64,
+    /// Where the time of a read from an aliasing area went.
+    pub read_ns: Option<Parts>,
     /// How long acquisitions took, if they were timed.
     pub acquire_ns: Option<AcquireTimes>,
     /// First acquisitions of a part of the resource.
@@ -83,6 +87,8 @@ pub struct Record {
     pub again_count: u64,
     /// How long the later acquisitions took.
     pub again_ns: Option<AcquireTimes>,
+    /// Waits for the lock of an address space, and speculations.
+    pub space: Option<Stat>,
     /// Nanoseconds for a handoff between processors, just before the run and just after it; `None` if unknown.
     pub handoff_ns: Option<[f64; 2]>,
     /// Why nothing was run.
@@ -133,8 +139,8 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 7] = [
-            "arr", "batch", "latency", "micro", "pattern", "rw", "waiting",
+        const ALL: [&str; 10] = [
+            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "vm", "waiting",
         ];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
@@ -169,6 +175,7 @@ impl Record {
     /// there is nothing in it, and `=null` one that lines of an older program may lack.
     fn fields(&self) -> impl Iterator<Item = &'static str> + use<> {
         const LOCK: &str = "lock family? exclusion? policy?";
+        const BLOB: &str = "draw payload cache records";
         const LOAD: &str = "load pool? pause? writes? entries?";
         const OPS: &str = "min_ops_per_thread max_ops_per_thread";
         const RUN: &str = "ops_per_sec repeat seed seconds";
@@ -196,6 +203,14 @@ impl Record {
                 OPS,
                 "cpu_seconds=null counters? torn_ranges skipped?",
             ],
+            (Panel::Blob { .. }, None) => &[
+                BLOB,
+                "threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? torn_reads read_ns skipped?",
+            ],
             (Panel::Pattern { .. }, None) => &[
                 "pattern reads bystanders threads",
                 LOCK,
@@ -214,9 +229,26 @@ impl Record {
                 OPS,
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
+            (Panel::Set { .. }, None) => &[
+                "keys chosen mix threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates skipped?",
+            ],
+            (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, None) => &[
+                "traffic pace growths threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? space?",
+            ],
+            (Panel::Vm { .. } | Panel::VmStat { .. }, Some(_)) => &["traffic pace growths space?"],
             (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
             (Panel::Pattern { .. }, Some(_)) => &["pattern reads bystanders acquire_ns?"],
             (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
+            (Panel::Blob { .. }, Some(_)) => &[BLOB],
             (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],
             (Panel::Micro, Some(_)) => &[],
             (Panel::Rw(_), Some(_)) => &[LOAD, "reads_per_sec writes_per_sec"],
@@ -251,7 +283,9 @@ impl Serialize for Record {
                 // Objects within the line: their fields keep their own order.
                 "counters" => line.serialize_entry(name, &self.counters)?,
                 "acquire_ns" => line.serialize_entry(name, &self.acquire_ns)?,
+                "read_ns" => line.serialize_entry(name, &self.read_ns)?,
                 "first_ns" => line.serialize_entry(name, &self.first_ns)?,
+                "space" => line.serialize_entry(name, &self.space)?,
                 "again_ns" => line.serialize_entry(name, &self.again_ns)?,
                 _ => line.serialize_entry(name, value)?,
             }

@@ -2,8 +2,9 @@
 //!
 //! | module | its tables |
 //! |---|---|
-//! | `throughput` | throughput by locks and threads: ArrBench, batches, patterns, microbenchmarks |
+//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, microbenchmarks |
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
+//! | `set` | ordered sets: throughput and memory |
 //! | `sim` | simulated runs |
 //! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation, soaks |
 //! | `locks` | the lists of locks |
@@ -16,9 +17,11 @@ mod costs;
 mod layout;
 mod locks;
 mod rw;
+mod set;
 mod sim;
 mod throughput;
 mod verdicts;
+mod vm;
 
 pub use costs::{
     latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
@@ -26,9 +29,11 @@ pub use costs::{
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
+pub use set::set;
 pub use sim::{sim, sim_findings};
-pub use throughput::{arr, batch, micro, pattern};
+pub use throughput::{arr, batch, blob, micro, pattern};
 pub use verdicts::{concluded, conclusions};
+pub use vm::vm;
 
 use crate::record::provenance::Provenance;
 use crate::stats::{Summary, distinct};

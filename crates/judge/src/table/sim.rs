@@ -3,11 +3,12 @@
 use super::costs::percentiles;
 use super::throughput::panels;
 use super::verdicts::{concluded, conclusions};
+use super::vm::stats;
 use super::{Width, report};
 use crate::compare::{Dataset, LEVEL, rankings};
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Record};
+use crate::record::{Kind, Line, Panel, Record};
 use prim_sim::Machine;
 use std::fmt::Write;
 
@@ -62,7 +63,10 @@ pub fn sim_findings(records: &[Record], machines: &[Machine]) -> Vec<Line> {
 /// Whether the papers' claims are judged below the tables of such runs.
 fn is_judged(records: &[Record]) -> bool {
     let kind = records.first().map(|run| run.panel.kind());
-    matches!(kind, Some(Kind::Arr | Kind::Batch | Kind::Pattern))
+    matches!(
+        kind,
+        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern | Kind::Set | Kind::Vm)
+    )
 }
 
 fn tables(records: &[Record], width: Width) -> String {
@@ -82,6 +86,14 @@ fn tables(records: &[Record], width: Width) -> String {
             times(|run| run.again_ns)
         );
     }
-    let title = |panel| format!("{panel}: million operations per virtual second by threads");
-    panels(records, width, title) + &times(|run| run.acquire_ns)
+    let title = |panel: Panel| {
+        let (_, unit) = panel.unit();
+        format!("{panel}: {unit} operations per virtual second by threads")
+    };
+    let stats = if records.iter().any(|run| run.space.is_some()) {
+        stats(records, width)
+    } else {
+        String::new()
+    };
+    panels(records, width, title) + &stats + &times(|run| run.acquire_ns)
 }

@@ -6,6 +6,7 @@ use super::verdicts::concluded;
 use super::{SPREADS, Width, groups, measured, or_dash, report};
 use crate::compare::Dataset;
 use crate::record::batch::RANGE_BYTES;
+use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
 use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
@@ -47,6 +48,55 @@ pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> Strin
         );
     }
     compared(text, records, provenance, width)
+}
+
+/// Large objects: a table for each panel, where the time of a read went, and the conclusions.
+#[must_use]
+pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let mut text = panels(records, width, |panel| {
+        format!("{panel}: thousand records of {RECORD_BYTES} bytes per second by threads")
+    });
+    let skipped = records.iter().filter(|record| record.skipped.is_some());
+    let why = skipped.map(|record| (&record.lock.name, record.panel, &record.skipped));
+    for (lock, panel, why) in distinct(why) {
+        let _ = writeln!(text, "{lock} is not in {panel}: {}", or_dash(why.as_ref()));
+    }
+    if let Some(parts) = parts(records, width) {
+        text += &format!(
+            "\nmean ns of a read's parts; the lock's share of the first three, in percent. The lock's part includes readings \
+             of the clock: without a lock it is nothing else\n{parts}"
+        );
+    }
+    compared(text, records, provenance, width)
+}
+
+/// A row for each panel, number of threads and lock, with the parts of a read; `None` if there are none.
+fn parts(records: &[Record], width: Width) -> Option<String> {
+    let timed = records.iter().filter(|record| record.read_ns.is_some());
+    let place = |run: &Record| {
+        let threads = run.threads.to_string();
+        [run.panel.to_string(), threads, run.lock.name.clone()]
+    };
+    let rows = groups(timed, place);
+    rows.first()?;
+    let heads = ["lock", "alias", "copy", "check", "lock's share"];
+    let mut table = Table::new(3, ["panel", "threads", "read by"], heads);
+    for runs in rows {
+        let mean = |of: fn(&Parts) -> f64| {
+            Summary::of(runs.iter().filter_map(|run| run.read_ns.as_ref().map(of)))
+        };
+        let whole = |of| measured(mean(of), 1.0, 0);
+        let share = measured(mean(|parts| parts.lock_share() * 100.0), 1.0, 3);
+        let cells = [
+            whole(|parts| parts.lock),
+            whole(|parts| parts.alias),
+            whole(|parts| parts.copy),
+            whole(|parts| parts.check),
+            share,
+        ];
+        table.add_row(place(runs[0]), cells);
+    }
+    Some(table.text(width))
 }
 
 /// Patterns of access: a table for each, acquisition times where they were measured, and the conclusions.
@@ -98,7 +148,7 @@ pub(super) fn legend() -> String {
     format!("{SPREADS}; * best, null aside\n")
 }
 
-/// A row for each lock and a column for each number, in million operations per second over all repeats.
+/// A row for each lock and a column for each number, in the unit of its panel over all repeats.
 pub(super) fn grid<'a>(
     runs: impl IntoIterator<Item = &'a Record> + Clone,
     column: impl Fn(&Record) -> usize,
@@ -126,7 +176,8 @@ pub(super) fn grid<'a>(
             };
             let is_best = competes(&runs) && summary.median >= best;
             let mark = if is_best { "*" } else { " " };
-            measured(Some(summary), 1e6, 3) + mark
+            let (unit, _) = runs[0].panel.unit();
+            measured(Some(summary), unit, 3) + mark
         });
         table.add_row([runs[0].lock.name.clone()], cells);
     }

@@ -4,6 +4,7 @@ use prim::clock::Duration;
 use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
 use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
+use spanlock_loom::range::slots::RawSlots;
 use spanlock_testkit_loom::locks;
 use spanlock_testkit_loom::range::World;
 
@@ -38,6 +39,12 @@ locks! {
         SkipEx::builder().height(3).fast_path(FastPath::Off).build();
     pub higher_skip_list: SkipRw = SkipRw::builder().height(3).fast_path(FastPath::Off).build();
     pub unfair_exclusive_skip_list: SkipEx = SkipEx::builder().height(2).fairness(UNFAIR).build();
+
+    /// Moves when its threads meet for the first time.
+    pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();
+    pub slots: RawSlots = RawSlots::builder().slots_at_once().build();
+    pub fair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
+    pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 
     /// Eight segments of one position.
     pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();

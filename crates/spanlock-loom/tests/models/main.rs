@@ -13,3 +13,4 @@ mod range;
 mod rw;
 mod segment;
 mod skip;
+mod slots;

@@ -35,6 +35,7 @@ mod mutex;
 pub mod raw;
 pub mod segment;
 mod slice;
+pub mod slots;
 mod span;
 pub(crate) mod thread;
 mod wait;

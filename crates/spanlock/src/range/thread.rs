@@ -10,6 +10,7 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
+use crate::range::slots::Slot;
 use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::{Parker, Spins};
 use prim::thread::{self, ForkHook, Table, Tenure};
@@ -79,6 +80,39 @@ prim::local! {
     /// A node for the fast path, assigned to this thread. Null while a range is held by it, and before the thread's
     /// first acquisition; [`EXITED`] after its last.
     static SPARE: Cell<*mut Node> = Cell::new(ptr::null_mut());
+}
+
+/// How many locks a thread finds its slot in without a search.
+const SEATS: usize = 16;
+
+prim::local! {
+    /// The thread's home slots in the locks that it used last, each with the number of the lock's board. The numbers of
+    /// boards are never used again, so a pointer beside the number of a living board is valid.
+    static HOMES: [Cell<(u64, *const Slot)>; SEATS] = [const { Cell::new((0, ptr::null())) }; SEATS];
+}
+
+/// This thread's home slot in the lock whose board has that number, if the thread used it lately.
+#[inline]
+pub(crate) fn home_slot(board: u64) -> Option<NonNull<Slot>> {
+    HOMES.with(|homes| {
+        let (of, slot) = homes[board as usize % SEATS].get();
+        NonNull::new(slot.cast_mut()).filter(|_| of == board)
+    })
+}
+
+/// Remembers this thread's home slot in a lock.
+pub(crate) fn remember_home_slot(board: u64, slot: NonNull<Slot>) {
+    HOMES.with(|homes| homes[board as usize % SEATS].set((board, slot.as_ptr())));
+}
+
+fn forget_home_slots() {
+    HOMES.with(|homes| homes.iter().for_each(|home| home.set((0, ptr::null()))));
+}
+
+/// Whether that record is the running thread's, for good. Not, if the thread is exiting and has borrowed it.
+#[inline]
+pub(crate) fn is_here(record: usize) -> bool {
+    HERE.with(Cell::get).addr() == record
 }
 
 /// No node: the thread is exiting, has given up its nodes, and keeps none any more.
@@ -151,6 +185,7 @@ fn on_exit(index: usize) {
         record.put_back(spare);
     }
     SPARE.with(|spare| spare.set(EXITED));
+    forget_home_slots();
     record.nodes.flush(epochs);
     record.tall_nodes.flush(epochs);
     // `sweep_after` stays: the next thread with this record inherits the progress towards a sweep. Many short-lived
@@ -180,6 +215,8 @@ extern "C" fn after_fork() {
     for record in TABLE.iter() {
         if ptr::eq(record, here) {
             record.thread.set(thread::id());
+            // What the thread announces in its slots from now on is to bear the new id.
+            forget_home_slots();
             if let Some(spare) = take_spare() {
                 // SAFETY: a spare node is alive, and known to its thread only.
                 unsafe { Node::assign(spare, record.thread()) };

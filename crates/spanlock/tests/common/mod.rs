@@ -16,6 +16,7 @@ use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
+use spanlock::range::slots::RawSlots;
 use spanlock::range::{Instrumented, RangeLock, Span};
 pub use spanlock_testkit::setting;
 use spanlock_testkit::watchdog;
@@ -101,6 +102,24 @@ pub fn skip_exclusive() -> SkipEx {
     builder.index_after(0).build()
 }
 
+pub fn slots() -> RawSlots {
+    RawSlots::new()
+}
+
+pub fn slots_at_once() -> RawSlots {
+    RawSlots::builder().slots_at_once().build()
+}
+
+pub fn slots_unfair() -> RawSlots {
+    let builder = RawSlots::builder().slots_at_once();
+    builder.fairness(Fairness::Unfair).build()
+}
+
+pub fn slots_fair_at_once() -> RawSlots {
+    let builder = RawSlots::builder().slots_at_once();
+    builder.fairness(Fairness::After(Duration::ZERO)).build()
+}
+
 /// Enough segments that each of the small positions that scenarios use has its own.
 pub const SEGMENTS: usize = 1 << 10;
 
@@ -172,6 +191,9 @@ macro_rules! in_every_exact_shared_configuration {
         in_every_shared_configuration!(@skip $run: $($scenario)+);
         in_every_shared_configuration!(@skip_standard $run: $($scenario)+);
         in_every_shared_configuration!(@skip_unfair $run: $($scenario)+);
+        in_every_shared_configuration!(@slots $run: $($scenario)+);
+        in_every_shared_configuration!(@slots_at_once $run: $($scenario)+);
+        in_every_shared_configuration!(@slots_unfair $run: $($scenario)+);
     };
 }
 

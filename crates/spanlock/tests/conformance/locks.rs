@@ -71,6 +71,10 @@ pub fn register(suite: &mut Suite) {
         shared    "skip-rw-slow-path"            common::skip, LAST, FAIR;
         shared    "skip-rw-unfair"               common::skip_unfair, LAST, UNFAIR;
         exclusive "skip-ex-slow-path"            common::skip_exclusive, LAST, EXCLUSIVE;
+        shared    "slots"                        common::slots, LAST, FAIR;
+        shared    "slots-at-once"                common::slots_at_once, LAST, FAIR;
+        shared    "slots-unfair"                 common::slots_unfair, LAST, UNFAIR;
+        shared    "slots-fair-at-once"           common::slots_fair_at_once, LAST, FAIR_AT_ONCE;
         shared    "srl-array"                    common::srl_array, TAIL, SEGMENTED;
         shared    "srl-array-unfair"             common::srl_array_unfair, TAIL, SEGMENTED_UNFAIR;
         shared    "srl-array-fair-at-once"       common::srl_array_fair_at_once, TAIL, SEGMENTED_FAIR_AT_ONCE;

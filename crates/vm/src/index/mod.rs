@@ -24,17 +24,19 @@
 //!
 //! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
 //!   links, and not what was in its memory before.
-//! - **sequence**: the number of structural changes, incremented with Release after a change and loaded with Acquire
-//!   before a look. While it is the same as before the look, what was found is still in the list, as are its neighbours.
-//! - **bottom-first**: an area is linked from the lowest level up, and unlinked from the highest down. So what is found
-//!   at a level is at all lower ones.
+//! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that a
+//!   boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault deep
+//!   in the area reads without a lock on the boundary (Linux's case 4).
+//!
+//! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay what
+//! they are when it is removed.
 
 mod node;
 
 use crate::plan::{Edit, Kind, Piece, Pieces, Range};
 use crate::reclaim::Grace;
 pub(crate) use node::Node;
-use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use prim::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ptr;
@@ -59,6 +61,8 @@ pub(crate) struct Index {
     /// The number of structural changes.
     sequence: AtomicU64,
     areas: AtomicU64,
+    /// The levels that have ever been used. A search that does not know of the highest is slower, and that is all.
+    height: AtomicUsize,
     writer: Mutex<Writer>,
 }
 
@@ -73,9 +77,7 @@ pub(crate) struct Writer {
 
 /// An area that is not linked any more.
 #[derive(Debug)]
-struct Removed(
-    #[expect(clippy::vec_box, reason = "others may still read it where it is")] ptr::NonNull<Node>,
-);
+struct Removed(ptr::NonNull<Node>);
 
 // SAFETY: nobody links the area again; it is freed by one thread, which then has it alone.
 unsafe impl Send for Removed {}
@@ -83,7 +85,7 @@ unsafe impl Send for Removed {}
 /// The areas around a range: what was found, and where.
 pub(crate) struct Around<'a> {
     pub(crate) pieces: Pieces,
-    pub(crate) nodes: SmallVec<[&'a Node; 6]>,
+    pub(crate) nodes: SmallVec<[&'a Node; 4]>,
 }
 
 impl Index {
@@ -92,6 +94,7 @@ impl Index {
             head: prim::array![AtomicPtr::new(ptr::null_mut()); LEVELS],
             sequence: AtomicU64::new(0),
             areas: AtomicU64::new(0),
+            height: AtomicUsize::new(1),
             writer: Mutex::new(Writer {
                 random: 0x9e37_79b9_7f4a_7c15,
                 removed: Vec::new(),
@@ -108,10 +111,11 @@ impl Index {
     }
 
     /// The number of structural changes so far.
+    ///
+    /// While it is the same, what a look found is still in the list. It is enough to load it with Relaxed: a change of
+    /// what the look found needs a range that conflicts with the look's, so the range lock orders the two.
     pub(crate) fn sequence(&self) -> u64 {
-        // [sequence] Acquire: pairs with the Release in `finish`.
-        self.sequence
-            .load(prim::order!("sequence", Ordering::Acquire))
+        self.sequence.load(Ordering::Relaxed)
     }
 
     /// Holds off structural changes.
@@ -134,7 +138,8 @@ impl Index {
             .link(of, level)
             .load(prim::order!("link", Ordering::Acquire));
         // SAFETY: the caller searches, so what was linked when the search began, or later, is not freed.
-        unsafe { next.as_ref() }
+        let next: Option<&'a Node> = unsafe { next.as_ref() };
+        next.map(Node::met)
     }
 
     /// The last area that starts at or before the key.
@@ -142,7 +147,7 @@ impl Index {
     fn floor(&self, key: u64) -> Option<&Node> {
         let mut at = None;
         let mut beyond = ptr::null();
-        for level in (0..LEVELS).rev() {
+        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
             while let Some(next) = self.next(at, level) {
                 if ptr::eq(next, beyond) {
                     break;
@@ -169,6 +174,7 @@ impl Index {
     }
 
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
+    #[inline]
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
         let within = range.widened();
         match self.floor(within.start) {
@@ -183,6 +189,7 @@ impl Index {
     }
 
     /// The areas that overlap a range, from one on.
+    #[inline]
     fn collect<'a>(&'a self, first: Option<&'a Node>, within: Range) -> Around<'a> {
         let mut around = Around {
             pieces: SmallVec::new(),
@@ -217,7 +224,14 @@ impl Index {
     pub(crate) unsafe fn edit_in_place(edits: &[Edit], nodes: &[&Node]) {
         for &edit in edits {
             match edit {
-                Edit::Start(at, start) => nodes[at].set_start(start),
+                Edit::Start(at, start) => {
+                    nodes[at].set_start(start);
+                    // [origin] The mutant rewrites the offset along with the start.
+                    if !prim::intact!("origin") {
+                        // SAFETY: none, as it is the mutant.
+                        unsafe { nodes[at].set_kind(nodes[at].kind()) };
+                    }
+                }
                 Edit::End(at, end) => nodes[at].set_end(end),
                 // SAFETY: the caller holds all of the area.
                 Edit::Kind(at, kind) => unsafe { nodes[at].set_kind(kind) },
@@ -243,10 +257,7 @@ impl Index {
                 self.insert(writer, range, kind);
             }
         }
-        // [sequence] Release: pairs with the Acquire in `sequence`. After the changes, or a thread could find what is
-        // about to be removed, and the same number afterwards.
-        self.sequence
-            .fetch_add(1, prim::order!("sequence", Ordering::Release));
+        self.sequence.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The last nodes before the key, at each level.
@@ -264,6 +275,9 @@ impl Index {
 
     fn insert(&self, writer: &mut Writer, range: Range, kind: Kind) {
         let height = 1 + (prim::wins(writer.draw(), DIGITS) as usize).min(LEVELS - 1);
+        if height > self.height.load(Ordering::Relaxed) {
+            self.height.store(height, Ordering::Relaxed);
+        }
         let before = self.before(range.start);
         let node = Box::new(Node::new(range, kind, height));
         for (level, &before) in before.iter().enumerate().take(height) {
@@ -272,7 +286,6 @@ impl Index {
             node.link(level).store(next, Ordering::Relaxed);
         }
         let node = Box::into_raw(node);
-        // [bottom-first]
         for (level, &before) in before.iter().enumerate().take(height) {
             // [link] Release: pairs with the Acquire in `next`.
             self.link(before, level)
@@ -283,7 +296,6 @@ impl Index {
 
     fn unlink(&self, writer: &mut Writer, node: &Node) {
         let before = self.before(node.start());
-        // [bottom-first]
         for level in (0..node.height()).rev() {
             let next = node.link(level).load(Ordering::Relaxed);
             // Release, as where an area is linked: whoever comes to `next` this way sees what it is.
@@ -311,10 +323,13 @@ impl Writer {
             return;
         }
         if !self.sealed.is_empty() && self.grace.is_over() {
-            self.sealed.drain(..).for_each(Removed::free);
+            // Taken, and not drained: once in a while the batch is everything.
+            std::mem::take(&mut self.sealed)
+                .into_iter()
+                .for_each(Removed::free);
         }
         if self.sealed.is_empty() {
-            std::mem::swap(&mut self.sealed, &mut self.removed);
+            self.sealed = std::mem::take(&mut self.removed);
             self.grace.begin();
         }
     }
@@ -323,7 +338,8 @@ impl Writer {
 impl Removed {
     fn free(self) {
         // SAFETY: the node comes from a Box. It is not linked, and no search that could have met it goes on.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        let node = unsafe { Box::from_raw(self.0.as_ptr()) };
+        node.dead();
     }
 }
 

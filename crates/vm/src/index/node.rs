@@ -29,6 +29,8 @@ pub(crate) struct Node {
     next: AtomicPtr<Node>,
     kind: UnsafeCell<Kind>,
     upper: Box<[AtomicPtr<Node>]>,
+    /// Read by those who meet the area, and written before it is freed: a model checker sees when the two race.
+    life: UnsafeCell<()>,
     _track: Track,
 }
 
@@ -49,8 +51,21 @@ impl Node {
             upper: (1..height)
                 .map(|_| AtomicPtr::new(ptr::null_mut()))
                 .collect(),
+            life: UnsafeCell::new(()),
             _track: Track::new(),
         }
+    }
+
+    /// A search has come to this area.
+    #[inline]
+    pub(super) fn met(&self) -> &Self {
+        self.life.with(|_| ());
+        self
+    }
+
+    /// Nobody comes to this area any more.
+    pub(super) fn dead(&self) {
+        self.life.with_mut(|_| ());
     }
 
     pub(super) fn height(&self) -> usize {

@@ -14,8 +14,10 @@
 //!
 //! - **cover**: a plan is carried out only if the range that is held covers what the plan needs. The plan was made of
 //!   what the thread found, and what it found is certain only as far as it is held.
-//! - **look-again**: what a speculation found before it held the range is used only if the [sequence] number is the same
+//! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
 //!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
+//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that was
+//!   found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
 
 use super::AddressSpace;
@@ -27,7 +29,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Index, Node};
 use crate::kind::PAGE;
-use crate::plan::{self, Change, Plan, Range, Room};
+use crate::plan::{self, Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
@@ -40,6 +42,8 @@ pub(super) enum Claim {
     Free,
     /// It is free, and so is the page after it, and an area that grows down keeps its gap.
     Apart,
+    /// One area contains it, and all from this address on.
+    Tail(u64),
     /// It is where the search for a free range ends.
     Found(Wish),
 }
@@ -143,7 +147,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             };
             let held = self.hold(operation, Mode::Exclusive, glance.range.widened());
             let attempt = searching(|| {
-                // [sequence] The areas are read only if nothing was removed since.
+                // [look-again] The areas are read only if nothing was removed since.
                 let is_current = !prim::intact!("look-again")
                     || (self.index.sequence() == glance.sequence
                         // SAFETY: nothing was removed, so nothing was freed; and while the range is held, this area
@@ -220,7 +224,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
                 return Attempt::Gone;
             }
             Claim::Found(_) if is_taken => return Attempt::Gone,
-            Claim::Replace | Claim::Free | Claim::Apart | Claim::Found(_) => {}
+            Claim::Tail(start) if !around.has_whole(Range { start, ..range }) => {
+                return Attempt::Done(Err(VmError::Unmapped));
+            }
+            Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
         let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
             Ok(plan) => plan,
@@ -275,7 +282,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             {
                 return Attempt::Done(Err(refusal));
             }
+            // [search-again]
             if let Claim::Found(wish) = claim
+                && prim::intact!("search-again")
                 && self.find_room(wish) != Some(range.start)
             {
                 return Attempt::Gone;
@@ -308,9 +317,13 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if change.changes_what_is_free() && around.overlaps(range) {
             self.backing.unmap(range.start..range.end);
         }
-        if let Change::Map(kind) | Change::Extend(kind) = change
-            && let Err(refusal) = self.backing.map(&kind.area(range.start, range.end))
-        {
+        let area = |kind: Kind| kind.area(range.start, range.end);
+        let backed = match change {
+            Change::Map(kind) | Change::Extend(kind) => self.backing.map(&area(kind)),
+            Change::Lengthen(kind) => self.backing.lengthen(&area(kind)),
+            Change::Unmap | Change::Protect(_) | Change::Advise(..) => Ok(()),
+        };
+        if let Err(refusal) = backed {
             return Attempt::Undo(refusal);
         }
         Attempt::Done(plan.error.map_or(Ok(()), Err))
@@ -332,6 +345,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 }
 
 impl Around<'_> {
+    /// Whether one area has all of the range.
+    fn has_whole(&self, range: Range) -> bool {
+        self.pieces.iter().any(|piece| piece.range.covers(range))
+    }
+
     pub(super) fn overlaps(&self, range: Range) -> bool {
         self.pieces
             .iter()

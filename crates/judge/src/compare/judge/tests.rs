@@ -228,3 +228,26 @@ fn growth_is_judged_for_what_it_is() {
         &[[5.0, 5.0, 6.0], [5.0, 5.0, 4.0]],
     );
 }
+
+#[test]
+fn a_value_exceeds_a_number_and_is_not_below_that_of_fewer_threads() {
+    let of = |relation, bound, from| Claim {
+        relation,
+        bound,
+        from,
+        than: Vec::new(),
+        threads: (2, 4),
+        ..claim()
+    };
+    let data = runs([1.0, 3.0, 2.0], [1.0; 3]);
+    let exceeds = |bound| verdict(&of(Relation::Exceeds, bound, 0), &data, 4, ": a ");
+    assert_eq!(
+        [exceeds(1.9), exceeds(2.1)],
+        [Verdict::Holds, Verdict::Fails]
+    );
+    let not_below = |bound| verdict(&of(Relation::NotBelow, bound, 2), &data, 4, "a with");
+    assert_eq!(
+        [not_below(0.6), not_below(0.9)],
+        [Verdict::Holds, Verdict::Fails]
+    );
+}

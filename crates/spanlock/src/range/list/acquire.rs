@@ -68,7 +68,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     /// The fast path: the list is empty, and this thread's spare node is not in use.
     #[inline]
     #[track_caller]
-    fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
+    pub(in crate::range) fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
         // Hints. The head is not loaded before the compare-exchange: the load would cost more than everything else here
         // but the compare-exchange.
         if self.is_crowded.load(Ordering::Relaxed) || self.wait_queue.has_reservations() {
@@ -107,21 +107,11 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(span, mode, record.thread());
-            let mut acquisition = ListAcquisition {
-                lock: self,
-                record,
-                request,
-                at,
-                behind,
-                node: self.fresh_node(record, &request, at),
-            };
+            let mut acquisition = ListAcquisition::new(self, record, request, at, behind);
             let patience = self.policy.patience(self.wait_queue.patience(), mode);
             let waiter = Waiter::new(&self.wait_queue, record, request, wait, patience);
             let outcome = waiter.acquire(&mut acquisition, None);
-            match outcome {
-                Ok(_) => record.acquired(),
-                Err(_) => record.put_back(acquisition.node),
-            }
+            acquisition.end(outcome.is_ok());
             outcome
         });
         // Outside the closure, so that a panic names the caller's line.
@@ -143,7 +133,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
 }
 
 /// One request to a list lock, in the waiting loop.
-struct ListAcquisition<'a, P, I: Index> {
+pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     lock: &'a RawList<P, I>,
     record: &'static ThreadRecord,
     request: Request,
@@ -153,15 +143,23 @@ struct ListAcquisition<'a, P, I: Index> {
     behind: Option<Behind<'a, Token>>,
     /// The node to insert. Alive, and known to this thread only unless it is in the list.
     node: NonNull<Node>,
+    /// Whether an attempt came across another thread's request. Only of interest to a lock that may move.
+    has_met_others: bool,
 }
 
 /// A node in the way, and the walk that met it: the pin keeps the node from being reused.
-struct Blocker {
+pub(in crate::range) struct Blocker {
     node: NonNull<Node>,
     _pin: Pin,
 }
 
 impl Blocker {
+    /// # Safety
+    /// A walk under the pin has met the node.
+    pub(in crate::range) unsafe fn new(node: NonNull<Node>, pin: Pin) -> Self {
+        Self { node, _pin: pin }
+    }
+
     fn node(&self) -> &Node {
         // SAFETY: a walk under the pin has met the node, so it is not reused before the pin is dropped [grace].
         unsafe { self.node.as_ref() }
@@ -171,6 +169,16 @@ impl Blocker {
         // Relaxed: the next walk acquires.
         self.node().link.load(Ordering::Relaxed).is_gone()
     }
+}
+
+/// What became of one attempt.
+pub(in crate::range) enum Tried {
+    Granted(Token),
+    Blocked(Blocker),
+    /// Other threads inserted faster again and again.
+    Overtaken,
+    /// The lock has moved to slots.
+    Moved,
 }
 
 /// What became of one insertion.
@@ -184,6 +192,10 @@ enum Insertion {
     Withdrew(NonNull<Node>),
     /// Other threads inserted faster again and again.
     Overtaken,
+    /// The lock has moved to slots. The node was never in the list.
+    Moved,
+    /// The lock has moved to slots. The node was in the list, is marked as gone, and may still be linked.
+    WithdrewMoved,
 }
 
 impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
@@ -195,29 +207,11 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
 
     #[inline]
     fn attempt(&mut self) -> Attempt<Token, Blocker> {
-        let pin = self.record.pin();
-        if self.record.is_sweep_due() {
-            self.record.swept(self.lock.sweep(&pin));
+        match self.try_once() {
+            Tried::Granted(token) => Attempt::Granted(token),
+            Tried::Blocked(blocker) => Attempt::Blocked(blocker),
+            Tried::Overtaken | Tried::Moved => Attempt::Overtaken,
         }
-        let blocker = match self.insert_and_validate(&pin) {
-            Insertion::Granted(token, steps) => {
-                self.lock.index.enter(&pin, self.node, steps);
-                return Attempt::Granted(token);
-            }
-            Insertion::Overtaken => return Attempt::Overtaken,
-            Insertion::Blocked(blocker) => blocker,
-            Insertion::Withdrew(blocker) => {
-                // [fresh-node] The old node may still be linked.
-                if prim::intact!("fresh-node") {
-                    self.node = self.lock.fresh_node(self.record, &self.request, self.at);
-                }
-                blocker
-            }
-        };
-        Attempt::Blocked(Blocker {
-            node: blocker,
-            _pin: pin,
-        })
     }
 
     fn is_blocked_by(&self, blocker: &Blocker) -> bool {
@@ -281,7 +275,73 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
     }
 }
 
-impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
+impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
+    pub(in crate::range) fn new(
+        lock: &'a RawList<P, I>,
+        record: &'static ThreadRecord,
+        request: Request,
+        at: &'static Location<'static>,
+        behind: Option<Behind<'a, Token>>,
+    ) -> Self {
+        Self {
+            lock,
+            record,
+            request,
+            at,
+            behind,
+            node: lock.fresh_node(record, &request, at),
+            has_met_others: false,
+        }
+    }
+
+    /// Ends the acquisition: the node stays in the list, or goes back to the pool.
+    pub(in crate::range) fn end(self, is_inserted: bool) {
+        if is_inserted {
+            self.record.acquired();
+        } else {
+            self.record.put_back(self.node);
+        }
+    }
+
+    /// Whether the last attempt came across another thread's request, in a lock that may move.
+    pub(in crate::range) fn has_met_others(&self) -> bool {
+        self.has_met_others
+    }
+
+    /// Tries once to get the range in the list.
+    #[inline]
+    pub(in crate::range) fn try_once(&mut self) -> Tried {
+        let pin = self.record.pin();
+        if self.record.is_sweep_due() {
+            self.record.swept(self.lock.sweep(&pin));
+        }
+        self.has_met_others = false;
+        let blocker = match self.insert_and_validate(&pin) {
+            Insertion::Granted(token, steps) => {
+                self.lock.index.enter(&pin, self.node, steps);
+                return Tried::Granted(token);
+            }
+            Insertion::Overtaken => return Tried::Overtaken,
+            Insertion::Moved => return Tried::Moved,
+            Insertion::WithdrewMoved => {
+                self.node = self.lock.fresh_node(self.record, &self.request, self.at);
+                return Tried::Moved;
+            }
+            Insertion::Blocked(blocker) => blocker,
+            Insertion::Withdrew(blocker) => {
+                // [fresh-node] The old node may still be linked.
+                if prim::intact!("fresh-node") {
+                    self.node = self.lock.fresh_node(self.record, &self.request, self.at);
+                }
+                blocker
+            }
+        };
+        Tried::Blocked(Blocker {
+            node: blocker,
+            _pin: pin,
+        })
+    }
+
     fn node(&self) -> &Node {
         // SAFETY: the request's own node, which is alive.
         unsafe { self.node.as_ref() }
@@ -289,27 +349,37 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
 
     /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it.
     #[inline]
-    fn insert_and_validate(&self, pin: &Pin) -> Insertion {
-        let mine = self.node();
-        mine.set_tentative(P::NEEDS_VALIDATION);
+    fn insert_and_validate(&mut self, pin: &Pin) -> Insertion {
+        self.node().set_tentative(P::NEEDS_VALIDATION);
         let insertion = self.insert(pin);
+        let mine = self.node();
         if let Insertion::Granted(token, _) = &insertion
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: there is no rival.
             && !token.link().is_fast()
-            && let Err(rival) = self.validate(pin)
+            && let Err(withdrawal) = self.validate(pin)
         {
             self.lock.leave(self.node);
             // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.
             mine.set_tentative(false);
-            return Insertion::Withdrew(rival);
+            return withdrawal;
         }
         mine.set_tentative(false);
         insertion
     }
 
     #[inline]
-    fn insert(&self, pin: &Pin) -> Insertion {
+    fn insert(&mut self, pin: &Pin) -> Insertion {
+        let mut has_met_others = false;
+        let insertion = self.insert_among(pin, |other| {
+            has_met_others |= I::MAY_MOVE && other.thread != self.request.thread;
+        });
+        self.has_met_others = has_met_others;
+        insertion
+    }
+
+    #[inline]
+    fn insert_among(&self, pin: &Pin, mut meets: impl FnMut(&Request)) -> Insertion {
         let lock = self.lock;
         let mine = self.node();
         let mut walk = self.walk(pin);
@@ -322,8 +392,13 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
             while walk.is_cut_off() {
                 walk = self.walk(pin);
             }
+            if I::MAY_MOVE && walk.has_left(&lock.head) {
+                return Insertion::Moved;
+            }
             if let Some((other, link)) = walk.next() {
-                match relation(&other.request(link), &self.request) {
+                let theirs = other.request(link);
+                meets(&theirs);
+                match relation(&theirs, &self.request) {
                     Relation::Earlier => {
                         steps += 1;
                         tries += u32::from(walk.step(other, link).is_err());
@@ -379,7 +454,7 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
 
     /// Searches for a rival that was inserted elsewhere at about the same time, and stays.
     #[inline]
-    fn validate(&self, pin: &Pin) -> Result<(), NonNull<Node>> {
+    fn validate(&self, pin: &Pin) -> Result<(), Insertion> {
         let mine = self.node();
         let request = &self.request;
         // Both sides insert, fence and then walk [reader-handshake] [writer-handshake].
@@ -387,6 +462,14 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
             Mode::Shared if !prim::intact!("reader-handshake") => {}
             Mode::Exclusive if !prim::intact!("writer-handshake") => {}
             _ => fence_after_rmw(),
+        }
+        // [moved-check] Requests in slots do not meet a node that is inserted after their walk. Relaxed: the fence
+        // orders it.
+        if I::MAY_MOVE
+            && self.lock.head.load(Ordering::Relaxed).is_moved()
+            && prim::intact!("moved-check")
+        {
+            return Err(Insertion::WithdrewMoved);
         }
         let mut walk = match request.mode {
             Mode::Shared => Walk::behind(pin, &self.lock.head, mine),
@@ -412,7 +495,7 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
                     // [withdraw] A request that waited inside the list would block requests that conflict with it alone
                     // (invariant 4).
                     if prim::intact!("withdraw") {
-                        return Err(NonNull::from(other));
+                        return Err(Insertion::Withdrew(NonNull::from(other)));
                     }
                     prim::thread::yield_now();
                 }

@@ -110,21 +110,23 @@ pub use builder::Builder;
 pub use policy::{FastPath, Preference};
 pub use skip::{Index, NoIndex, SkipIndex};
 
+pub(in crate::range) use acquire::{Blocker, ListAcquisition, Tried};
 pub(crate) use node::Node;
+pub(in crate::range) use node::{AtomicLink, Link};
+pub(in crate::range) use policy::Policy;
+pub(in crate::range) use skip::StartHints;
 pub(crate) use skip::TallNode;
+pub(in crate::range) use walk::Walk;
 
 use super::inspect::{Request, Snapshot};
 use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use super::wait::{Patience, WaitQueue};
 use crate::range::thread::{self, ThreadRecord};
-use node::{AtomicLink, Link};
-use policy::Policy;
 use prim::atomic::AtomicBool;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use walk::Walk;
 
 /// Which modes a list lock grants. Sealed: [`ExclusiveOnly`] or [`SharedExclusive`].
 pub trait Protocol: sealed::Sealed {
@@ -165,14 +167,14 @@ pub type ListRw = RawList<SharedExclusive>;
 /// the list it is a skip list: see [`skip`].
 #[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawList<P, I: Index = NoIndex> {
-    head: AtomicLink,
+    pub(super) head: AtomicLink,
     /// Whether the last insertion that walked the list found other nodes in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
-    is_crowded: AtomicBool,
+    pub(super) is_crowded: AtomicBool,
     policy: Policy,
-    wait_queue: WaitQueue,
+    pub(super) wait_queue: WaitQueue,
     protocol: PhantomData<fn() -> P>,
-    index: I,
+    pub(super) index: I,
 }
 
 /// Proof of an acquisition: a link to its node, with the fast path's mark if the fast path granted it.
@@ -181,12 +183,12 @@ pub struct Token(NonNull<Node>);
 
 impl Token {
     #[inline]
-    fn new(link: Link) -> Self {
+    pub(super) fn new(link: Link) -> Self {
         Self(link.non_null())
     }
 
     #[inline]
-    fn link(&self) -> Link {
+    pub(super) fn link(&self) -> Link {
         Link::from_non_null(self.0)
     }
 
@@ -198,7 +200,7 @@ impl Token {
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     prim::const_fn! {
-        const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
+        pub(super) const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
             Self {
                 head: AtomicLink::new(),
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
@@ -211,7 +213,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     }
 
     /// The requests that hold their ranges, in order of range start.
-    fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
+    pub(super) fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
         let pin = record.pin();
         let mut walk = Walk::from_head(&pin, &self.head);
         let mut holders = Vec::new();

@@ -21,7 +21,7 @@ use std::ptr::{self, NonNull};
 /// A request in the list. After its publication `request` is only read. The mode is in the link.
 #[repr(align(64))] // A cache line; also makes room for a link's flags.
 pub(crate) struct Node {
-    pub(super) link: AtomicLink,
+    pub(in crate::range) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
     /// Whether it is the base of a [`TallNode`](super::TallNode). Never changes.
@@ -85,7 +85,7 @@ impl Node {
     }
 
     /// Identifies the node among the holders of its lock.
-    pub(super) fn id(&self) -> usize {
+    pub(in crate::range) fn id(&self) -> usize {
         ptr::from_ref(self).addr()
     }
 
@@ -141,14 +141,14 @@ impl Node {
 
     /// The request, given the node's link.
     #[inline]
-    pub(super) fn request(&self, link: Link) -> Request {
+    pub(in crate::range) fn request(&self, link: Link) -> Request {
         // SAFETY: no thread writes it between the node's publication and the end of all walks that can reach the node.
         let NodeRequest { span, thread, .. } = self.request.with(|request| unsafe { *request });
         Request::new(span, link.mode(), thread)
     }
 
     /// Where the request was made, in debug builds.
-    pub(super) fn at(&self) -> &'static Location<'static> {
+    pub(in crate::range) fn at(&self) -> &'static Location<'static> {
         // SAFETY: as in `request`: it is not written while a walk can reach the node.
         self.request.with(|request| unsafe { (*request).at })
     }
@@ -156,12 +156,12 @@ impl Node {
     /// Sets whether the request, although published, may still withdraw. A hint: it saves rivals from withdrawing
     /// needlessly, so its order with other accesses does not matter.
     #[inline]
-    pub(super) fn set_tentative(&self, tentative: bool) {
+    pub(in crate::range) fn set_tentative(&self, tentative: bool) {
         self.tentative.store(tentative, Ordering::Relaxed);
     }
 
     #[inline]
-    pub(super) fn is_tentative(&self) -> bool {
+    pub(in crate::range) fn is_tentative(&self) -> bool {
         self.tentative.load(Ordering::Relaxed)
     }
 }
@@ -173,21 +173,23 @@ impl Node {
 /// | `GONE` | released or withdrawn; a later walk unlinks it | the only node was inserted by the fast path |
 /// | `SLEEPER` | a request sleeps behind it | - |
 /// | `SHARED` | held, or asked for, in shared mode | - |
+/// | `MOVED` | - | the lock has moved to slots: the pointer is not to a node, but to the list's new head |
 ///
 /// All changes to a link in the list are read-modify-writes that keep the flags they do not mean to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Link(*mut Node);
+pub(in crate::range) struct Link(*mut Node);
 
 impl Link {
     const GONE: usize = 1;
     const SLEEPER: usize = 2;
     const SHARED: usize = 4;
+    const MOVED: usize = 8;
     const FLAGS: usize = Self::GONE | Self::SLEEPER | Self::SHARED;
 
-    pub(super) const NULL: Self = Self(ptr::null_mut());
+    pub(in crate::range) const NULL: Self = Self(ptr::null_mut());
 
     #[inline]
-    pub(super) fn to(node: NonNull<Node>) -> Self {
+    pub(in crate::range) fn to(node: NonNull<Node>) -> Self {
         Self(node.as_ptr())
     }
 
@@ -196,58 +198,81 @@ impl Link {
     /// # Panics
     /// When it is null.
     #[inline]
-    pub(super) fn non_null(self) -> NonNull<Node> {
+    pub(in crate::range) fn non_null(self) -> NonNull<Node> {
         NonNull::new(self.0).expect("a link to a node")
     }
 
     #[inline]
-    pub(super) fn from_non_null(link: NonNull<Node>) -> Self {
+    pub(in crate::range) fn from_non_null(link: NonNull<Node>) -> Self {
         Self(link.as_ptr())
     }
 
     /// The same flags, another node.
     #[inline]
-    pub(super) fn with_node(self, node: Option<NonNull<Node>>) -> Self {
+    pub(in crate::range) fn with_node(self, node: Option<NonNull<Node>>) -> Self {
         let node = node.map_or(ptr::null_mut(), NonNull::as_ptr);
         Self(node.map_addr(|address| address | (self.0.addr() & Self::FLAGS)))
     }
 
     /// The head's link to a node inserted by the fast path.
     #[inline]
-    pub(super) fn fast(self) -> Self {
+    pub(in crate::range) fn fast(self) -> Self {
         Self(self.0.map_addr(|address| address | Self::GONE))
     }
 
     /// The head's link to the same node, which then is like any other.
     #[inline]
-    pub(super) fn regular(self) -> Self {
+    pub(in crate::range) fn regular(self) -> Self {
         Self(self.0.map_addr(|address| address & !Self::GONE))
     }
 
     #[inline]
-    pub(super) fn node(self) -> Option<NonNull<Node>> {
+    pub(in crate::range) fn node(self) -> Option<NonNull<Node>> {
         NonNull::new(self.0.map_addr(|address| address & !Self::FLAGS))
+    }
+
+    /// What a lock's head is when the lock has moved to slots: a link to what begins with the new head of its list. It
+    /// has the mark of the fast path, so that walks which stand on the old head are cut off.
+    pub(in crate::range) fn moved(to: NonNull<AtomicLink>) -> Self {
+        let to = to.as_ptr().cast::<Node>();
+        Self(to.map_addr(|address| address | Self::MOVED | Self::GONE))
+    }
+
+    /// In the head of a lock: whether it has moved to slots.
+    #[inline]
+    pub(in crate::range) fn is_moved(self) -> bool {
+        self.has(Self::MOVED)
+    }
+
+    /// In the head of a lock that has moved to slots: what begins with the new head of its list.
+    #[inline]
+    pub(in crate::range) fn new_head(self) -> Option<NonNull<AtomicLink>> {
+        let is_moved = self.is_moved();
+        let to = self
+            .0
+            .map_addr(|address| address & !(Self::MOVED | Self::GONE));
+        NonNull::new(to.cast()).filter(|_| is_moved)
     }
 
     /// In the head: whether the node is the fast path's.
     #[inline]
-    pub(super) fn is_fast(self) -> bool {
+    pub(in crate::range) fn is_fast(self) -> bool {
         self.has(Self::GONE)
     }
 
     /// In a node: whether it is released or withdrawn.
     #[inline]
-    pub(super) fn is_gone(self) -> bool {
+    pub(in crate::range) fn is_gone(self) -> bool {
         self.has(Self::GONE)
     }
 
     #[inline]
-    pub(super) fn has_sleeper(self) -> bool {
+    pub(in crate::range) fn has_sleeper(self) -> bool {
         self.has(Self::SLEEPER)
     }
 
     #[inline]
-    pub(super) fn mode(self) -> Mode {
+    pub(in crate::range) fn mode(self) -> Mode {
         if self.has(Self::SHARED) {
             Mode::Shared
         } else {
@@ -262,23 +287,33 @@ impl Link {
 }
 
 /// A link in memory.
-pub(super) struct AtomicLink(AtomicPtr<Node>);
+pub(in crate::range) struct AtomicLink(AtomicPtr<Node>);
 
 impl AtomicLink {
     prim::const_fn! {
-        pub(super) const fn new() -> Self {
+        pub(in crate::range) const fn new() -> Self {
             Self(AtomicPtr::new(ptr::null_mut()))
         }
     }
 
+    /// A link in memory with that content.
+    pub(in crate::range) fn holding(link: Link) -> Self {
+        Self(AtomicPtr::new(link.0))
+    }
+
+    /// Sets the link, which no other thread accesses yet.
+    pub(in crate::range) fn set(&self, link: Link) {
+        self.0.store(link.0, Ordering::Relaxed);
+    }
+
     #[inline]
-    pub(super) fn load(&self, order: Ordering) -> Link {
+    pub(in crate::range) fn load(&self, order: Ordering) -> Link {
         Link(self.0.load(order))
     }
 
     /// Sets the link of a node that is not in the list.
     #[inline]
-    pub(super) fn prepare(&self, next: Option<NonNull<Node>>, mode: Mode) {
+    pub(in crate::range) fn prepare(&self, next: Option<NonNull<Node>>, mode: Mode) {
         let flags = match mode {
             Mode::Shared => Link::SHARED,
             Mode::Exclusive => 0,
@@ -291,7 +326,7 @@ impl AtomicLink {
 
     /// Replaces `then` by `now`, or returns what is there instead.
     #[inline]
-    pub(super) fn replace(
+    pub(in crate::range) fn replace(
         &self,
         then: Link,
         now: Link,
@@ -307,17 +342,17 @@ impl AtomicLink {
     /// Marks the node as gone, once; returns the link before. An addition, because on more processors an addition is
     /// one wait-free instruction than setting a bit is.
     #[inline]
-    pub(super) fn set_gone(&self, order: Ordering) -> Link {
+    pub(in crate::range) fn set_gone(&self, order: Ordering) -> Link {
         Link(self.0.fetch_byte_add(Link::GONE, order))
     }
 
     /// Marks that a request sleeps behind the node; returns the link before.
-    pub(super) fn set_sleeper(&self, order: Ordering) -> Link {
+    pub(in crate::range) fn set_sleeper(&self, order: Ordering) -> Link {
         Link(self.0.fetch_or(Link::SLEEPER, order))
     }
 
     /// Marks the node as shared; returns the link before.
-    pub(super) fn set_shared(&self, order: Ordering) -> Link {
+    pub(in crate::range) fn set_shared(&self, order: Ordering) -> Link {
         Link(self.0.fetch_or(Link::SHARED, order))
     }
 }

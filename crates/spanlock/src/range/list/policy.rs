@@ -36,13 +36,13 @@ pub enum FastPath {
 
 /// The whole policy except the patience, which the wait queue has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Policy {
-    pub(super) preference: Preference,
-    pub(super) fast_path: FastPath,
+pub(in crate::range) struct Policy {
+    pub(in crate::range) preference: Preference,
+    pub(in crate::range) fast_path: FastPath,
 }
 
 impl Policy {
-    pub(super) const DEFAULT: Self = Self {
+    pub(in crate::range) const DEFAULT: Self = Self {
         preference: Preference::Readers,
         fast_path: FastPath::On,
     };

@@ -15,7 +15,7 @@ impl<P, I: Index> RawList<P, I> {
     /// # Safety
     /// This lock granted the token.
     #[inline]
-    pub(super) unsafe fn release(&self, token: Token) {
+    pub(in crate::range) unsafe fn release(&self, token: Token) {
         let node = token.node();
         if token.link().is_fast() {
             // [fast-release] Release: pairs with [fast-acquire].
@@ -65,7 +65,7 @@ impl<P, I: Index> RawList<P, I> {
 
     /// # Safety
     /// This lock granted the token.
-    pub(super) unsafe fn make_shared(&self, token: &Token) {
+    pub(in crate::range) unsafe fn make_shared(&self, token: &Token) {
         let node = token.node();
         // SAFETY: the token is proof that this thread holds the node, so it is in the list and not reused.
         let mine = unsafe { node.as_ref() };

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 ///
 /// A walk never sees the head with the fast path's mark: then only the node's holder may read the node, which it reuses
 /// at once [demote].
-pub(super) struct Walk<'a> {
+pub(in crate::range) struct Walk<'a> {
     pin: &'a Pin,
     head: &'a AtomicLink,
     /// The link that the walk stands on, and what was last seen in it.
@@ -25,15 +25,20 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Stands before the first node.
     #[inline]
-    pub(super) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
+    pub(in crate::range) fn from_head(pin: &'a Pin, head: &'a AtomicLink) -> Self {
         // [publish] Acquire: pairs with the insertion's Release.
         let seen = head.load(prim::order!("publish-acquire", Ordering::Acquire));
-        Self::standing_on(pin, head, head, demoted(head, seen))
+        let seen = demoted(head, seen);
+        match seen.new_head() {
+            // SAFETY: the new head lives as long as the lock, whose head this is.
+            Some(moved) => Self::from_head(pin, unsafe { moved.as_ref() }),
+            None => Self::standing_on(pin, head, head, seen),
+        }
     }
 
     /// Stands behind a node that was in the list after the pin was taken. If it has left, the walk is cut off.
     #[inline]
-    pub(super) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
+    pub(in crate::range) fn behind(pin: &'a Pin, head: &'a AtomicLink, node: &'a Node) -> Self {
         Self::standing_on(pin, head, &node.link, node.load())
     }
 
@@ -50,7 +55,7 @@ impl<'a> Walk<'a> {
 
     /// The next node that is not gone, and its link; `None` at the end.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<(&'a Node, Link)> {
+    pub(in crate::range) fn next(&mut self) -> Option<(&'a Node, Link)> {
         debug_assert!(!(self.is_at_head() && self.seen.is_fast()), "[demote]");
         loop {
             let next = self.past.node()?;
@@ -70,7 +75,7 @@ impl<'a> Walk<'a> {
 
     /// Moves behind a node that [`next`](Self::next) returned, and changes nothing.
     #[inline]
-    pub(super) fn pass(&mut self, node: &'a Node, link: Link) {
+    pub(in crate::range) fn pass(&mut self, node: &'a Node, link: Link) {
         self.at = &node.link;
         self.seen = link;
         self.past = link;
@@ -79,7 +84,7 @@ impl<'a> Walk<'a> {
     /// Unlinks the nodes skipped and moves behind the one that [`next`](Self::next) returned. If something changed,
     /// it stays where it is, and has skipped none; it may be [cut off](Self::is_cut_off).
     #[inline]
-    pub(super) fn step(&mut self, node: &'a Node, link: Link) -> Result<(), ()> {
+    pub(in crate::range) fn step(&mut self, node: &'a Node, link: Link) -> Result<(), ()> {
         if self.past != self.seen {
             // [unlink] Release: later walks that no longer meet the nodes still come after their holders.
             self.change(self.past, prim::order!("unlink", Ordering::Release))?;
@@ -93,7 +98,7 @@ impl<'a> Walk<'a> {
     /// A reader's validation does this: readers that hand over to one another are inserted before each other, so no
     /// other walk would pass the nodes that they leave behind.
     #[inline]
-    pub(super) fn trim(&mut self) {
+    pub(in crate::range) fn trim(&mut self) {
         if self.past != self.seen && !self.is_cut_off() {
             // A failure does no harm: the thread that changed the link passes these nodes as well.
             let _ = self.change(self.past, prim::order!("unlink", Ordering::Release));
@@ -103,7 +108,7 @@ impl<'a> Walk<'a> {
     /// Inserts a node here, in place of the nodes skipped. If something changed, it stays where it is, and has
     /// skipped none; it may be [cut off](Self::is_cut_off).
     #[inline]
-    pub(super) fn insert(&mut self, now: Link) -> Result<(), ()> {
+    pub(in crate::range) fn insert(&mut self, now: Link) -> Result<(), ()> {
         // [publish] Release: the node's content is visible to every thread that reaches it. [unlink] Release, as in
         // `step`, and [unlink-acquire] Acquire: the link may have changed and changed back since it was seen, by a node
         // that came, went and was unlinked.
@@ -150,19 +155,25 @@ impl<'a> Walk<'a> {
     /// Whether a change failed because the node this walk stands on is gone, so that nothing may be written through
     /// its link; or because the fast path has inserted a node. Then the walk is to start over.
     #[inline]
-    pub(super) fn is_cut_off(&self) -> bool {
+    pub(in crate::range) fn is_cut_off(&self) -> bool {
         self.seen.is_gone() && prim::intact!("cut-off")
+    }
+
+    /// Whether the walk is in another list than that of `head`: the lock has moved to slots.
+    #[inline]
+    pub(in crate::range) fn has_left(&self, head: &AtomicLink) -> bool {
+        !std::ptr::eq(self.head, head)
     }
 
     /// What follows this place once the nodes skipped are unlinked.
     #[inline]
-    pub(super) fn following(&self) -> Option<NonNull<Node>> {
+    pub(in crate::range) fn following(&self) -> Option<NonNull<Node>> {
         self.past.node()
     }
 
     /// Whether the list was last seen empty, but for nodes that are gone.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::range) fn is_empty(&self) -> bool {
         self.is_at_head() && self.past == Link::NULL
     }
 
@@ -173,7 +184,7 @@ impl<'a> Walk<'a> {
 
     /// What this walk stands on, pointing to a node inserted here.
     #[inline]
-    pub(super) fn link_to(&self, node: NonNull<Node>) -> Link {
+    pub(in crate::range) fn link_to(&self, node: NonNull<Node>) -> Link {
         self.seen.with_node(Some(node))
     }
 }
@@ -182,7 +193,7 @@ impl<'a> Walk<'a> {
 #[inline]
 fn demoted(head: &AtomicLink, seen: Link) -> Link {
     let mut seen = seen;
-    while seen.is_fast() && prim::intact!("demote") {
+    while seen.is_fast() && !seen.is_moved() && prim::intact!("demote") {
         // [demote-acquire] Acquire: the node may have been released and inserted again since it was seen. Release is
         // not needed: this continues the insertion's release sequence.
         let demoted = head.replace(

@@ -12,7 +12,10 @@ use std::ptr::NonNull;
 pub trait Index: StartHints {}
 
 /// What a list asks of its index.
-pub(in crate::range::list) trait StartHints: Send + Sync {
+pub(in crate::range) trait StartHints: Send + Sync {
+    /// Whether the lock may move from its list to [slots](crate::range::slots).
+    const MAY_MOVE: bool = false;
+
     /// A node for a request.
     fn take_node(&self, record: &ThreadRecord) -> NonNull<Node>;
 

@@ -48,6 +48,7 @@ mod index;
 mod levels;
 mod tower;
 
+pub(in crate::range) use index::StartHints;
 pub use index::{Index, NoIndex};
 pub use levels::SkipIndex;
 pub(crate) use tower::TallNode;

@@ -1,0 +1,134 @@
+//! Reads of large objects from an aliasing area, on hardware: beside a copy without an alias, and beside areas that no
+//! two threads share.
+//!
+//! The workload is in `spanlock-workloads`; here are its readers, which ask the kernel for aliases.
+
+#[cfg(target_os = "linux")]
+mod lock;
+#[cfg(target_os = "linux")]
+mod readers;
+#[cfg(target_os = "linux")]
+mod stored;
+
+#[cfg(target_os = "linux")]
+pub(crate) use readers::shared;
+pub use spanlock_trial::blob::*;
+#[cfg(target_os = "linux")]
+pub use stored::Stored;
+
+use crate::known::Known;
+use crate::registry::{self, Lock};
+use crate::run::Outcome;
+use crate::setting::Holds;
+use spanlock_judge::record::lock::Lock as Recorded;
+use spanlock_trial::lock::Exclusion;
+
+/// How records are read.
+#[derive(Clone, Copy)]
+pub enum Subject {
+    /// Extent by extent, without an alias. There is nothing to keep in a cache.
+    Copy,
+    /// By aliases in an area of the thread's own, without a lock and without a cache.
+    Own,
+    /// By aliases in an area that all threads share, whose ranges this lock gives out.
+    Shared(&'static Lock),
+}
+
+/// The name of [`Subject::Copy`].
+const COPY: &str = "copy";
+
+/// The name of [`Subject::Own`].
+const OWN: &str = "own-area";
+
+impl Subject {
+    /// The name that users give it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copy => COPY,
+            Self::Own => OWN,
+            Self::Shared(lock) => lock.name,
+        }
+    }
+
+    /// The subjects of a text `name,name,…`: `copy`, `own-area`, and all range locks.
+    ///
+    /// # Errors
+    /// The part that was not understood, and what was expected instead.
+    pub fn parse(text: &str) -> Result<Vec<Self>, String> {
+        let mut subjects = Vec::new();
+        let mut locks = Vec::new();
+        for part in text.split(',') {
+            match part {
+                COPY => subjects.push(Self::Copy),
+                OWN => subjects.push(Self::Own),
+                lock => locks.push(lock),
+            }
+        }
+        if !locks.is_empty() {
+            let parsed = registry::parse(&locks.join(","), &[&registry::LOCKS]);
+            let parsed = parsed.map_err(|error| format!("{error}, {COPY}, {OWN}"))?;
+            subjects.extend(parsed.into_iter().map(Self::Shared));
+        }
+        Ok(subjects)
+    }
+
+    /// Those of P4 §4.4.1, the bitmap also with more than one bit for a record, then the library's defaults, and what
+    /// all of them are compared with.
+    #[must_use]
+    pub fn usual() -> Vec<Self> {
+        const NAMES: &str =
+            "copy,own-area,bitmap,bitmap:block=65536,4096,song,skip-ex,list-ex,list-rw";
+        Self::parse(NAMES).expect("there are such")
+    }
+
+    /// Runs a trial.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    #[cfg(target_os = "linux")]
+    pub fn run(self, trial: &Trial) -> Result<Outcome, &'static str> {
+        let why = |error: spanlock_blob::Error| &*error.to_string().leak();
+        if spanlock_blob::Pool::page() != PAGE_BYTES {
+            return Err("a page has not 4096 bytes here");
+        }
+        let refused = match self {
+            Self::Own if trial.load.cache > 0 => "no cache",
+            Self::Shared(lock) if lock.exclusion == Exclusion::None => "does not exclude",
+            Self::Shared(lock) if lock.holds == Holds::One => "locks the whole",
+            _ => "",
+        };
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        let stored = Stored::of(trial.load.records).map_err(why)?;
+        let outcome = match self {
+            Self::Copy => readers::copied(trial, &stored),
+            Self::Own => readers::own(trial, &stored),
+            // SAFETY: the lock promises to exclude.
+            Self::Shared(lock) => unsafe { lock.measure.blob(lock.values, trial, &stored) },
+        };
+        outcome.map_err(why)
+    }
+
+    /// Runs nothing.
+    ///
+    /// # Errors
+    /// Always: aliases are made on Linux only.
+    #[cfg(not(target_os = "linux"))]
+    pub fn run(self, _: &Trial) -> Result<Outcome, &'static str> {
+        Err("aliases are made on Linux only")
+    }
+}
+
+impl Known for Subject {
+    fn known(self) -> Recorded {
+        match self {
+            Self::Shared(lock) => lock.known(),
+            Self::Copy | Self::Own => Recorded {
+                exclusion: Exclusion::None,
+                ..Recorded::named(self.name())
+            },
+        }
+    }
+}

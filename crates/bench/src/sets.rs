@@ -1,0 +1,151 @@
+//! The ordered sets that are measured: those of the common table, then peers that are on hardware only. To add a peer,
+//! add a row.
+
+use crate::setting::named;
+use crossbeam_skiplist::SkipSet;
+use dashmap::DashSet;
+use parking_lot::RwLock;
+use spanlock_judge::record::{Bytes, SetMemory};
+pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, Mix, SetDescribed, Trial};
+pub use spanlock_workloads::set::table::Row;
+use spanlock_workloads::set::{Set, fill, table};
+pub use spanlock_workloads_sim::set::table::Row as Simulated;
+use std::collections::BTreeSet;
+
+/// A set of another crate.
+struct Peer<S>(S);
+
+impl Set for Peer<SkipSet<u64>> {
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    /// The peer does not say whether the set had the key.
+    fn insert(&self, key: u64) -> bool {
+        self.0.get_or_insert(key);
+        true
+    }
+
+    fn remove(&self, key: u64) -> bool {
+        self.0.remove(&key).is_some()
+    }
+
+    fn scan(&self, from: u64, most: usize) -> Option<usize> {
+        Some(self.0.range(from..).take(most).count())
+    }
+
+    fn len(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Set for Peer<RwLock<BTreeSet<u64>>> {
+    fn contains(&self, key: u64) -> bool {
+        self.0.read().contains(&key)
+    }
+
+    fn insert(&self, key: u64) -> bool {
+        self.0.write().insert(key)
+    }
+
+    fn remove(&self, key: u64) -> bool {
+        self.0.write().remove(&key)
+    }
+
+    fn scan(&self, from: u64, most: usize) -> Option<usize> {
+        Some(self.0.read().range(from..).take(most).count())
+    }
+
+    fn len(&self) -> Option<usize> {
+        Some(self.0.read().len())
+    }
+}
+
+impl Set for Peer<DashSet<u64>> {
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    fn insert(&self, key: u64) -> bool {
+        self.0.insert(key)
+    }
+
+    fn remove(&self, key: u64) -> bool {
+        self.0.remove(&key).is_some()
+    }
+
+    fn scan(&self, _: u64, _: usize) -> Option<usize> {
+        None
+    }
+
+    fn len(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+}
+
+/// Peers that are on hardware only.
+static PEERS: &[Row] = &[
+    Row {
+        described: SetDescribed {
+            name: "crossbeam-skiplist",
+            about: "SkipSet of the crate crossbeam-skiplist: a skip list without locks",
+        },
+        make: || Box::new(Peer(SkipSet::new())),
+    },
+    Row {
+        described: SetDescribed {
+            name: "btree-rwlock",
+            about: "BTreeSet of the standard library under parking_lot::RwLock",
+        },
+        make: || Box::new(Peer(RwLock::new(BTreeSet::new()))),
+    },
+    Row {
+        described: SetDescribed {
+            name: "dashmap",
+            about: "DashSet of the crate dashmap: a hash table in parts, without an order",
+        },
+        make: || Box::new(Peer(DashSet::new())),
+    },
+];
+
+/// All of them, in the order of tables.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    table::ROWS.iter().chain(PEERS)
+}
+
+/// The set of that name.
+///
+/// # Errors
+/// The names that were expected instead.
+pub fn find(name: &str) -> Result<&'static Row, String> {
+    named(name, all(), |row| row.described.name)
+}
+
+/// All that can be simulated.
+pub fn simulated() -> impl Iterator<Item = &'static Simulated> {
+    spanlock_workloads_sim::set::table::ROWS.iter()
+}
+
+/// The set of that name that can be simulated.
+///
+/// # Errors
+/// The names that were expected instead.
+pub fn find_simulated(name: &str) -> Result<&'static Simulated, String> {
+    named(name, simulated(), |row| row.described.name)
+}
+
+/// The memory of a set in which half of so many keys are, drawn at random, as the allocator counts it.
+#[must_use]
+pub fn memory(row: &Row, keys: usize, allocated: &dyn Fn() -> Bytes) -> SetMemory {
+    // What is kept once for the process does not count.
+    drop((row.make)());
+    let before = allocated();
+    let set = (row.make)();
+    let inserted = fill(&*set, keys, 1, 0);
+    let bytes = allocated() - before;
+    SetMemory {
+        lock: row.described.name.to_owned(),
+        keys: inserted,
+        bytes,
+    }
+}

@@ -1,0 +1,167 @@
+//! The variants of address spaces, by name: on hardware, and simulated.
+
+use crate::meter::Meter;
+use crate::run::Outcome;
+use crate::setting::named;
+use prim_sim::Machine;
+use spanlock::range::raw::RawRangeLock;
+use spanlock_judge::record::lock::{Exclusion, Lock};
+use spanlock_sim::range::raw::RawRangeLock as SimulatedRangeLock;
+use spanlock_trial::vm::{Traffic, Trial};
+use spanlock_vm_trace::text;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use {spanlock_vm as measured, spanlock_vm_sim as simulated};
+
+/// A variant on hardware.
+pub struct Variant {
+    variant: measured::variants::Variant,
+    run: Box<dyn Fn(&Trial) -> Outcome + Send + Sync>,
+}
+
+/// A variant that can be simulated.
+pub struct Simulated {
+    variant: simulated::variants::Variant,
+    run: Box<dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync>,
+}
+
+static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+    let mut all = Measured(Vec::new());
+    measured::variants::all(&mut all);
+    all.0
+});
+
+static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
+    let mut all = AllSimulated(Vec::new());
+    simulated::variants::all(&mut all);
+    all.0
+});
+
+struct Measured(Vec<Variant>);
+
+impl measured::variants::Table for Measured {
+    fn variant<L: RawRangeLock + Send + Sync + 'static>(
+        &mut self,
+        variant: measured::variants::Variant,
+        make: fn() -> L,
+    ) {
+        let run = move |trial: &Trial| {
+            let mut meter = Meter::of(trial.events);
+            spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass)
+        };
+        self.0.push(Variant {
+            variant,
+            run: Box::new(run),
+        });
+    }
+}
+
+struct AllSimulated(Vec<Simulated>);
+
+impl simulated::variants::Table for AllSimulated {
+    fn variant<L: SimulatedRangeLock + Send + Sync + 'static>(
+        &mut self,
+        variant: simulated::variants::Variant,
+        make: fn() -> L,
+    ) {
+        let run = move |trial: &Trial, machine: &Machine| {
+            let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
+            let pass = |time| prim_sim::cost::work(cycles(time));
+            spanlock_workloads_sim::vm::run(make, variant, trial, &mut (), pass)
+        };
+        self.0.push(Simulated {
+            variant,
+            run: Box::new(run),
+        });
+    }
+}
+
+/// Passes some time: by sleeping, if it is so long that the inaccuracy of a wake-up does not matter.
+fn pass(time: Duration) {
+    const SLEEP: Duration = Duration::from_millis(1);
+    if time >= SLEEP {
+        std::thread::sleep(time);
+        return;
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+impl Variant {
+    /// All of them, in the order of tables.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        MEASURED.iter()
+    }
+
+    /// The name that users give it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn about(&self) -> &'static str {
+        self.variant.about
+    }
+
+    /// The variant of that name.
+    ///
+    /// # Errors
+    /// The names that were expected instead.
+    pub fn find(name: &str) -> Result<&'static Self, String> {
+        named(name, MEASURED.iter(), |variant| variant.name())
+    }
+
+    pub(crate) fn run(&self, trial: &Trial) -> Outcome {
+        (self.run)(trial)
+    }
+}
+
+impl Simulated {
+    /// All of them, in the order of tables.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        SIMULATED.iter()
+    }
+
+    /// The name that users give it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
+    /// The variant of that name.
+    ///
+    /// # Errors
+    /// The names that were expected instead.
+    pub fn find(name: &str) -> Result<&'static Self, String> {
+        named(name, SIMULATED.iter(), |variant| variant.name())
+    }
+
+    pub(crate) fn run(&self, trial: &Trial, machine: &Machine) -> Outcome {
+        (self.run)(trial, machine)
+    }
+}
+
+/// A variant as records have it. Its family is its lock's, the first word of its name.
+pub(crate) fn known(name: &str) -> Lock {
+    let family = name.split('-').next().unwrap_or(name).to_owned();
+    let exclusion = Exclusion::Promised;
+    Lock {
+        family,
+        exclusion,
+        ..Lock::named(name)
+    }
+}
+
+/// A number that tells traffic of one name apart, if it differs.
+pub(crate) fn digest(traffic: &Traffic) -> u64 {
+    let mut digest = DefaultHasher::new();
+    if let Traffic::Recorded(_, trace) = traffic {
+        text::plain(trace).hash(&mut digest);
+    }
+    digest.finish()
+}

@@ -1,0 +1,171 @@
+//! `spanlock vm`.
+
+use crate::bench::measure::measured;
+use crate::failure::{Failure, Result};
+use crate::options::{Format, Output, Seed, Threads, chosen, times};
+use crate::output::{print, print_lines};
+use crate::workloads::{Space, Workload, turns};
+use clap::{Args, Subcommand};
+use spanlock_bench::known::Known;
+use spanlock_bench::provenance::cores;
+use spanlock_bench::run::{Schedule, Trial};
+use spanlock_bench::space::Variant;
+use spanlock_bench::vm;
+use spanlock_bench::workload::measure;
+use spanlock_judge::compare::Dataset;
+use spanlock_judge::record::{Line, plural};
+use spanlock_judge::table;
+use spanlock_vm_trace::import::{LeftOut, Recording, import};
+use spanlock_vm_trace::samples;
+use spanlock_vm_trace::text::write;
+use std::fmt::Write as _;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(crate) struct Vm {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the recorded traces and the variants of the address space.
+    List,
+    /// Replay calls and faults on each variant of the address space, and check the areas at the end.
+    Replay(Replay),
+    /// Make a trace of a recording; `scripts/record-trace` records and calls this.
+    Import(Import),
+}
+
+pub(crate) fn run(Vm { command }: Vm) -> Result {
+    match command {
+        Command::List => list(),
+        Command::Replay(args) => replay(args),
+        Command::Import(args) => make(&args),
+    }
+}
+
+fn list() -> Result {
+    let mut text = String::new();
+    for sample in samples::ALL {
+        let trace = sample
+            .read()
+            .map_err(|error| Failure::Check(error.to_string()))?;
+        let (threads, faults) = (plural(trace.threads()), trace.faults());
+        let calls = trace.events.len() - faults;
+        let _ = writeln!(
+            text,
+            "{:<14} {threads}, {calls} calls, {faults} faults: {}",
+            sample.name, trace.about
+        );
+    }
+    text.push('\n');
+    for variant in Variant::all() {
+        let _ = writeln!(text, "{:<14} {}", variant.name(), variant.about());
+    }
+    print(&text)
+}
+
+#[derive(Args)]
+struct Replay {
+    #[command(flatten)]
+    space: Space,
+    /// Variants of the address space, by name; all of them by default.
+    #[arg(long, alias = "lock", num_args = 1.., value_delimiter = ',', value_parser = Variant::find, value_name = "NAME,...")]
+    locks: Vec<&'static Variant>,
+    #[command(flatten)]
+    threads: Threads,
+    /// Replays of each point; they take turns over the variants.
+    #[arg(long, value_parser = times(), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    repeat: u32,
+    #[command(flatten)]
+    seed: Seed,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn replay(args: Replay) -> Result {
+    let threads = args.threads.numbers();
+    if let Some(what) = args.space.too_many(&threads) {
+        return Err(Failure::Arguments(what));
+    }
+    let repeats = (0..args.repeat).map(|repeat| Trial {
+        repeat,
+        ..Trial::new(Schedule::NONE, args.seed.seed)
+    });
+    let trials: Vec<_> = repeats
+        .flat_map(|run| args.space.trials(&threads, run))
+        .collect();
+    let variants = chosen(args.locks, Variant::all(), |variant| variant.name());
+    let records = measured(
+        &args.output,
+        turns(trials, &variants),
+        |(variant, trial): &(_, vm::Trial)| {
+            let panel = spanlock_bench::workload::Workload::panel(trial.load);
+            format!(
+                "{panel}, {}, {}",
+                variant.known().name,
+                plural(trial.threads)
+            )
+        },
+        |(variant, trial)| measure(*trial, *variant).map_err(Failure::Check),
+        Line::from,
+        table::vm,
+    )?;
+    match args.output.format {
+        Format::Json => print_lines(table::conclusions(&Dataset::of(&records), cores())),
+        Format::Table => Ok(()),
+    }
+}
+
+#[derive(Args)]
+struct Import {
+    /// The output of strace.
+    #[arg(long, value_name = "FILE")]
+    strace: PathBuf,
+    /// The output of `perf script`: process, thread, time and address of each fault.
+    #[arg(long, value_name = "FILE")]
+    faults: PathBuf,
+    /// /proc/PID/smaps when the program begins.
+    #[arg(long, value_name = "FILE")]
+    before: PathBuf,
+    /// /proc/PID/smaps when it is about to end.
+    #[arg(long, value_name = "FILE")]
+    after: PathBuf,
+    /// The process.
+    #[arg(long, value_name = "PID")]
+    process: u32,
+    /// What was recorded, for those who read the trace.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    about: String,
+    /// The file for the trace.
+    trace: PathBuf,
+}
+
+fn make(args: &Import) -> Result {
+    let read = |path: &Path| {
+        read_to_string(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    };
+    let (strace, faults) = (read(&args.strace)?, read(&args.faults)?);
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let recording = Recording {
+        strace: &strace,
+        faults: &faults,
+        before: &before,
+        after: &after,
+        process: args.process,
+        about: &args.about,
+    };
+    let (trace, left_out) =
+        import(&recording).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut file = Vec::new();
+    let written = write(&trace, &mut file).and_then(|()| std::fs::write(&args.trace, &file));
+    written.map_err(|error| Failure::File(args.trace.display().to_string(), error))?;
+    let LeftOut { failed, signals } = left_out;
+    let (threads, faults) = (plural(trace.threads()), trace.faults());
+    print(&format!(
+        "{threads}, {} calls, {faults} faults; left out: {failed} calls that failed, {signals} faults that were signals\n",
+        trace.events.len() - faults
+    ))
+}

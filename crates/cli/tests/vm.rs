@@ -1,0 +1,170 @@
+//! `spanlock vm` and `spanlock sim vm`.
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn spanlock(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command
+        .args(arguments)
+        .output()
+        .expect("the command starts")
+}
+
+fn text(arguments: &[&str]) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = spanlock(arguments);
+    let errors = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(stdout).unwrap()
+}
+
+fn refused(arguments: &[&str], code: i32, why: &str) {
+    let Output { status, stderr, .. } = spanlock(arguments);
+    let errors = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(code), "{arguments:?}: {errors}");
+    assert!(errors.contains(why), "{arguments:?}: {errors}");
+}
+
+#[test]
+fn traces_and_variants_are_listed() {
+    let list = text(&["vm", "list"]);
+    for name in ["wrmem-16", "java", "list-refined", "ours"] {
+        assert!(list.contains(name), "{list}");
+    }
+}
+
+#[test]
+fn a_recorded_trace_is_replayed() {
+    let replay = [
+        "vm",
+        "replay",
+        "wc-2",
+        "--locks",
+        "stock,ours",
+        "--threads",
+        "1,2",
+        "--repeat",
+        "1",
+    ];
+    let table = text(&replay);
+    assert!(
+        table.contains("traffic of wc-2, flat-out") && table.contains("in place %"),
+        "{table}"
+    );
+    let lines = text(&[&replay[..], &["--format", "json"]].concat());
+    let runs: Vec<_> = lines
+        .lines()
+        .filter(|line| line.contains(r#""workload":"vm""#))
+        .collect();
+    assert_eq!(runs.len(), 4, "{lines}");
+    for field in [
+        r#""traffic":"wc-2""#,
+        r#""pace":"flat-out""#,
+        r#""space":{"reads":"#,
+    ] {
+        assert!(
+            runs.iter().all(|run| run.contains(field)),
+            "{field}: {lines}"
+        );
+    }
+    assert!(lines.contains("P1 §7.2, Fig. 5"), "{lines}");
+}
+
+#[test]
+fn patterns_run_on_a_simulated_machine_with_any_number_of_threads() {
+    let table = text(&[
+        "sim",
+        "vm",
+        "wrmem",
+        "--growths",
+        "40",
+        "--lock",
+        "list-refined",
+        "--threads",
+        "1,20",
+        "--pace",
+        "recorded",
+        "--no-cache",
+    ]);
+    assert!(
+        table.contains("pattern of wrmem, 40 growths, recorded"),
+        "{table}"
+    );
+    assert!(table.contains("xeon-4x18x2"), "{table}");
+}
+
+#[test]
+fn a_file_is_imported_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let smaps = "10000-11000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr mw me ac\n";
+    fs::write(path("smaps"), smaps).unwrap();
+    fs::write(path("faults"), "7/7 1.500000000: 10000\n").unwrap();
+    let strace = "7 1.000000000 execve(0x1) = 0 <0.1>\n7 2.000000000 exit_group(0) = ?\n";
+    fs::write(path("strace"), strace).unwrap();
+    let (smaps, faults, strace, trace) = (
+        path("smaps"),
+        path("faults"),
+        path("strace"),
+        path("short.gz"),
+    );
+    let import = [
+        "vm",
+        "import",
+        "--strace",
+        &strace,
+        "--faults",
+        &faults,
+        "--before",
+        &smaps,
+        "--after",
+        &smaps,
+        "--process",
+    ];
+    let imported = text(&[&import[..], &["7", &trace]].concat());
+    assert!(
+        imported.contains("1 thread, 0 calls, 1 faults"),
+        "{imported}"
+    );
+    let replayed = text(&["vm", "replay", &trace, "--locks", "ours", "--threads", "1"]);
+    assert!(
+        replayed.contains("traffic of short, flat-out"),
+        "{replayed}"
+    );
+    refused(&[&import[..], &["8", &trace]].concat(), 1, "no program");
+    refused(
+        &[&import[..], &["7", &path("no/folder")]].concat(),
+        1,
+        "no/folder",
+    );
+    refused(&[&import[..], &["x", &trace]].concat(), 2, "--process");
+    refused(&["vm", "replay", &strace], 2, "gzip");
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    refused(&["vm", "replay"], 2, "TRACE");
+    refused(&["vm", "replay", "nothing"], 2, "vm list");
+    refused(
+        &["vm", "replay", "wc-2", "--threads", "4"],
+        2,
+        "the trace has 2 threads",
+    );
+    refused(
+        &["vm", "replay", "wc-2", "--locks", "list-rw"],
+        2,
+        "expected one of stock",
+    );
+    refused(&["vm", "replay", "wc-2", "--pace", "slow"], 2, "flat-out");
+    refused(&["vm", "replay", "wc", "--growths", "0"], 2, "from 1");
+    refused(
+        &["sim", "vm", "wc-2", "--threads", "4"],
+        2,
+        "the trace has 2 threads",
+    );
+    refused(&["sim", "vm", "wc", "--threads", "145"], 2, "at most 144");
+}

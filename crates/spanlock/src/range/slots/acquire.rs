@@ -1,0 +1,384 @@
+//! How a range is acquired: in the list while the lock is small, then on the board.
+//!
+//! ```text
+//!   acquire --> the list's fast path --------------------------------------> granted
+//!      |
+//!      +------> the thread's home slot, if the lock has moved -------------> granted
+//!      |
+//!      +------> the waiting loop (`range/wait/`), whose attempt is:
+//!
+//!                 not moved:  as in a list lock; if others are there, the lock may move
+//!                 moved:      announce --> fence --> look at all slots --> walk the residue --> granted
+//!                                                          |                     |
+//!                                                          v                     v
+//!                                              withdraw; the other announcement or node is the blocker
+//! ```
+//!
+//! The edges cited are the parent module's.
+
+use super::board::{Board, Entry, Seat, Whole};
+use super::slot::{Seniority, Slot, SlotBlocker};
+use super::{Granted, Growth, RawSlots, Token};
+use crate::range::inspect::{Deadlock, Request};
+use crate::range::list::{
+    Blocker as NodeBlocker, Link, ListAcquisition, SharedExclusive, Tried, Walk,
+};
+use crate::range::raw::{Behind, Mode, Wait};
+use crate::range::span::Span;
+use crate::range::thread::{self, ThreadRecord};
+use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
+use prim::atomic::Ordering;
+use prim::clock;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+/// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
+/// so many meetings.
+const MEETINGS_DIGITS: u32 = 4;
+
+impl RawSlots {
+    #[inline]
+    #[track_caller]
+    pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+        match self.list.acquire_fast(span, mode) {
+            Some(token) => Some(Token::of_list(&token)),
+            None => self.acquire_in_home(span, mode, wait),
+        }
+    }
+
+    /// Tries the thread's home slot first, if the lock has moved.
+    #[track_caller]
+    fn acquire_in_home(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+        let at = Location::caller();
+        let mut blocker = None;
+        if let Some(board) = self.board()
+            && !self.list.wait_queue.has_reservations()
+            && let Some(home) = board.known_home()
+        {
+            let state = home.load(Ordering::Relaxed);
+            if home.take_again(state, span, mode, at) {
+                home.policy().took_again();
+                return Some(Token::of_slot(home, true));
+            }
+            // A state that is held, or lost its grant meanwhile.
+            if !state.is_held() && board.residue_is_empty() {
+                let plan = home
+                    .policy()
+                    .plan(state.is_kept(), home.announces(span), mode);
+                let entry = Entry {
+                    request: Request::new(span, mode, home.thread()),
+                    grant: plan.grant(span),
+                    seniority: Seniority::NEWCOMER,
+                    at,
+                };
+                match self.enter(board, home, &entry) {
+                    Ok(whole) => {
+                        home.decide();
+                        home.policy().granted(plan, whole);
+                        return Some(Token::of_slot(home, true));
+                    }
+                    Err(met) => blocker = Some(Blocker::Slot(met)),
+                }
+            }
+        }
+        self.acquire_slowly(span, mode, wait, None, blocker)
+    }
+
+    /// As [`acquire`](Self::acquire), for a thread that holds ranges before this one.
+    ///
+    /// # Safety
+    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock in the mode
+    /// `mode`.
+    #[track_caller]
+    pub(super) unsafe fn acquire_behind(
+        &self,
+        span: Span,
+        mode: Mode,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        // SAFETY: this lock granted the token, as the caller promises.
+        match unsafe { behind.token.granted() } {
+            Granted::Listed(token) => {
+                let behind = Behind {
+                    token: &token,
+                    ranges: behind.ranges,
+                };
+                self.acquire_slowly(span, mode, wait, Some(behind), None)
+            }
+            Granted::Announced { .. } => self.acquire_slowly(span, mode, wait, None, None),
+        }
+    }
+
+    #[cold] // The lock is in use.
+    #[track_caller]
+    fn acquire_slowly<'a>(
+        &'a self,
+        span: Span,
+        mode: Mode,
+        wait: Wait,
+        behind: Option<Behind<'a, super::ListToken>>,
+        blocker: Option<Blocker<'a>>,
+    ) -> Option<Token> {
+        let at = Location::caller();
+        let outcome = thread::with_record(|record| {
+            let request = Request::new(span, mode, record.thread());
+            let mut acquisition = SlotAcquisition {
+                lock: self,
+                record,
+                request,
+                at,
+                seniority: Seniority::NEWCOMER,
+                list: ListAcquisition::new(&self.list, record, request, at, behind),
+            };
+            if blocker.is_some() {
+                acquisition.was_blocked();
+            }
+            let queue = &self.list.wait_queue;
+            let waiter = Waiter::new(queue, record, request, wait, queue.patience());
+            let outcome = waiter.acquire(&mut acquisition, blocker);
+            // SAFETY: this lock has granted the token just now.
+            let is_listed =
+                |token: &Token| matches!(unsafe { token.granted() }, Granted::Listed(_));
+            acquisition.list.end(outcome.as_ref().is_ok_and(is_listed));
+            outcome
+        });
+        // Outside the closure, so that a panic names the caller's line.
+        Refused::answer(outcome)
+    }
+
+    /// Announces a request, and makes sure that no other announcement is in its way. Otherwise the request withdraws.
+    #[inline]
+    fn enter<'a>(
+        &self,
+        board: &'a Board,
+        slot: &'a Slot,
+        entry: &Entry,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let entered = board.enter(slot, entry);
+        if entered.is_err() {
+            self.leave(slot);
+        }
+        entered
+    }
+
+    /// Makes a board, and moves what is in the list to its residue. What is held stays held.
+    #[cold] // Once in a lock's life.
+    fn move_to_slots(&self) {
+        let board = Board::new();
+        let list = &self.list;
+        let mut seen = list.head.load(Ordering::Acquire);
+        while !seen.is_moved() {
+            board.residue().set(seen);
+            let moved = Link::moved(NonNull::from(board.residue()));
+            // [move] Release: pairs with [move-acquire], and with the loads of the head by walks.
+            let release = prim::order!("move", Ordering::Release);
+            match list.head.replace(seen, moved, release, Ordering::Acquire) {
+                Ok(()) => {
+                    // From now on the lock's head leads to it.
+                    Box::leak(board);
+                    break;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        // A hint: the fast path would fail.
+        list.is_crowded.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One request to a slot lock, in the waiting loop.
+struct SlotAcquisition<'a> {
+    lock: &'a RawSlots,
+    record: &'static ThreadRecord,
+    request: Request,
+    at: &'static Location<'static>,
+    seniority: Seniority,
+    /// The same request to the list.
+    list: ListAcquisition<'a, SharedExclusive, Growth>,
+}
+
+/// What is in the way of a request.
+enum Blocker<'a> {
+    Node(NodeBlocker),
+    Slot(SlotBlocker<'a>),
+}
+
+impl<'a> SlotAcquisition<'a> {
+    /// Notes when the request was blocked for the first time.
+    fn was_blocked(&mut self) {
+        if self.seniority == Seniority::NEWCOMER {
+            self.seniority = Seniority::blocked_at(clock::nanoseconds());
+        }
+    }
+
+    fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
+        let Seat { slot, is_home } = board.seat(self.record);
+        let entry = Entry {
+            request: self.request,
+            grant: self.request.span,
+            seniority: self.seniority,
+            at: self.at,
+        };
+        if is_home {
+            slot.policy().was_blocked();
+        }
+        let entered = self
+            .lock
+            .enter(board, slot, &entry)
+            .map_err(Blocker::Slot)
+            .and_then(|_| {
+                self.check_residue(board)
+                    .inspect_err(|_| self.lock.leave(slot))
+            });
+        match entered {
+            Ok(()) => {
+                slot.decide();
+                Ok(Token::of_slot(slot, is_home))
+            }
+            Err(blocker) => {
+                if !is_home {
+                    slot.give_back();
+                }
+                self.was_blocked();
+                Err(blocker)
+            }
+        }
+    }
+
+    /// Makes sure that nothing is in the way which was in the list when the lock moved.
+    fn check_residue(&self, board: &'a Board) -> Result<(), Blocker<'a>> {
+        if board.residue_is_empty() {
+            return Ok(());
+        }
+        let pin = self.record.pin();
+        let mut walk = Walk::from_head(&pin, board.residue());
+        let mut met = None;
+        while let Some((node, link)) = walk.next() {
+            // [residue]
+            if node.request(link).conflicts(&self.request) && prim::intact!("residue") {
+                met = Some(NonNull::from(node));
+                break;
+            }
+            walk.trim();
+            walk.pass(node, link);
+        }
+        walk.trim();
+        match met {
+            // SAFETY: the walk has met the node under this pin.
+            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
+            None => Ok(()),
+        }
+    }
+
+    /// One attempt in the list. `None`: the lock has moved meanwhile.
+    fn attempt_in_list(&mut self) -> Option<Attempt<Token, Blocker<'a>>> {
+        let attempt = match self.list.try_once() {
+            Tried::Moved => return None,
+            Tried::Granted(token) => Attempt::Granted(Token::of_list(&token)),
+            Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
+            Tried::Overtaken => Attempt::Overtaken,
+        };
+        if self.list.has_met_others() && prim::wins(self.record.random(), MEETINGS_DIGITS) > 0 {
+            self.lock.move_to_slots();
+        }
+        Some(attempt)
+    }
+}
+
+impl<'a> Acquisition for SlotAcquisition<'a> {
+    type Token = Token;
+    type Blocker = Blocker<'a>;
+
+    // Nodes and announcements end once, and wake their sleepers then.
+    const RESERVES: Reserves = Reserves::WhenWoken;
+
+    fn attempt(&mut self) -> Attempt<Token, Blocker<'a>> {
+        loop {
+            if let Some(board) = self.lock.board() {
+                if !self.lock.list.is_crowded.load(Ordering::Relaxed) {
+                    // A request that was inserted just before the move has changed the hint.
+                    self.lock.list.is_crowded.store(true, Ordering::Relaxed);
+                }
+                return match self.attempt_on(board) {
+                    Ok(token) => Attempt::Granted(token),
+                    Err(blocker) => Attempt::Blocked(blocker),
+                };
+            }
+            if self.lock.list.index == Growth::AtOnce {
+                self.lock.move_to_slots();
+            } else if let Some(attempt) = self.attempt_in_list() {
+                return attempt;
+            }
+        }
+    }
+
+    fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
+        match blocker {
+            Blocker::Node(node) => self.list.is_blocked_by(node),
+            Blocker::Slot(slot) => slot.is_in_the_way(self.request.mode),
+        }
+    }
+
+    fn sees_withdrawal_of(&self, blocker: &Blocker<'a>) -> bool {
+        match blocker {
+            Blocker::Node(node) => self.list.sees_withdrawal_of(node),
+            Blocker::Slot(slot) => slot.await_decision(self.request.mode),
+        }
+    }
+
+    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
+        match blocker {
+            Blocker::Node(node) => self.list.deadlock_with(node),
+            Blocker::Slot(met) => {
+                let is_ours = met.slot.thread() == self.request.thread;
+                (is_ours && met.is_in_the_way(self.request.mode)).then(|| Deadlock {
+                    asked: self.request,
+                    held: met.slot.request(met.state),
+                    at: met.slot.at(),
+                })
+            }
+        }
+    }
+
+    fn mark(&self, blocker: &Blocker<'a>) -> Option<Holder> {
+        match blocker {
+            Blocker::Node(node) => self.list.mark(node),
+            Blocker::Slot(met) => {
+                let state = met.mark(self.request.mode)?;
+                Some(Holder {
+                    id: met.slot.id(),
+                    request: met.slot.request(state),
+                })
+            }
+        }
+    }
+
+    fn held(&self) -> Vec<Request> {
+        let mut held = self.lock.holders(self.record);
+        held.retain(|holder| holder.thread == self.record.thread());
+        held
+    }
+
+    fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {
+        // SAFETY: this lock has granted the token just now.
+        match unsafe { token.granted() } {
+            Granted::Listed(token) => self.list.adopt(&token, sleeper),
+            Granted::Announced { slot, .. } => slot.id(),
+        }
+    }
+
+    fn adopted(&self, token: Token) -> Token {
+        // SAFETY: this lock has granted the token just now.
+        match unsafe { token.granted() } {
+            Granted::Listed(token) => Token::of_list(&self.list.adopted(token)),
+            Granted::Announced { slot, .. } => {
+                // [slot-inherit] As if each sleeper had marked the slot itself.
+                if prim::intact!("slot-inherit") {
+                    slot.inherit_sleeper();
+                }
+                token
+            }
+        }
+    }
+}

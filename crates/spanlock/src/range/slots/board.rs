@@ -1,0 +1,298 @@
+//! The board of a lock: all its slots, and how a request is announced among them.
+
+use super::slot::{Look, Owner, Seniority, Slot, SlotBlocker};
+use crate::range::inspect::Request;
+use crate::range::list::{AtomicLink, Link};
+use crate::range::span::Span;
+use crate::range::thread::{self, ThreadRecord};
+use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence_after_rmw};
+use prim::track::Track;
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+
+/// The slots of the first chunk. Each further chunk has twice as many as the one before it.
+const FIRST_CHUNK: usize = prim::sized(4, 2);
+
+/// More slots than memory has room for.
+const CHUNKS: usize = 26;
+
+prim::global! {
+    static BOARDS: AtomicU64 = AtomicU64::new(0);
+}
+
+/// The slots of one lock, in chunks that never move.
+#[repr(C)] // The residue comes first, so that a pointer to the board leads to it.
+pub(super) struct Board {
+    /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
+    residue: AtomicLink,
+    /// No other board ever has this number.
+    id: u64,
+    /// How many slots there are.
+    len: AtomicUsize,
+    chunks: [AtomicPtr<Slot>; CHUNKS],
+    _track: Track,
+}
+
+/// A slot to announce a request in.
+#[derive(Clone, Copy)]
+pub(super) struct Seat<'a> {
+    pub(super) slot: &'a Slot,
+    pub(super) is_home: bool,
+}
+
+impl Board {
+    /// A board without slots.
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self {
+            residue: AtomicLink::new(),
+            // Relaxed: each number is handed out once. Zero is nobody's.
+            id: BOARDS.fetch_add(1, Ordering::Relaxed) + 1,
+            len: AtomicUsize::new(0),
+            chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
+            _track: Track::new(),
+        })
+    }
+
+    /// The list with what was held before the lock moved here.
+    #[inline]
+    pub(super) fn residue(&self) -> &AtomicLink {
+        &self.residue
+    }
+
+    /// Whether nothing is left in that list. It stays empty.
+    #[inline]
+    pub(super) fn residue_is_empty(&self) -> bool {
+        // Acquire: what was held in it comes before.
+        self.residue.load(Ordering::Acquire) == Link::NULL
+    }
+
+    /// This thread's home slot, if the thread has used the lock lately.
+    #[inline]
+    pub(super) fn known_home(&self) -> Option<&Slot> {
+        let home = thread::home_slot(self.id)?;
+        // SAFETY: the slots of a board live as long as the board, and the number is this living board's.
+        Some(unsafe { home.as_ref() })
+    }
+
+    /// A free slot for a request of the running thread.
+    pub(super) fn seat(&self, record: &ThreadRecord) -> Seat<'_> {
+        let record = ptr::from_ref(record).addr();
+        if !thread::is_here(record) {
+            let slot = self.claim(Owner::Guest);
+            return Seat {
+                slot,
+                is_home: false,
+            };
+        }
+        let home = self.home(record);
+        if home.is_free() {
+            return Seat {
+                slot: home,
+                is_home: true,
+            };
+        }
+        let other = home.take_other();
+        // SAFETY: the slots of a board live as long as the board.
+        let slot = other.map_or_else(
+            || self.claim(Owner::Other(record)),
+            |slot| unsafe { slot.as_ref() },
+        );
+        slot.attach(home);
+        Seat {
+            slot,
+            is_home: false,
+        }
+    }
+
+    /// The home slot of the running thread, whose record is at that address.
+    fn home(&self, record: usize) -> &Slot {
+        if let Some(home) = thread::home_slot(self.id) {
+            // SAFETY: as in `free_home`.
+            return unsafe { home.as_ref() };
+        }
+        let owner = Owner::Home(record);
+        let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
+        let home = known.unwrap_or_else(|| self.claim(owner));
+        thread::remember_home_slot(self.id, NonNull::from(home));
+        home
+    }
+
+    /// A slot that was nobody's, or a new one.
+    #[cold] // A thread's first acquisition, and when it holds more ranges than ever before.
+    fn claim(&self, owner: Owner) -> &Slot {
+        if let Some(slot) = self.find(|slot| slot.claim(owner).then_some(slot)) {
+            return slot;
+        }
+        loop {
+            // [registry] Counted before it is announced in: so a scan after a later fence meets it. Relaxed: the fence
+            // of the handshake orders it.
+            let number = self.len.fetch_add(1, Ordering::Relaxed);
+            let slot = self.make(number);
+            if slot.claim(owner) {
+                return slot;
+            }
+        }
+    }
+
+    /// The slot with that number. Makes its chunk, if need be.
+    fn make(&self, number: usize) -> &Slot {
+        let (at, within) = place(number);
+        let chunk = &self.chunks[at];
+        // [chunk] Acquire: pairs with the Release below.
+        let mut first = chunk.load(prim::order!("chunk", Ordering::Acquire));
+        if first.is_null() {
+            let slots = (0..chunk_len(at)).map(|slot| Slot::new((number - within + slot) as u32));
+            let slots: Box<[Slot]> = slots.collect();
+            let fresh = Box::into_raw(slots).cast::<Slot>();
+            let published = chunk.compare_exchange(
+                ptr::null_mut(),
+                fresh,
+                prim::order!("chunk", Ordering::Release),
+                prim::order!("chunk", Ordering::Acquire),
+            );
+            first = match published {
+                Ok(_) => fresh,
+                Err(theirs) => {
+                    // SAFETY: `fresh` comes from the box above and was not published.
+                    drop(unsafe { chunk_at(fresh, at) });
+                    theirs
+                }
+            };
+        }
+        // SAFETY: a chunk that was published has so many slots and lives as long as the board.
+        unsafe { &*first.add(within) }
+    }
+
+    /// What `f` returns for the first slot for which it returns anything.
+    #[inline]
+    pub(super) fn find<'a, R>(&'a self, mut f: impl FnMut(&'a Slot) -> Option<R>) -> Option<R> {
+        // Relaxed: see [registry].
+        let mut left = self.len.load(Ordering::Relaxed);
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let count = left.min(chunk_len(at));
+            left -= count;
+            // [chunk] Acquire: pairs with the Release in `make`.
+            let first = chunk.load(prim::order!("chunk", Ordering::Acquire));
+            if first.is_null() {
+                // Nothing is announced there: a slot is counted before its chunk is made.
+                continue;
+            }
+            for slot in 0..count {
+                // SAFETY: a chunk that was published has so many slots and lives as long as the board.
+                let found = f(unsafe { &*first.add(slot) });
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+
+    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
+    /// withdraw.
+    #[inline]
+    pub(super) fn enter<'a>(
+        &'a self,
+        mine: &'a Slot,
+        entry: &Entry,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        mine.announce(entry.request, entry.grant, entry.seniority, entry.at);
+        // [slot-handshake] Both sides announce, fence and look.
+        if prim::intact!("slot-handshake") {
+            fence_after_rmw();
+        }
+        let mut whole = Whole::Granted;
+        let blocker = self.find(|slot| {
+            let is_mine = ptr::eq(slot, mine);
+            if is_mine {
+                None
+            } else {
+                Self::meet(slot, mine, entry, &mut whole)
+            }
+        });
+        match blocker {
+            None => Ok(whole),
+            Some(blocker) => Err(blocker),
+        }
+    }
+
+    /// What is held in a slot, if it is in the way and stays.
+    #[inline]
+    fn meet<'a>(
+        slot: &'a Slot,
+        mine: &Slot,
+        entry: &Entry,
+        whole: &mut Whole,
+    ) -> Option<SlotBlocker<'a>> {
+        loop {
+            let state = match slot.look(&entry.request, entry.grant) {
+                Look::Clear => return None,
+                Look::RulesOutGrant => {
+                    *whole = Whole::RuledOut;
+                    return None;
+                }
+                Look::Changed => continue,
+                Look::Held(state) => state,
+            };
+            let blocker = SlotBlocker { slot, state };
+            // Of two rivals the senior one stays. It waits until the other one has withdrawn.
+            if !slot.is_junior_to(entry.seniority, mine.number())
+                || !blocker.await_decision(entry.request.mode)
+            {
+                return Some(blocker);
+            }
+        }
+    }
+}
+
+/// A request to be announced.
+pub(super) struct Entry {
+    pub(super) request: Request,
+    /// What the thread may take again later, if it keeps it.
+    pub(super) grant: Span,
+    pub(super) seniority: Seniority,
+    pub(super) at: &'static Location<'static>,
+}
+
+/// Whether a request that was granted has all of the grant that it was announced with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    Granted,
+    RuledOut,
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            let first = chunk.load(Ordering::Relaxed);
+            if !first.is_null() {
+                // SAFETY: the chunk comes from a box of so many slots, and nobody uses a board that is dropped.
+                drop(unsafe { chunk_at(first, at) });
+            }
+        }
+    }
+}
+
+/// How many slots a chunk has.
+const fn chunk_len(at: usize) -> usize {
+    FIRST_CHUNK << at
+}
+
+/// The chunk of a slot, and where in the chunk the slot is.
+fn place(number: usize) -> (usize, usize) {
+    let at = (number / FIRST_CHUNK + 1).ilog2() as usize;
+    (at, number - FIRST_CHUNK * ((1 << at) - 1))
+}
+
+/// The box of a chunk.
+///
+/// # Safety
+/// `first` comes from the box of the chunk at that place, and nobody else has it.
+unsafe fn chunk_at(first: *mut Slot, at: usize) -> Box<[Slot]> {
+    let all = ptr::slice_from_raw_parts_mut(first, chunk_len(at));
+    // SAFETY: the caller promises it.
+    unsafe { Box::from_raw(all) }
+}

@@ -1,0 +1,402 @@
+//! The slot lock: a range lock that starts as a list and moves to a slot for each thread.
+//!
+//! Every thread that uses the lock has a *slot*, on cache lines of its own. A request is *announced* in its thread's
+//! slot, and then the thread looks at all other slots. If no announcement there is in its way, the request holds its
+//! range. A release ends the announcement. So threads that do not conflict write to no line in common.
+//!
+//! ```text
+//!   slots of threads      A              B              C                 D
+//!                     [ 0..=9   ]    [ 40..=49 ]    [ free     ]    [ 5..=6 ?    ]
+//!                       writes         reads                          about to read
+//!                          ^              ^              ^                |
+//!                          |              |              |   looks at     |
+//!                          +--------------+--------------+----------------+
+//!                       conflicts: D withdraws, and waits for A in the queue
+//! ```
+//!
+//! A lock begins as a [list lock](super::list) of one cache line, with the list's fast path. When its threads meet, it
+//! *moves*: it makes a *board* for the slots, and puts a link to the board into its head. What is held in the list
+//! then stays there, as the *residue*, until it is released.
+//!
+//! ```text
+//!   before:   head ----> [0,9] ----> [40,49]            after:   head --moved--> board: residue ----> [0,9] ---> ...
+//!                                                                                       slots
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | `slot.rs` | slots and their states |
+//! | `board.rs` | the slots of a lock; announcing and looking |
+//! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
+//! | `release.rs` | release and downgrade |
+//!
+//! The waiting loop and the queue are in `range/wait/`, shared with the other range locks. `docs/slot-locks.md`
+//! explains the protocol in order and argues why it is correct. Below are the invariants and edges that the code
+//! cites.
+//!
+//! # Invariants
+//!
+//! 1. No two announcements that conflict are both decided to stay.
+//! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
+//! 3. A request that sleeps is not announced, so it blocks no other request.
+//! 4. Once a lock has moved, nothing is inserted into its list for good.
+//!
+//! # Edges: memory ordering
+//!
+//! - **slot-handshake**: each request is announced, fences, and looks at the other slots. Of two requests that
+//!   conflict, the one whose fence is second meets the other.
+//! - **registry**: a slot is counted before a request is announced in it, and the slots are counted after the fence. So
+//!   the handshake covers slots that are new.
+//! - **slot-release**, **slot-downgrade** / **slot-acquire**: Release by ending or sharing an announcement, Acquire by
+//!   looking at it: the holder's critical section.
+//! - **rewrite**: Release by writing the range of the next announcement, Acquire by reading it. A thread may see the
+//!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
+//!   handshake decides about the other.
+//! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
+//! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
+//!
+//! # Edges: steps that must not be left out
+//!
+//! - **slot-validation**: a request that meets an announcement in its way withdraws.
+//! - **slot-sleeper**, **slot-wake**: a request that goes to sleep marks its blocker's state, and does not sleep if the
+//!   same operation shows that the announcement has ended. The end of an announcement wakes if the same operation shows
+//!   the mark. Both are read-modify-writes of one word, so one of them sees the other.
+//! - **slot-downgrade-wake**: a downgrade wakes the readers that sleep behind the writer.
+//! - **slot-inherit**: a request that is granted while others sleep behind it marks its own slot for them.
+//! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
+//!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
+//!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
+
+mod acquire;
+mod board;
+mod policy;
+mod release;
+mod slot;
+
+pub use super::wait::Fairness;
+
+pub(crate) use slot::Slot;
+
+use super::inspect::{Request, Snapshot};
+use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
+use super::list::{FastPath, Token as ListToken};
+use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::span::Span;
+use super::thread::{self, Pin, ThreadRecord};
+use super::wait::Patience;
+use board::Board;
+use prim::atomic::Ordering;
+use std::fmt;
+use std::ptr::NonNull;
+
+/// The slot lock, in raw form.
+///
+/// ```
+/// use spanlock::range::RangeLock;
+/// use spanlock::range::slots::RawSlots;
+///
+/// static FILE: RangeLock<RawSlots> = RangeLock::from_raw(RawSlots::new());
+///
+/// let head = FILE.write(0..4096);
+/// assert!(FILE.try_read(100..200).is_none());
+/// assert!(FILE.try_read(4096..).is_some());
+/// # drop(head);
+/// ```
+///
+/// # When not to use it
+/// - Hundreds of ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does not.
+/// - Hundreds of threads have used the lock, and few still do: an acquisition looks at their slots, too.
+///
+/// # Cost
+/// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
+/// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
+/// and one atomic operation to release. No allocation and no system call once a thread is warm.
+///
+/// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
+/// has used it since then two lines, and two for each further range that the thread has held at the same time. The
+/// board is freed with the lock.
+///
+/// # Fairness, what blocks, errors and panics
+/// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, the one stays that was
+/// blocked first.
+///
+/// # Source
+/// The announcement is the registration of Dekker's algorithm, per range. The list is P1's, see [`list`](super::list).
+#[repr(transparent)]
+pub struct RawSlots {
+    list: RawList<SharedExclusive, Growth>,
+}
+
+/// When the lock moves to slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// When threads have met in the list.
+    WhenMet,
+    /// At the first acquisition.
+    AtOnce,
+}
+
+impl Index for Growth {}
+
+impl StartHints for Growth {
+    const MAY_MOVE: bool = true;
+
+    #[inline]
+    fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
+        record.take_node()
+    }
+
+    #[inline]
+    fn start_hint<'a>(&'a self, _: &'a Pin, _: &Request) -> Option<&'a Node> {
+        None
+    }
+
+    #[inline]
+    fn enter(&self, _: &Pin, _: NonNull<Node>, _: usize) {}
+
+    #[inline]
+    fn announce_shared(&self, _: Span) {}
+
+    fn sweep(&self, _: &Pin) {}
+
+    fn clear(&self, _: &Pin) {}
+}
+
+/// A slot lock to be built.
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    patience: Patience,
+    growth: Growth,
+}
+
+impl Builder {
+    /// How to treat requests that others keep overtaking. The default is [`Fairness::DEFAULT`].
+    pub const fn fairness(mut self, fairness: Fairness) -> Self {
+        self.patience = Patience::of(fairness);
+        self
+    }
+
+    /// The lock moves to slots at its first acquisition: for a lock that is known to be contended, and for tests.
+    pub const fn slots_at_once(mut self) -> Self {
+        self.growth = Growth::AtOnce;
+        self
+    }
+
+    prim::const_fn! {
+        /// The lock.
+        #[must_use]
+        pub const fn build(self) -> RawSlots {
+            let fast_path = match self.growth {
+                Growth::WhenMet => FastPath::On,
+                Growth::AtOnce => FastPath::Off,
+            };
+            let policy = Policy { fast_path, ..Policy::DEFAULT };
+            RawSlots { list: RawList::assemble(policy, self.patience, self.growth) }
+        }
+    }
+}
+
+impl RawSlots {
+    prim::const_fn! {
+        /// A fair lock with nothing held.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self::builder().build()
+        }
+    }
+
+    /// Begins a lock with another policy.
+    pub const fn builder() -> Builder {
+        Builder {
+            patience: Patience::of(Fairness::DEFAULT),
+            growth: Growth::WhenMet,
+        }
+    }
+
+    /// The board, if the lock has moved.
+    #[inline]
+    fn board(&self) -> Option<&Board> {
+        // [move-acquire] Acquire: pairs with the Release in `move_to_slots`.
+        let head = self
+            .list
+            .head
+            .load(prim::order!("move-acquire", Ordering::Acquire));
+        // SAFETY: a board begins with its residue, and lives as long as the lock whose head it is in.
+        head.new_head()
+            .map(|residue| unsafe { residue.cast::<Board>().as_ref() })
+    }
+
+    /// The requests that hold their ranges, in order of range start.
+    fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
+        let mut holders = self.list.holders(record);
+        if let Some(board) = self.board() {
+            board.find(|slot| {
+                holders.extend(slot.holder());
+                None::<()>
+            });
+        }
+        holders.sort_by_key(|holder| holder.span.start());
+        holders
+    }
+}
+
+/// Proof of an acquisition: a token of the list, or the address of a slot with a mark.
+#[derive(Debug)]
+pub struct Token(NonNull<Node>);
+
+/// What a token stands for.
+enum Granted<'a> {
+    Listed(ListToken),
+    Announced { slot: &'a Slot, is_home: bool },
+}
+
+impl Token {
+    /// Marks, in bits that a link to a node does not use.
+    const SLOT: usize = 16;
+    const OTHER: usize = 32;
+
+    #[inline]
+    fn of_list(token: &ListToken) -> Self {
+        Self(token.link().non_null())
+    }
+
+    #[inline]
+    fn of_slot(slot: &Slot, is_home: bool) -> Self {
+        let mark = if is_home {
+            Self::SLOT
+        } else {
+            Self::SLOT | Self::OTHER
+        };
+        let slot = NonNull::from(slot).cast::<Node>();
+        Self(slot.map_addr(|address| address | mark))
+    }
+
+    /// # Safety
+    /// The lock of the token is alive for `'a`.
+    #[inline]
+    unsafe fn granted<'a>(&self) -> Granted<'a> {
+        let address = self.0.addr().get();
+        if address & Self::SLOT == 0 {
+            return Granted::Listed(ListToken::new(Link::from_non_null(self.0)));
+        }
+        let slot = self
+            .0
+            .as_ptr()
+            .map_addr(|address| address & !(Self::SLOT | Self::OTHER));
+        Granted::Announced {
+            // SAFETY: the slots of a lock live as long as the lock.
+            slot: unsafe { &*slot.cast::<Slot>() },
+            is_home: address & Self::OTHER == 0,
+        }
+    }
+}
+
+// SAFETY: conflicting announcements are not both decided to stay, by the handshake of slots; nodes in the list exclude
+// each other as in a list lock; and the residue is checked by its own handshake. The edges above order the critical
+// sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check it.
+unsafe impl RawRangeMutex for RawSlots {
+    type Token = Token;
+
+    #[inline]
+    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
+        self.acquire(span, Mode::Exclusive, wait)
+    }
+
+    unsafe fn lock_exclusive_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        // SAFETY: the caller makes the same promise about `behind`.
+        unsafe { self.acquire_behind(span, Mode::Exclusive, wait, behind) }
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, token: Token) {
+        // SAFETY: this lock granted the token, as the caller promises.
+        unsafe { self.release(token) };
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        let holders = thread::with_record(|record| self.holders(record));
+        Some(Snapshot::new(
+            holders,
+            self.list.wait_queue.queue().waiters(),
+        ))
+    }
+}
+
+// SAFETY: as for `RawRangeMutex`.
+unsafe impl RawRangeLock for RawSlots {
+    #[inline]
+    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
+        self.acquire(span, Mode::Shared, wait)
+    }
+
+    unsafe fn lock_shared_behind(
+        &self,
+        span: Span,
+        wait: Wait,
+        behind: Behind<'_, Token>,
+    ) -> Option<Token> {
+        // SAFETY: the caller makes the same promise about `behind`.
+        unsafe { self.acquire_behind(span, Mode::Shared, wait, behind) }
+    }
+
+    unsafe fn downgrade(&self, token: Token) -> Token {
+        // SAFETY: this lock granted the token, as the caller promises.
+        unsafe { self.make_shared(&token) };
+        token
+    }
+}
+
+impl Default for RawSlots {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for RawSlots {
+    fn drop(&mut self) {
+        let Some(residue) = self.list.head.load(Ordering::Relaxed).new_head() else {
+            return;
+        };
+        // SAFETY: `move_to_slots` has put a board into the head, which begins with its residue. Nobody uses a lock that
+        // is dropped.
+        let board = unsafe { Box::from_raw(residue.cast::<Board>().as_ptr()) };
+        // The list frees what is left of it.
+        self.list.head = AtomicLink::holding(board.residue().load(Ordering::Relaxed));
+    }
+}
+
+impl fmt::Debug for RawSlots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self.snapshot().unwrap_or_default();
+        f.debug_struct("RawSlots")
+            .field("patience", &self.list.wait_queue.patience())
+            .field("has_moved", &self.board().is_some())
+            .field("holders", &snapshot.holders)
+            .field("waiters", &snapshot.waiters)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RawSlots, Token};
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn an_idle_lock_is_one_cache_line() {
+        assert_eq!(size_of::<RawSlots>(), 64);
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn a_slot_is_two_cache_lines_and_a_token_is_a_pointer() {
+        assert_eq!(size_of::<super::Slot>(), 128);
+        assert_eq!(size_of::<Option<Token>>(), 8);
+    }
+}

@@ -1,0 +1,176 @@
+//! When a thread keeps its grant, and when it asks for more than it needs.
+//!
+//! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
+//!   doubles the number of repetitions that the next one needs. One that was of use [`WORTH`] times resets it.
+//! - A reader that asks for another range each time has nothing to repeat. After [`FIRST_RUN`] such requests it asks
+//!   for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
+//!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
+//!   it was of use, makes the next one come four times later.
+//!
+//! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
+//! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests.
+//!
+//! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
+//! another thread has got its record. They decide nothing about who holds what.
+
+use super::board::Whole;
+use crate::range::raw::Mode;
+use crate::range::span::Span;
+use prim::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// A grant that was taken again so often was worth keeping: each time saves more than it costs another thread to revoke
+/// the grant once.
+const WORTH: u32 = 8;
+
+/// The most repetitions that a grant may need.
+const MOST_REPEATS: u32 = 1024;
+
+/// So many requests for different ranges before the first grant of everything: enough that other readers have come.
+const FIRST_RUN: u32 = prim::sized(32, 1) as u32;
+
+/// The longest run before a grant of everything.
+const LONGEST_RUN: u32 = 1 << 16;
+
+/// The numbers of one home slot.
+#[derive(Debug)]
+pub(super) struct Policy {
+    /// Whether the release keeps the grant.
+    keeps: AtomicBool,
+    /// Whether the grant is one of everything.
+    is_wide: AtomicBool,
+    /// How often the grant was taken again.
+    hits: AtomicU32,
+    /// How often the same range was announced in a row, and how often is enough.
+    repeats: AtomicU32,
+    enough: AtomicU32,
+    /// How many shared requests for different ranges came in a row, and how many are enough.
+    run: AtomicU32,
+    long_run: AtomicU32,
+}
+
+/// With which grant a request is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// Its range, which is not kept.
+    Once,
+    /// Its range.
+    Keep,
+    /// Everything.
+    Everything,
+}
+
+impl Plan {
+    #[inline]
+    pub(super) fn grant(self, span: Span) -> Span {
+        match self {
+            Self::Once | Self::Keep => span,
+            Self::Everything => Span::ALL,
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            keeps: AtomicBool::new(false),
+            is_wide: AtomicBool::new(false),
+            hits: AtomicU32::new(0),
+            repeats: AtomicU32::new(0),
+            enough: AtomicU32::new(1),
+            run: AtomicU32::new(0),
+            long_run: AtomicU32::new(FIRST_RUN),
+        }
+    }
+}
+
+impl Policy {
+    /// Whether the release keeps the grant.
+    #[inline]
+    pub(super) fn keeps(&self) -> bool {
+        self.keeps.load(Relaxed)
+    }
+
+    /// The grant was taken again.
+    #[inline]
+    pub(super) fn took_again(&self) {
+        self.hits
+            .store(self.hits.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// The request had to wait, or is one of several. Its grant is not kept.
+    pub(super) fn was_blocked(&self) {
+        self.keeps.store(false, Relaxed);
+    }
+
+    /// The plan for a request that no grant covers. `is_kept`: there is a grant, but for another range.
+    #[inline]
+    pub(super) fn plan(&self, is_kept: bool, is_repeated: bool, mode: Mode) -> Plan {
+        if self.keeps.load(Relaxed) {
+            self.judge(is_kept);
+        }
+        if is_repeated {
+            let repeats = self.repeats.load(Relaxed) + 1;
+            self.repeats.store(repeats, Relaxed);
+            self.run.store(0, Relaxed);
+            if repeats >= self.enough.load(Relaxed) {
+                return Plan::Keep;
+            }
+        } else {
+            self.repeats.store(0, Relaxed);
+            let run = match mode {
+                Mode::Shared => self.run.load(Relaxed) + 1,
+                Mode::Exclusive => 0,
+            };
+            self.run.store(run, Relaxed);
+            if run > self.long_run.load(Relaxed) {
+                self.run.store(0, Relaxed);
+                return Plan::Everything;
+            }
+        }
+        Plan::Once
+    }
+
+    /// Draws the lesson from the last grant that was kept.
+    #[cold]
+    fn judge(&self, is_kept: bool) {
+        self.keeps.store(false, Relaxed);
+        let was_worth_it = self.hits.swap(0, Relaxed) >= WORTH;
+        if self.is_wide.load(Relaxed) {
+            if !was_worth_it && !is_kept {
+                self.wait_longer();
+            } else if was_worth_it {
+                self.long_run.store(FIRST_RUN, Relaxed);
+            }
+        } else if was_worth_it {
+            self.enough.store(1, Relaxed);
+        } else if !is_kept {
+            let enough = self.enough.load(Relaxed);
+            self.enough.store((2 * enough).min(MOST_REPEATS), Relaxed);
+        }
+    }
+
+    #[cold]
+    fn wait_longer(&self) {
+        let run = self.long_run.load(Relaxed);
+        self.long_run.store((4 * run).min(LONGEST_RUN), Relaxed);
+    }
+
+    /// The request was granted.
+    #[inline]
+    pub(super) fn granted(&self, plan: Plan, whole: Whole) {
+        let keeps = match plan {
+            Plan::Once => false,
+            Plan::Keep => true,
+            Plan::Everything => {
+                if whole == Whole::RuledOut {
+                    self.wait_longer();
+                }
+                whole == Whole::Granted
+            }
+        };
+        self.keeps.store(keeps, Relaxed);
+        if keeps {
+            self.is_wide.store(plan == Plan::Everything, Relaxed);
+        }
+    }
+}

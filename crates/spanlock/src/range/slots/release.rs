@@ -1,0 +1,54 @@
+//! How a range is released and downgraded. The edges cited are the parent module's.
+
+use super::{Granted, RawSlots, Slot, Token};
+
+impl RawSlots {
+    /// # Safety
+    /// This lock granted the token.
+    #[inline]
+    pub(super) unsafe fn release(&self, token: Token) {
+        // SAFETY: this lock granted the token, and is alive.
+        match unsafe { token.granted() } {
+            // SAFETY: the list granted it.
+            Granted::Listed(token) => unsafe { self.list.release(token) },
+            Granted::Announced { slot, is_home } => {
+                if is_home {
+                    if !slot.policy().keeps() || !slot.keep() {
+                        self.leave(slot);
+                    }
+                } else {
+                    self.leave(slot);
+                    slot.give_back();
+                }
+            }
+        }
+    }
+
+    /// Ends what this thread has announced in a slot, and wakes the requests asleep behind it.
+    #[inline]
+    pub(super) fn leave(&self, slot: &Slot) {
+        // [slot-wake] The same operation that ended the announcement has loaded the sleepers' mark [slot-sleeper].
+        if slot.leave().has_sleeper() && prim::intact!("slot-wake") {
+            self.list
+                .wait_queue
+                .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
+        }
+    }
+
+    /// # Safety
+    /// This lock granted the token.
+    pub(super) unsafe fn make_shared(&self, token: &Token) {
+        // SAFETY: this lock granted the token, and is alive.
+        match unsafe { token.granted() } {
+            // SAFETY: the list granted it.
+            Granted::Listed(token) => unsafe { self.list.make_shared(&token) },
+            Granted::Announced { slot, .. } => {
+                // [slot-downgrade-wake] The readers that sleep behind it may enter now.
+                if slot.share().has_sleeper() && prim::intact!("slot-downgrade-wake") {
+                    let queue = &self.list.wait_queue;
+                    queue.with_queue(|queue, wakeups| queue.holder_downgraded(slot.id(), wakeups));
+                }
+            }
+        }
+    }
+}

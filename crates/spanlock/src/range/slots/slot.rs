@@ -1,0 +1,654 @@
+//! Slots, and the word that says what a slot's thread does with it.
+//!
+//! ```text
+//!   line 0, which others read:    state | first and last position | seniority | thread | line of code
+//!   line 1, the owner's:          owner | its other slots
+//!
+//!   state:   +--- number of the announcement ---+ PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
+//!
+//!                  announce                         leave
+//!        free ------------------> held ---------------------------> free
+//!          ^                     |    ^
+//!          |                keep |    | take again
+//!          |    revoke           v    |
+//!          +--------------------- kept
+//!            (by any thread)
+//! ```
+//!
+//! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
+//! in which it was announced. What is *held* lies within the grant.
+
+use super::policy::Policy;
+use crate::range::inspect::Request;
+use crate::range::raw::Mode;
+use crate::range::span::Span;
+use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use prim::debug;
+use prim::spin::{self, Spin};
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+
+/// What a slot's thread does with it, and in which of its announcements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct State(u64);
+
+impl State {
+    const HELD: u64 = 1;
+    const SHARED: u64 = 2;
+    const SLEEPER: u64 = 4;
+    /// Nothing is held, but the owner may take the grant again.
+    const KEPT: u64 = 8;
+    /// The grant is exclusive. What is held may be shared.
+    const OWNS: u64 = 16;
+    /// Another thread holds some of the grant, so it must not be kept.
+    const CONTENDED: u64 = 32;
+    /// Less is held than the whole range of the grant.
+    const PART: u64 = 64;
+    /// Announcements are counted above the flags.
+    const ONE: u64 = 1 << 8;
+    const FLAGS: u64 = Self::ONE - 1;
+
+    /// The next announcement after this state.
+    #[inline]
+    fn next(self, mode: Mode, extent: Extent) -> Self {
+        let mode = match mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => Self::OWNS,
+        };
+        Self((self.freed().0 + Self::ONE) | Self::HELD | mode | extent.flag())
+    }
+
+    /// Held again, where this state is kept.
+    #[inline]
+    fn taken_again(self, mode: Mode, extent: Extent) -> Self {
+        let mode = match mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => 0,
+        };
+        let owns = self.0 & Self::OWNS;
+        Self((self.freed().0 + Self::ONE) | Self::HELD | owns | mode | extent.flag())
+    }
+
+    /// Kept, where this state is held.
+    #[inline]
+    fn kept(self) -> Self {
+        Self(self.freed().0 | Self::KEPT | (self.0 & Self::OWNS))
+    }
+
+    /// Free, after this announcement.
+    #[inline]
+    fn freed(self) -> Self {
+        Self(self.0 & !Self::FLAGS)
+    }
+
+    /// Whether a grant is kept.
+    #[inline]
+    pub(super) fn is_kept(self) -> bool {
+        self.0 & Self::KEPT != 0
+    }
+
+    /// The mode of the grant.
+    #[inline]
+    fn grant_mode(self) -> Mode {
+        if self.0 & Self::OWNS != 0 {
+            Mode::Exclusive
+        } else {
+            Mode::Shared
+        }
+    }
+
+    /// Whether a request is announced: it holds its range or may be about to.
+    #[inline]
+    pub(super) fn is_held(self) -> bool {
+        self.0 & Self::HELD != 0
+    }
+
+    #[inline]
+    pub(super) fn has_sleeper(self) -> bool {
+        self.0 & Self::SLEEPER != 0
+    }
+
+    #[inline]
+    fn mode(self) -> Mode {
+        if self.0 & Self::SHARED != 0 {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        }
+    }
+
+    /// Whether a request in that mode which was in the way of this announcement still is.
+    #[inline]
+    fn still_blocks(self, then: Self, mode: Mode) -> bool {
+        self.is_held() && self.freed() == then.freed() && self.mode().conflicts(mode)
+    }
+}
+
+/// How much of a grant is held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    Part,
+}
+
+impl Extent {
+    fn of(held: Span, granted: Span) -> Self {
+        if held == granted {
+            Self::Whole
+        } else {
+            Self::Part
+        }
+    }
+
+    fn flag(self) -> u64 {
+        match self {
+            Self::Whole => 0,
+            Self::Part => State::PART,
+        }
+    }
+}
+
+/// What a look at a slot found, given a request and the grant that it is to leave behind.
+pub(super) enum Look {
+    /// Nothing is in the way.
+    Clear,
+    /// The request may be granted, but not all of the grant.
+    RulesOutGrant,
+    /// What is held is in the way.
+    Held(State),
+    /// The state has changed meanwhile.
+    Changed,
+}
+
+/// A request among rivals that are announced and not yet decided. The smaller one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seniority(u64);
+
+impl Seniority {
+    /// The request holds its range. It is not a rival any more.
+    const DECIDED: Self = Self(0);
+    /// It tries for the first time.
+    pub(super) const NEWCOMER: Self = Self(u64::MAX);
+
+    /// It was blocked at that time for the first time.
+    pub(super) fn blocked_at(nanoseconds: u64) -> Self {
+        Self(nanoseconds.clamp(1, u64::MAX - 1))
+    }
+}
+
+/// Where a thread announces one request.
+#[repr(C, align(128))] // Others read the first line. The owner's own line must not disturb it, nor a neighbour's.
+pub(crate) struct Slot {
+    state: AtomicU64,
+    /// The range of the grant.
+    start: AtomicU64,
+    last: AtomicU64,
+    /// What is held, if that is only a part.
+    held_start: AtomicU64,
+    held_last: AtomicU64,
+    seniority: AtomicU64,
+    thread: AtomicU32,
+    /// The slot's number in its lock. Never changes.
+    number: u32,
+    /// The line that asked for the range. Kept in debug builds.
+    at: AtomicPtr<Location<'static>>,
+    owner: OnItsLine,
+}
+
+/// What only the slot's owner uses, and who claims a slot.
+#[repr(align(64))]
+struct OnItsLine {
+    /// [`NOBODY`](Slot::NOBODY), [`GUEST`](Slot::GUEST), or the address of the owner's thread record; plus one, if it
+    /// is the owner's home slot.
+    who: AtomicUsize,
+    /// In a home slot, the first of its thread's other slots that are free; in one of those, the next.
+    free: Cell<*const Slot>,
+    /// In one of a thread's other slots, the home slot.
+    home: Cell<*const Slot>,
+    policy: Policy,
+}
+
+// SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
+// thread with that record, which `prim::thread` orders after it.
+unsafe impl Sync for Slot {}
+// SAFETY: as above: a slot belongs to a lock, which any thread may drop.
+unsafe impl Send for Slot {}
+
+impl Slot {
+    /// Nobody owns the slot.
+    const NOBODY: usize = 0;
+    /// A thread that is exiting owns it, for one acquisition.
+    const GUEST: usize = 1;
+
+    pub(super) fn new(number: u32) -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            start: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            held_start: AtomicU64::new(0),
+            held_last: AtomicU64::new(0),
+            seniority: AtomicU64::new(0),
+            thread: AtomicU32::new(0),
+            number,
+            at: AtomicPtr::new(ptr::null_mut()),
+            owner: OnItsLine {
+                who: AtomicUsize::new(Self::NOBODY),
+                free: Cell::new(ptr::null()),
+                home: Cell::new(ptr::null()),
+                policy: Policy::default(),
+            },
+        }
+    }
+
+    /// When the owner keeps its grant, if this is a home slot.
+    #[inline]
+    pub(super) fn policy(&self) -> &Policy {
+        &self.owner.policy
+    }
+
+    /// Identifies the slot among the holders of its lock.
+    pub(super) fn id(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    #[inline]
+    pub(super) fn load(&self, order: Ordering) -> State {
+        State(self.state.load(order))
+    }
+
+    /// Whether its owner may announce a request here.
+    #[inline]
+    pub(super) fn is_free(&self) -> bool {
+        // Relaxed: only the owner announces.
+        !self.load(Ordering::Relaxed).is_held()
+    }
+
+    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request.
+    #[inline]
+    pub(super) fn announce(
+        &self,
+        request: Request,
+        grant: Span,
+        seniority: Seniority,
+        at: &'static Location<'static>,
+    ) {
+        let Request { span, mode, .. } = request;
+        let extent = Extent::of(span, grant);
+        let state = self.load(Ordering::Relaxed).next(mode, extent);
+        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
+        let rewrite = || prim::order!("rewrite", Ordering::Release);
+        self.start.store(grant.start(), rewrite());
+        self.last.store(grant.last(), rewrite());
+        if extent == Extent::Part {
+            self.set_part(span);
+        }
+        // Relaxed: hints and diagnostics.
+        self.seniority.store(seniority.0, Ordering::Relaxed);
+        self.thread.store(request.thread, Ordering::Relaxed);
+        self.note(at);
+        // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
+        self.state.swap(state.0, Ordering::Release);
+    }
+
+    #[inline]
+    fn note(&self, at: &'static Location<'static>) {
+        if debug::CHECKS {
+            let at = ptr::from_ref(at).cast_mut();
+            self.at.store(at, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn set_part(&self, span: Span) {
+        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
+        let rewrite = || prim::order!("rewrite", Ordering::Release);
+        self.held_start.store(span.start(), rewrite());
+        self.held_last.store(span.last(), rewrite());
+    }
+
+    /// Takes the grant again, if it is kept and covers the request. No other slot need be looked at.
+    #[inline]
+    pub(super) fn take_again(
+        &self,
+        state: State,
+        span: Span,
+        mode: Mode,
+        at: &'static Location<'static>,
+    ) -> bool {
+        // Relaxed: the owner wrote it.
+        let start = self.start.load(Ordering::Relaxed);
+        let last = self.last.load(Ordering::Relaxed);
+        let covers = start <= span.start() && span.last() <= last;
+        // [grant-mode] A shared grant does not do for a writer.
+        let allows = mode == Mode::Shared
+            || state.grant_mode() == Mode::Exclusive
+            || !prim::intact!("grant-mode");
+        if !state.is_kept() || !covers || !allows {
+            return false;
+        }
+        let is_whole = start == span.start() && last == span.last();
+        let extent = if is_whole {
+            Extent::Whole
+        } else {
+            Extent::Part
+        };
+        if extent == Extent::Part {
+            self.set_part(span);
+        }
+        self.note(at);
+        let taken = state.taken_again(mode, extent);
+        // Acquire: the thread that kept the grant may be one that has exited, and had this thread's record before.
+        let acquire = Ordering::Acquire;
+        self.state
+            .compare_exchange(state.0, taken.0, acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Ends what is held, and keeps the grant. Not, if a request sleeps behind it or the grant is contended.
+    #[inline]
+    pub(super) fn keep(&self) -> bool {
+        let state = self.load(Ordering::Relaxed);
+        // [grant-contended] The mark forbids to keep the grant.
+        let hinders = if prim::intact!("grant-contended") {
+            State::SLEEPER | State::CONTENDED
+        } else {
+            State::SLEEPER
+        };
+        // [slot-release] Release: pairs with the Acquire in `look`.
+        let release = prim::order!("slot-release", Ordering::Release);
+        state.0 & hinders == 0
+            && self
+                .state
+                .compare_exchange(state.0, state.kept().0, release, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Whether the last announcement was of this very range.
+    #[inline]
+    pub(super) fn announces(&self, span: Span) -> bool {
+        // Relaxed: the owner wrote it.
+        self.start.load(Ordering::Relaxed) == span.start()
+            && self.last.load(Ordering::Relaxed) == span.last()
+    }
+
+    /// The request stays: it is no rival any more.
+    #[inline]
+    pub(super) fn decide(&self) {
+        // Relaxed: a hint.
+        self.seniority
+            .store(Seniority::DECIDED.0, Ordering::Relaxed);
+    }
+
+    /// Ends the announcement. Returns the state before.
+    #[inline]
+    pub(super) fn leave(&self) -> State {
+        let freed = self.load(Ordering::Relaxed).freed();
+        // [slot-release] Release: pairs with the Acquire in `look`.
+        let before = self
+            .state
+            .swap(freed.0, prim::order!("slot-release", Ordering::Release));
+        debug_assert!(State(before).is_held(), "a range was released twice");
+        State(before)
+    }
+
+    /// Shares what the owner holds. Returns the state before.
+    pub(super) fn share(&self) -> State {
+        // [slot-downgrade] Release: pairs with the Acquire in `look`.
+        let order = prim::order!("slot-downgrade", Ordering::Release);
+        State(self.state.fetch_or(State::SHARED, order))
+    }
+
+    /// Notes for the owner's release that a request sleeps behind it.
+    pub(super) fn inherit_sleeper(&self) {
+        // Relaxed: the owner's own release comes later.
+        self.state.fetch_or(State::SLEEPER, Ordering::Relaxed);
+    }
+
+    /// Whether a range overlaps the grant; it may be a mixture with one that is about to be announced.
+    #[inline]
+    fn grant_overlaps(&self, span: Span) -> bool {
+        // [rewrite] Acquire: if a word is newer than the state that was seen, the thread comes after the release of
+        // what that state stood for.
+        let acquire = || prim::order!("rewrite", Ordering::Acquire);
+        self.start.load(acquire()) <= span.last() && span.start() <= self.last.load(acquire())
+    }
+
+    /// The first and last position of what is held.
+    #[inline]
+    fn bounds(&self, state: State) -> (u64, u64) {
+        // [rewrite] Acquire, as in `grant_overlaps`.
+        let acquire = || prim::order!("rewrite", Ordering::Acquire);
+        if state.0 & State::PART != 0 {
+            (
+                self.held_start.load(acquire()),
+                self.held_last.load(acquire()),
+            )
+        } else {
+            (self.start.load(acquire()), self.last.load(acquire()))
+        }
+    }
+
+    /// Whether what is held is in the way of a request.
+    #[inline]
+    fn hold_conflicts(&self, state: State, request: &Request) -> bool {
+        let (start, last) = self.bounds(state);
+        state.mode().conflicts(request.mode)
+            && start <= request.span.last()
+            && request.span.start() <= last
+    }
+
+    /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
+    /// is kept and in the way of the request; marks one that is in use and whose other parts are.
+    #[inline]
+    pub(super) fn look(&self, request: &Request, grant: Span) -> Look {
+        // [slot-release] [slot-downgrade] Acquire: the critical section of who held the slot.
+        let state = self.load(prim::order!("slot-acquire", Ordering::Acquire));
+        if state.0 & (State::HELD | State::KEPT) == 0 || !state.grant_mode().conflicts(request.mode)
+        {
+            return Look::Clear;
+        }
+        if !self.grant_overlaps(request.span) {
+            // [grant-whole] The grant of the request would overlap this one.
+            return if grant != request.span
+                && self.grant_overlaps(grant)
+                && prim::intact!("grant-whole")
+            {
+                Look::RulesOutGrant
+            } else {
+                Look::Clear
+            };
+        }
+        // [slot-validation]
+        if state.is_held()
+            && self.hold_conflicts(state, request)
+            && prim::intact!("slot-validation")
+        {
+            return Look::Held(state);
+        }
+        let now = if state.is_held() {
+            // [grant-contended] The holder may not take the grant again after its release.
+            State(state.0 | State::CONTENDED)
+        } else if prim::intact!("grant-revoke") {
+            // [grant-revoke] The owner may not take it again.
+            state.freed()
+        } else {
+            return Look::Clear;
+        };
+        // Relaxed: the owner's own operations on the word decide, and the look has acquired.
+        let relaxed = Ordering::Relaxed;
+        let changed = now != state
+            && self
+                .state
+                .compare_exchange(state.0, now.0, relaxed, relaxed)
+                .is_err();
+        match changed {
+            true => Look::Changed,
+            false if grant != request.span => Look::RulesOutGrant,
+            false => Look::Clear,
+        }
+    }
+
+    /// The request that the slot announces.
+    pub(super) fn request(&self, state: State) -> Request {
+        let (start, last) = self.bounds(state);
+        // A mixture may be reversed.
+        let span = Span::of(start..=last.max(start)).expect("it has positions");
+        Request::new(span, state.mode(), self.thread())
+    }
+
+    /// The request announced, unless it is undecided.
+    pub(super) fn holder(&self) -> Option<Request> {
+        let state = self.load(Ordering::Acquire);
+        let request = self.request(state);
+        let is_same = self.load(Ordering::Relaxed).freed() == state.freed();
+        (state.is_held() && is_same && !self.is_undecided()).then_some(request)
+    }
+
+    pub(super) fn thread(&self) -> u32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// The line that asked for the range, in debug builds.
+    pub(super) fn at(&self) -> &'static Location<'static> {
+        let at = NonNull::new(self.at.load(Ordering::Relaxed));
+        // SAFETY: each location that is stored lives as long as the program.
+        at.map_or(Location::caller(), |at| unsafe { at.as_ref() })
+    }
+
+    /// Whether the request announced is undecided, and junior to another one.
+    #[inline]
+    pub(super) fn is_junior_to(&self, seniority: Seniority, number: u32) -> bool {
+        let mine = Seniority(self.seniority.load(Ordering::Relaxed));
+        mine != Seniority::DECIDED && (seniority, number) < (mine, self.number)
+    }
+
+    pub(super) fn is_undecided(&self) -> bool {
+        self.seniority.load(Ordering::Relaxed) != Seniority::DECIDED.0
+    }
+
+    /// Makes the slot a thread's, or a guest's, if it is nobody's.
+    pub(super) fn claim(&self, owner: Owner) -> bool {
+        // Acquire: pairs with the Release in `abandon`.
+        self.owner
+            .who
+            .compare_exchange(
+                Self::NOBODY,
+                owner.word(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Makes it nobody's.
+    pub(super) fn abandon(&self) {
+        self.owner.who.store(Self::NOBODY, Ordering::Release);
+    }
+
+    pub(super) fn is_owned_by(&self, owner: Owner) -> bool {
+        // Relaxed: a thread that finds its own record has written it, or comes after the thread that did.
+        self.owner.who.load(Ordering::Relaxed) == owner.word()
+    }
+
+    /// Takes one of the free slots that a thread has besides its home slot, which this is.
+    pub(super) fn take_other(&self) -> Option<NonNull<Self>> {
+        let other = NonNull::new(self.owner.free.get().cast_mut())?;
+        // SAFETY: the slots of a lock live as long as the lock, and this is one of them.
+        self.owner
+            .free
+            .set(unsafe { other.as_ref() }.owner.free.get());
+        Some(other)
+    }
+
+    /// Attaches one of a thread's slots to its home slot.
+    pub(super) fn attach(&self, home: &Self) {
+        self.owner.home.set(home);
+    }
+
+    /// Returns a free slot that is not a home slot. It stays the running thread's if it is that thread's.
+    pub(super) fn give_back(&self) {
+        let record = self.owner.who.load(Ordering::Relaxed);
+        let home = NonNull::new(self.owner.home.get().cast_mut());
+        match home.filter(|_| record != Self::GUEST && crate::range::thread::is_here(record)) {
+            Some(home) => {
+                // SAFETY: as in `take_other`.
+                let home = unsafe { home.as_ref() };
+                self.owner.free.set(home.owner.free.get());
+                home.owner.free.set(self);
+            }
+            None => self.abandon(),
+        }
+    }
+}
+
+/// Who owns a slot.
+#[derive(Clone, Copy)]
+pub(super) enum Owner {
+    /// The thread with the record at that address, as its home slot.
+    Home(usize),
+    /// That thread, as one of its other slots.
+    Other(usize),
+    /// A thread that is exiting, for one acquisition.
+    Guest,
+}
+
+impl Owner {
+    fn word(self) -> usize {
+        match self {
+            Self::Home(record) => record + 1,
+            Self::Other(record) => record,
+            Self::Guest => Slot::GUEST,
+        }
+    }
+}
+
+/// A request announced in the way of another.
+#[derive(Clone, Copy)]
+pub(super) struct SlotBlocker<'a> {
+    pub(super) slot: &'a Slot,
+    pub(super) state: State,
+}
+
+impl SlotBlocker<'_> {
+    /// Whether it is still in the way of a request in that mode.
+    pub(super) fn is_in_the_way(&self, mode: Mode) -> bool {
+        // Relaxed: the next scan acquires.
+        self.slot
+            .load(Ordering::Relaxed)
+            .still_blocks(self.state, mode)
+    }
+
+    /// Waits a little until it is decided whether it stays. Returns whether it has left.
+    pub(super) fn await_decision(&self, mode: Mode) -> bool {
+        let mut spin = Spin::new(spin::ON_DECISION);
+        while self.is_in_the_way(mode) && self.slot.is_undecided() && spin.round() {}
+        !self.is_in_the_way(mode)
+    }
+
+    /// Marks that a request in that mode sleeps behind it. Returns the state, unless it is no longer in the way.
+    pub(super) fn mark(&self, mode: Mode) -> Option<State> {
+        let slot = self.slot;
+        let mut state = slot.load(Ordering::Relaxed);
+        loop {
+            // [slot-sleeper] The same operation marks the state and sees whether the announcement has ended. Relaxed:
+            // both sides change this one word, and the queue's mutex orders the entry.
+            if !state.still_blocks(self.state, mode) && prim::intact!("slot-sleeper") {
+                return None;
+            }
+            let marked = state.0 | State::SLEEPER;
+            let relaxed = Ordering::Relaxed;
+            match slot
+                .state
+                .compare_exchange(state.0, marked, relaxed, relaxed)
+            {
+                Ok(_) => return Some(State(marked)),
+                Err(now) => state = State(now),
+            }
+        }
+    }
+}

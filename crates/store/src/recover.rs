@@ -1,0 +1,195 @@
+//! Opening a store after whatever happened: a new epoch, and the logs in which a crash left something are rewritten.
+
+use crate::alloc::{Allocator, Purpose};
+use crate::clean::{Part, drafts};
+use crate::core::{Core, Durability};
+use crate::error::{Error, Result};
+use crate::format::bytes::checksum;
+use crate::format::entry::{self, Draft};
+use crate::format::slot;
+use crate::format::{Block, Item, PAGE, PAGE_BYTES, offset, tree as tree_format};
+use crate::load::{self, FileState, Loaded, LoadedLog};
+use crate::log::Log;
+use crate::medium::{Durable, Medium};
+use crate::store::Options;
+use crate::tree::{Ino, ROOT, Tree};
+use spanlock::range::raw::RawRangeLock;
+
+/// What was found when a store was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// Whether the store had been closed properly. Then nothing else is set.
+    pub closed: bool,
+    /// Logs that were rewritten, because a crash left something in them.
+    pub logs: u64,
+    /// Pages that were written after the last sync and lost with the power.
+    pub lost_pages: u64,
+    /// Changes of directories after the last sync that were lost, because one before them was.
+    pub lost_changes: u64,
+}
+
+/// A store that is ready, but for the files' indices.
+pub(crate) struct Ready<M> {
+    pub(crate) core: Core<M>,
+    pub(crate) tree: Tree,
+    pub(crate) tree_log: Log,
+    pub(crate) number: u32,
+    pub(crate) files: Vec<(FileState, Log)>,
+    pub(crate) recovered: Recovered,
+}
+
+/// Loads a store and makes it ready to be written.
+pub(crate) fn recover<M: Medium, L: RawRangeLock>(
+    medium: M,
+    options: &Options<L>,
+) -> Result<Ready<M>> {
+    let loaded = load::load(&medium)?;
+    let damaged =
+        |finding: &&crate::Finding| finding.damage && !finding.what.starts_with("one copy");
+    if let Some(damage) = loaded.findings.iter().find(damaged) {
+        return Err(Error::Corrupt(damage.what.clone()));
+    }
+    let recovered = Recovered {
+        closed: loaded.superblock.is_clean(),
+        lost_changes: loaded.dropped_changes,
+        ..Recovered::default()
+    };
+    let core = begin(medium, &loaded, options)?;
+    let mut ready = Ready {
+        core,
+        tree: loaded.tree,
+        tree_log: log(ROOT, 0, &loaded.tree_log),
+        number: loaded.number,
+        files: Vec::new(),
+        recovered,
+    };
+    let mut files: Vec<_> = loaded.files.into_iter().collect();
+    files.sort_by_key(|(ino, _)| *ino);
+    // [drop-for-good] What was dropped now might be found again later, when its pages are in use elsewhere.
+    let drops = !ready.recovered.closed && prim::intact!("drop-for-good");
+    for (ino, mut file) in files {
+        let mut to_rewrite = file.log.to_rewrite;
+        let mut superfluous = Vec::new();
+        if !loaded.superblock.is_clean() && !loaded.superblock.ordered {
+            superfluous = ready.core.zero_behind_the_end(&mut file.state)?;
+            to_rewrite |= !superfluous.is_empty();
+        }
+        let log = log(ino, file.generation, &file.log);
+        if drops && to_rewrite {
+            let drafts = drafts(&file.state, ready.core.epoch);
+            log.rewrite(&ready.core, &file.log.pages, Part::All, &drafts)?;
+            ready.core.free(&superfluous);
+            ready.recovered.logs += 1;
+        }
+        ready.recovered.lost_pages += file.state.lost.len() as u64;
+        ready.files.push((file.state, log));
+    }
+    if drops && loaded.tree_log.to_rewrite {
+        let drafts = tree_drafts(&ready.tree, &mut ready.number, &ready.core);
+        ready
+            .tree_log
+            .rewrite(&ready.core, &loaded.tree_log.pages, Part::All, &drafts)?;
+        ready.recovered.logs += 1;
+    }
+    if !ready.recovered.closed {
+        ready
+            .core
+            .mend_slots(&load::free_inodes(&loaded.superblock, &ready.tree))?;
+        ready.core.sync()?;
+        let before = ready.core.epoch - 1;
+        ready.core.write_superblock(|superblock| {
+            superblock.good = before;
+            superblock.ordered = ready.core.medium.durable() == Durable::AtFence;
+        })?;
+    }
+    Ok(ready)
+}
+
+/// Takes an epoch, durably.
+fn begin<M: Medium, L: RawRangeLock>(
+    medium: M,
+    loaded: &Loaded,
+    options: &Options<L>,
+) -> Result<Core<M>> {
+    let durability = match (medium.durable(), options.durability) {
+        (Durable::AtFence, _) => Durability::Dax,
+        (Durable::AtSync, Durability::Dax) => {
+            return Err(Error::Unsupported("the medium is not persistent memory"));
+        }
+        (Durable::AtSync, asked) => asked,
+    };
+    let mut superblock = loaded.superblock;
+    superblock.ordered =
+        medium.durable() == Durable::AtFence && (superblock.is_clean() || superblock.ordered);
+    // [epoch-first] Generations begin with the epoch: those of this opening must not be those of an earlier one.
+    if prim::intact!("epoch-first") {
+        superblock.epoch += 1;
+    }
+    superblock.update += 1;
+    crate::core::write_superblock(&medium, &superblock)?;
+    let allocator = Allocator::new(&loaded.used, options.stocks);
+    let free_inodes = load::free_inodes(&superblock, &loaded.tree);
+    Ok(Core::new(
+        medium,
+        superblock,
+        durability,
+        allocator,
+        free_inodes,
+        options.now,
+    ))
+}
+
+fn log(ino: Ino, generation: u64, loaded: &LoadedLog) -> Log {
+    Log::new(
+        ino,
+        generation,
+        loaded.pages.clone(),
+        loaded.slot,
+        loaded.update,
+    )
+}
+
+/// Entries that make these directories, and the number of the next.
+pub(crate) fn tree_drafts<M: Medium>(tree: &Tree, number: &mut u32, core: &Core<M>) -> Vec<Draft> {
+    let nodes = tree.changes().into_iter().map(|change| {
+        let (mut head, payload) = tree_format::encode(&change, core.now());
+        (head.epoch, head.number) = (core.epoch, *number);
+        *number = number.wrapping_add(1);
+        entry::draft(&head, &payload)
+    });
+    nodes.collect()
+}
+
+impl<M: Medium> Core<M> {
+    /// A crash may have left a part of a slot's half where no inode is.
+    fn mend_slots(&self, free: &[Ino]) -> Result<()> {
+        for &ino in free {
+            if load::read_slot(&self.medium, self.id, ino)?.damaged {
+                self.write(slot::place(ino), &[0; slot::SLOT])?;
+            }
+        }
+        self.medium.fence();
+        Ok(())
+    }
+
+    /// A crash may lose a truncation and keep what came after it. Then there may be bytes behind the end of the file,
+    /// which must not appear when it grows. Returns the pages that become superfluous with this.
+    fn zero_behind_the_end(&self, state: &mut FileState) -> Result<Vec<Block>> {
+        let used = usize::try_from(state.size % PAGE_BYTES).expect("less than a page");
+        let page = state.size / PAGE_BYTES;
+        let beyond = state.pages.split_off(&state.size.div_ceil(PAGE_BYTES));
+        let mut superfluous: Vec<_> = beyond.values().map(|item| item.block).collect();
+        if let Some(item) = state.pages.get_mut(&page).filter(|_| used > 0) {
+            let mut bytes: [u8; PAGE] = self.page(item.block)?;
+            if bytes[used..].iter().any(|&byte| byte != 0) {
+                bytes[used..].fill(0);
+                let block = self.take(1, Purpose::Upkeep)?[0];
+                self.write(offset(block), &bytes)?;
+                superfluous.push(item.block);
+                let sum = checksum(&[], &bytes);
+                *item = Item { block, sum };
+            }
+        }
+        Ok(superfluous)
+    }
+}

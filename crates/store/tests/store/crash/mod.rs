@@ -1,0 +1,13 @@
+//! Crashes at every moment: what a simulated medium may contain after one, and whether the store recovers from it.
+//!
+//! The package `spanlock-store-sim` runs the same tests with weakened edges, and adds concurrent writers.
+
+pub mod explore;
+pub mod images;
+pub mod workloads;
+
+/// How much of everything is tried: `SPANLOCK_CRASH_SCALE`, by default 1. At 64 all pairs of operations are.
+pub fn scale() -> usize {
+    let told = std::env::var("SPANLOCK_CRASH_SCALE").ok();
+    told.and_then(|text| text.parse().ok()).unwrap_or(1)
+}

@@ -1,0 +1,15 @@
+//! The store from outside: a random sequence of operations does what a model does, on every lock; and what users rely
+//! on, case by case.
+
+mod common;
+
+use spanlock::range as spanlock_range;
+use spanlock_store as store;
+
+mod cases;
+mod crash;
+mod crashes;
+mod damage;
+mod killed;
+mod model;
+mod threads;

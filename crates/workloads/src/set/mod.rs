@@ -1,0 +1,131 @@
+//! Ordered sets (P1 §7.1): threads search, insert and remove keys of a set that is half full.
+//!
+//! The keys that are in the set to begin with are drawn at random, and inserted by as many threads as are measured. At
+//! the end the set must have as many keys as were inserted and not removed.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`table`] | the table of sets: to add one, add a row |
+//! | `keys` | how threads choose keys |
+
+mod keys;
+pub mod table;
+
+use crate::crew::{self, Meter, Phase, Timekeeper};
+use fastrand::Rng;
+use keys::Keys;
+use prim::thread;
+use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_trial::set::{Mix, SCANNED, Trial};
+
+/// A set of numbers that threads share.
+pub trait Set: Send + Sync {
+    /// Whether the set has the key.
+    fn contains(&self, key: u64) -> bool;
+
+    /// Inserts a key; `false` if the set has it.
+    fn insert(&self, key: u64) -> bool;
+
+    /// Removes a key; `false` if the set does not have it.
+    fn remove(&self, key: u64) -> bool;
+
+    /// Looks at so many keys in a row, from this one on or the next larger, or at fewer if there are no more. Returns
+    /// their number; `None` if the set has no order.
+    fn scan(&self, from: u64, most: usize) -> Option<usize>;
+
+    /// The number of keys, while no thread changes the set. `None` if [`insert`](Self::insert) is `true` for each key: it
+    /// cannot be known how many there should be.
+    #[expect(clippy::len_without_is_empty, reason = "the count is for a check")]
+    fn len(&self) -> Option<usize>;
+}
+
+/// Fills a set until half of the keys are in it, by so many threads. Returns their number.
+pub fn fill(set: &dyn Set, keys: usize, threads: usize, seed: u64) -> u64 {
+    let threads = threads.min(keys);
+    let share = |thread| {
+        let mut rng = crew::rng(!seed, 0, thread);
+        let share = (keys / 2 + thread) / threads;
+        let mut left = share;
+        while left > 0 {
+            let key = rng.u64(..keys as u64);
+            left -= usize::from(!set.contains(key) && set.insert(key));
+        }
+        share as u64
+    };
+    thread::crew(threads, share, || {}).into_iter().sum()
+}
+
+/// Runs a trial on a set.
+///
+/// # Errors
+/// Why the set cannot do this.
+///
+/// # Panics
+/// When the trial has no threads or no keys.
+pub fn run<K: Timekeeper>(
+    set: &dyn Set,
+    trial: &Trial,
+    meter: &mut impl Meter,
+) -> Result<Outcome, &'static str> {
+    assert!(trial.threads > 0 && trial.load.keys > 0);
+    if trial.load.mix == Mix::Scans && set.scan(0, 0).is_none() {
+        return Err("it has no order");
+    }
+    let filled = fill(set, trial.load.keys, trial.threads, trial.seed);
+    let keys = Keys::of(trial.load);
+    let run = crew::run(
+        trial.threads,
+        trial.schedule,
+        meter,
+        |thread, keeper: &K| {
+            let rng = crew::rng(trial.seed, trial.repeat, thread);
+            work(set, keys, trial.load.mix, rng, keeper)
+        },
+    );
+    let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum::<u64>();
+    Ok(Outcome {
+        work: Throughput::of(&run, |tally| tally.ops),
+        found: set.len().map_or(Found::Nothing, |found| Found::Keys {
+            expected: filled + sum(|tally| tally.inserted) - sum(|tally| tally.removed),
+            found: found as u64,
+        }),
+        ..Outcome::default()
+    })
+}
+
+/// The work of one thread.
+#[derive(Default)]
+struct Tally {
+    /// Operations in the measured time.
+    ops: u64,
+    /// Keys that it has inserted, from start to end.
+    inserted: u64,
+    /// Keys that it has removed.
+    removed: u64,
+}
+
+fn work(set: &dyn Set, keys: Keys, mix: Mix, mut rng: Rng, keeper: &impl Timekeeper) -> Tally {
+    let scans = match mix {
+        Mix::Updates => 0,
+        Mix::Scans => 10,
+    };
+    let mut tally = Tally::default();
+    loop {
+        let phase = keeper.phase();
+        if phase == Phase::Stop {
+            return tally;
+        }
+        let key = keys.draw(&mut rng);
+        match rng.u8(..100) {
+            0..10 => tally.inserted += u64::from(set.insert(key)),
+            10..20 => tally.removed += u64::from(set.remove(key)),
+            die if die < 20 + scans => {
+                std::hint::black_box(set.scan(key, SCANNED));
+            }
+            _ => {
+                std::hint::black_box(set.contains(key));
+            }
+        }
+        tally.ops += phase.counts();
+    }
+}

@@ -1,0 +1,70 @@
+//! The sets, each once: to add one, add a row. Peers that are on hardware only are in `bench`.
+
+use super::Set;
+use baseline::{KernelRw, LustreEx};
+use ordered::exclusion::Exclusion;
+use ordered::{ByNode, ByRange, RangeSkipSet};
+use spanlock::range::list::{ListEx, ListRw};
+use spanlock::range::skip::SkipEx;
+use spanlock_trial::set::SetDescribed;
+
+impl<X: Exclusion + Send + Sync> Set for RangeSkipSet<u64, X> {
+    fn contains(&self, key: u64) -> bool {
+        RangeSkipSet::contains(self, &key)
+    }
+
+    fn insert(&self, key: u64) -> bool {
+        RangeSkipSet::insert(self, key)
+    }
+
+    fn remove(&self, key: u64) -> bool {
+        RangeSkipSet::remove(self, &key)
+    }
+
+    fn scan(&self, from: u64, most: usize) -> Option<usize> {
+        Some(self.pin().range(from..).take(most).count())
+    }
+
+    fn len(&self) -> Option<usize> {
+        Some(self.pin().iter().count())
+    }
+}
+
+/// A set that can be run.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// Its description.
+    pub described: SetDescribed,
+    /// Makes one.
+    pub make: fn() -> Box<dyn Set>,
+}
+
+/// A skip list whose updates exclude each other so.
+fn boxed<X: Exclusion + Send + Sync + 'static>(exclusion: X) -> Box<dyn Set> {
+    Box::new(RangeSkipSet::with_exclusion(exclusion))
+}
+
+macro_rules! rows {
+    ($($name:literal $about:literal $exclusion:expr;)+) => {
+        &[$(Row {
+            described: SetDescribed { name: $name, about: $about },
+            make: || boxed($exclusion),
+        },)+]
+    };
+}
+
+/// The sets of both builds, in the order of tables.
+pub static ROWS: &[Row] = rows! {
+    "range-list-rw" "skip list under one range lock: list-rw, the default of RangeLock"
+        ByRange::new(ListRw::new());
+    "range-list-ex" "skip list under one range lock: list-ex, the default of RangeSkipSet"
+        ByRange::new(ListEx::new());
+    "range-skip-ex" "skip list under one range lock: skip-ex"
+        ByRange::new(SkipEx::builder().build());
+    "range-kernel-rw" "skip list under one range lock: kernel-rw"
+        ByRange::new(KernelRw::new());
+    "range-lustre-ex" "skip list under one range lock: lustre-ex"
+        ByRange::new(LustreEx::new());
+    "orig" "skip list with a lock in each node, after Herlihy et al."
+        ByNode::new();
+};
