@@ -270,9 +270,8 @@ impl Window for Addresses {
         // Mapped anew rather than unmapped: an address that is in no mapping could be given to anybody.
         match map(MapFlags::FIXED) {
             Err(Errno::NOMEM) => {
-                // At the limit of mappings the kernel refuses to replace any, before it removes any. To remove some it does
-                // not refuse. If another
-                // thread gets one of these addresses in between, they remain that thread's.
+                // At the limit of mappings the kernel refuses to replace any, before it removes any. It does not refuse
+                // to remove some. If another thread gets one of these addresses in between, they remain that thread's.
                 // SAFETY: as above.
                 let removed = unsafe { rustix::mm::munmap(self.reserved.at(at), bytes) };
                 let hidden = removed.and_then(|()| map(MapFlags::FIXED_NOREPLACE));

@@ -175,7 +175,11 @@ proptest! {
     }
 
     #[test]
-    fn blocks_agree_with_a_table(units in 1..80_usize, block in 1..9_usize, steps in prop::collection::vec(step(), 0..80)) {
+    fn blocks_agree_with_a_table(
+        units in 1..80_usize,
+        block in 1..9_usize,
+        steps in prop::collection::vec(step(), 0..80),
+    ) {
         let bitmap = RangeMutex::from_raw(Bitmap::new(units as u64, block as u64));
         agrees(units, block, bitmap, steps)?;
     }
