@@ -127,6 +127,31 @@ fn an_area_is_unmapped_under_a_speculation() {
     });
 }
 
+/// A speculation in a range of several areas looks at none that it does not hold.
+#[test]
+fn a_speculation_over_two_areas_beside_a_change() {
+    check(|| {
+        let space = space(&[(2, 4, RW), (4, 8, NONE)], SPECULATING, Limits::default());
+        let other = spawn(&space, |space| protect(space, 4, 8, READ).unwrap());
+        protect(&space, 3, 6, RW).unwrap();
+        other.join().unwrap();
+        let (after, before) = ([(2, 6, RW), (6, 8, READ)], [(2, 4, RW), (4, 8, READ)]);
+        assert!(areas(&space) == after || areas(&space) == before);
+    });
+}
+
+/// Pages are dropped beside an area that changes.
+#[test]
+fn pages_are_dropped_beside_a_change() {
+    check(|| {
+        let space = refined(&[(2, 4, RW), (4, 8, NONE)]);
+        let other = spawn(&space, |space| protect(space, 2, 4, READ).unwrap());
+        space.madvise_dontneed(4 * PAGE, 2 * PAGE).unwrap();
+        other.join().unwrap();
+        assert_eq!(areas(&space), [(2, 4, READ), (4, 8, NONE)]);
+    });
+}
+
 /// The pages counted are those that are there.
 #[test]
 fn counts_of_changes_side_by_side() {

@@ -207,6 +207,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         claim: Claim,
         glance: Option<Glance>,
     ) -> Attempt {
+        // Otherwise even the look is a guess, at areas that others may be writing to.
+        if !held.range.covers(range.widened()) {
+            return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
+        }
         let around = match glance {
             // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
             Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
@@ -235,15 +239,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         };
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
-            return match self.refinement.structure {
-                StructureRange::Partial => {
-                    Attempt::Needs(held.range.hull(plan.needs), Speculation::Widened)
-                }
-                StructureRange::Whole if plan.is_structural() => {
-                    Attempt::Needs(Range::ALL, Speculation::WholeForStructure)
-                }
-                StructureRange::Whole => Attempt::Needs(Range::ALL, Speculation::WholeForRange),
+            let why = match plan.is_structural() {
+                true => Speculation::WholeForStructure,
+                false => Speculation::WholeForRange,
             };
+            return self.needs_more(held.range.hull(plan.needs), why);
         }
         let is_whole = held.range == Range::ALL;
         if !is_whole && plan.is_structural() && self.refinement.structure == StructureRange::Whole {
@@ -261,6 +261,14 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             );
         }
         self.carry_out(range, change, claim, &around, &plan)
+    }
+
+    /// More has to be held: this much, or everything if the variant knows nothing in between.
+    fn needs_more(&self, more: Range, why: Speculation) -> Attempt {
+        match self.refinement.structure {
+            StructureRange::Partial => Attempt::Needs(more, Speculation::Widened),
+            StructureRange::Whole => Attempt::Needs(Range::ALL, why),
+        }
     }
 
     /// Makes a plan true. What it needs is held.

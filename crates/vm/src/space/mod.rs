@@ -290,7 +290,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let Some(range) = self.mapped_range(start, length, VmError::BeyondSpace)? else {
             return Ok(());
         };
-        let held = self.hold(Operation::Madvise, Mode::Shared, self.shared_range(range));
+        // With a page on each side, as the look needs.
+        let wanted = self.shared_range(range.widened());
+        let held = self.hold(Operation::Madvise, Mode::Shared, wanted);
         let around = searching(|| self.index.around(range).pieces);
         let mut done = range.start;
         let mut result = Ok(());
