@@ -324,3 +324,59 @@ fn growing_an_arena_succeeds_speculatively() {
     );
     assert!(AddressSpace::new().lock_stat().is_none());
 }
+
+/// A space with areas of two pages each, from `BASE` on: of these protections, or free.
+fn in_pairs(pairs: [Option<Protection>; 3]) -> AddressSpace {
+    let space = AddressSpace::new();
+    for (pair, protection) in (0..).zip(pairs) {
+        if let Some(protection) = protection {
+            let at = Placement::Fixed(BASE + 2 * pair * PAGE);
+            space
+                .mmap(at, 2 * PAGE, Mapping::anonymous(protection))
+                .unwrap();
+        }
+    }
+    space
+}
+
+/// The eight cases of `mm/vma.c`.
+#[test]
+fn the_cases_of_merging() {
+    let (rw, r, none) = (Some(RW), Some(Protection::READ), Some(Protection::NONE));
+    let fill = |pairs| {
+        let space = in_pairs(pairs);
+        space
+            .mmap(
+                Placement::Fixed(BASE + 2 * PAGE),
+                2 * PAGE,
+                Mapping::anonymous(RW),
+            )
+            .unwrap();
+        space
+    };
+    let change = |pairs, from, to| {
+        let space = in_pairs(pairs);
+        protect(&space, from, to, RW);
+        space
+    };
+    expect(&fill([rw, None, rw]), &[(0, 6, "rw-")]); // 1
+    expect(&fill([rw, None, r]), &[(0, 4, "rw-"), (4, 6, "r--")]); // 2
+    expect(&fill([r, None, rw]), &[(0, 2, "r--"), (2, 6, "rw-")]); // 3
+    expect(
+        &change([none, r, rw], 3, 4),
+        &[(0, 2, "---"), (2, 3, "r--"), (3, 6, "rw-")],
+    ); // 4
+    expect(
+        &change([rw, r, none], 2, 3),
+        &[(0, 3, "rw-"), (3, 4, "r--"), (4, 6, "---")],
+    ); // 5
+    expect(&change([rw, r, rw], 2, 4), &[(0, 6, "rw-")]); // 6
+    expect(
+        &change([rw, r, none], 2, 4),
+        &[(0, 4, "rw-"), (4, 6, "---")],
+    ); // 7
+    expect(
+        &change([none, r, rw], 2, 4),
+        &[(0, 2, "---"), (2, 6, "rw-")],
+    ); // 8
+}

@@ -20,7 +20,8 @@ pub use table::PageTable;
 ///
 /// The space calls these functions while it holds the range that they are about: exclusively, except in `populate`, which
 /// holds the page together with others. So calls for ranges that do not overlap come at the same time, and so do several
-/// calls of `populate` for one page: all but the first must do nothing.
+/// calls of `populate` for one page: all but the first must do nothing. None of them may call the space, which would wait
+/// for itself.
 pub trait Backing {
     /// Pages of this new area may be populated from now on. Nothing else is in its range.
     ///

@@ -64,7 +64,8 @@ use std::fmt;
 ///
 /// # Fairness, blocking, panics
 /// As the range lock: see [`spanlock::range::RangeLock`]. The mutex is held for a search, and while areas are linked. An
-/// operation that other operations overtake again and again locks everything in the end.
+/// operation that other operations overtake again and again locks everything in the end. After `fork`, a child must not
+/// use a space that other threads were using.
 ///
 /// # Source
 /// P1 §5, mended, and taken further: `docs/address-spaces.md` has the rules, and why each of them is needed.
