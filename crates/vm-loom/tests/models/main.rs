@@ -1,7 +1,7 @@
 //! Models of the address space, run by loom under every schedule up to a bound on preemptions.
 //!
-//! Each of the races that P1 §5 has, and each edge that the space adds, has a model. `mutants.rs` weakens each named edge
-//! in turn, and expects the model named with it to fail.
+//! Each of the races that P1 §5 has, and each edge that the space adds, has a model. `mutants.rs` weakens each named
+//! edge in turn, and expects the model named with it to fail.
 
 mod mutants;
 mod world;

@@ -16,8 +16,8 @@
 //!   what the thread found, and what it found is certain only as far as it is held.
 //! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
 //!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
-//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that was
-//!   found before the range was held: a higher one may be free since.
+//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
+//!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
 
 use super::AddressSpace;
@@ -62,8 +62,8 @@ pub(super) enum Attempt {
     Again,
 }
 
-/// After so many retries an operation locks everything. Each means that another operation has changed the very area: three
-/// in a row are a fight.
+/// After so many retries an operation locks everything. Each means that another operation has changed the very area:
+/// three in a row are a fight.
 const RETRIES: u32 = 3;
 
 /// What a speculation found before it locked.
