@@ -1,5 +1,5 @@
-//! What one thread pays for a fault and an `mprotect`: nanoseconds in each variant, beside the same work on a `BTreeMap`
-//! under one `RwLock`.
+//! What one thread pays for a fault and an `mprotect`: nanoseconds in each variant, beside the same work on a
+//! `BTreeMap` under one `RwLock`.
 //!
 //! `cargo run --release -p spanlock-vm --example costs`
 

@@ -1,9 +1,9 @@
 //! A concurrent address-space manager: areas of pages, whose lock is a range lock.
 //!
 //! It is for sandboxes, virtual-machine monitors, emulators and allocators that keep a map of address ranges and change
-//! it from many threads. The scheme is that of *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice
-//! and Issa, EuroSys 2020, §5), with its races mended, and taken further: insertions and removals of areas run side by
-//! side, too.
+//! it from many threads. The scheme is that of *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan,
+//! Dice and Issa, EuroSys 2020, §5), with its races mended, and taken further: insertions and removals of areas run
+//! side by side, too.
 //!
 //! | type | what it is |
 //! |---|---|

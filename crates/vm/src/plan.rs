@@ -88,8 +88,8 @@ impl Kind {
         families && Self { family: 0, ..self } == Self { family: 0, ..other }
     }
 
-    /// With another protection, and memory reserved as Linux does: for what is writable and private, until it is neither
-    /// writable nor written.
+    /// With another protection, and memory reserved as Linux does: for what is writable and private, until it is
+    /// neither writable nor written.
     fn protected(self, protection: Protection) -> Self {
         let mut flags = self.flags;
         if protection == self.protection {
@@ -530,8 +530,8 @@ fn altered(kind: Kind, change: Change) -> Result<Kind, VmError> {
     }
 }
 
-/// The steps by which the areas become the pieces. An area becomes a piece that it overlaps: rather one of its own kind,
-/// so that only a boundary moves. So the order of the areas remains.
+/// The steps by which the areas become the pieces. An area becomes a piece that it overlaps: rather one of its own
+/// kind, so that only a boundary moves. So the order of the areas remains.
 fn edits(found: &[Piece], pieces: &[Piece]) -> SmallVec<[Edit; 4]> {
     let mut becomes: SmallVec<[Option<usize>; 4]> = found.iter().map(|_| None).collect();
     let mut is_made: SmallVec<[bool; 4]> = pieces.iter().map(|_| false).collect();

@@ -1,18 +1,18 @@
 //! When may the memory of an area that was removed be freed?
 //!
-//! Threads search the index without a lock, so another thread may stand on a removed area. Each thread has an *epoch*, a
-//! number that is odd while the thread searches. An area is freed when every thread that searched at the time of its
+//! Threads search the index without a lock, so another thread may stand on a removed area. Each thread has an *epoch*,
+//! a number that is odd while the thread searches. An area is freed when every thread that searched at the time of its
 //! removal has stopped since. The library's locks do the same for their nodes (`spanlock`, `reclaim`); a search is so
 //! frequent, and a removal so rare, that here the barrier between them is asymmetric.
 //!
 //! # Edges
 //!
-//! - **search-pin**, **search-seal** (store, fence, load on both sides): a search makes its epoch odd, has the light side
-//!   of a barrier, and loads links. A collection, after the removals, has the heavy side and loads the epochs. If the
-//!   search's side is first, the collection sees the odd epoch and waits for it to move. If the collection's is first,
-//!   the search sees the links without the areas.
-//! - **search-unpin**: Release by the search on making its epoch even, Acquire by the collection: the search's loads come
-//!   before the memory is freed.
+//! - **search-pin**, **search-seal** (store, fence, load on both sides): a search makes its epoch odd, has the light
+//!   side of a barrier, and loads links. A collection, after the removals, has the heavy side and loads the epochs. If
+//!   the search's side is first, the collection sees the odd epoch and waits for it to move. If the collection's is
+//!   first, the search sees the links without the areas.
+//! - **search-unpin**: Release by the search on making its epoch even, Acquire by the collection: the search's loads
+//!   come before the memory is freed.
 //! - **search-grace**: nothing is freed before all recorded epochs have moved.
 
 use prim::atomic::{AtomicU64, Ordering};

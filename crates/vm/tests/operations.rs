@@ -1,7 +1,10 @@
 //! The operations one by one: what they do to the areas, and what they refuse.
 
+use spanlock::range::list::ListRw;
+use spanlock::range::raw::Mode;
 use spanlock_vm::{
-    Access, AddressSpace, Flags, Limits, Mapping, PAGE, Placement, Protection, Relocation, VmError,
+    Access, AddressSpace, Flags, Limits, LockStat, Mapping, Operation, PAGE, PageTable, Placement,
+    Protection, Refinement, Relocation, Speculation, VmError,
 };
 
 const RW: Protection = Protection::READ_WRITE;
@@ -242,10 +245,9 @@ fn limits_are_kept() {
         pages: 20,
         data: 10,
     };
-    let space = AddressSpace::builder().limits(limits).build(
-        spanlock::range::list::ListRw::new(),
-        spanlock_vm::PageTable::new(),
-    );
+    let space = AddressSpace::builder()
+        .limits(limits)
+        .build(ListRw::new(), PageTable::new());
     space.mmap(Placement::Fixed(BASE), 10 * PAGE, rw()).unwrap();
     let anywhere = |pages, what| space.mmap(Placement::Anywhere, pages * PAGE, what);
     assert_eq!(anywhere(1, rw()), Err(VmError::OverLimit));
@@ -273,4 +275,108 @@ fn limits_are_kept() {
     );
     assert_eq!(anywhere(1, rw()), Err(VmError::TooManyAreas));
     assert_eq!(space.mprotect(none, 4 * PAGE, RW), Err(VmError::OverLimit));
+}
+
+/// The glibc allocator's way to grow an arena: a page of the reserve after the other.
+fn grow(refinement: Refinement) -> LockStat {
+    let space = AddressSpace::builder()
+        .refinement(refinement)
+        .recorded()
+        .build(ListRw::new(), PageTable::new());
+    space
+        .mmap(
+            Placement::Fixed(BASE),
+            64 * PAGE,
+            Mapping::anonymous(Protection::NONE),
+        )
+        .unwrap();
+    for page in 0..64 {
+        space.mprotect(BASE + page * PAGE, PAGE, RW).unwrap();
+        space.fault(BASE + page * PAGE, Access::Write).unwrap();
+    }
+    assert_eq!(space.areas(), 1);
+    space.lock_stat().expect("it is recorded")
+}
+
+#[test]
+fn growing_an_arena_succeeds_speculatively() {
+    for refinement in [Refinement::P1, Refinement::REFINED] {
+        let stat = grow(refinement);
+        let of = |outcome| stat.speculations(Operation::Mprotect, outcome);
+        // The first page splits the reserve, and the last one removes it.
+        assert_eq!(of(Speculation::InPlace), 62);
+        let structural = of(Speculation::Structural) + of(Speculation::WholeForStructure);
+        assert_eq!(structural, 2);
+        let alone = stat.waits(Operation::Fault, Mode::Exclusive).acquired;
+        assert_eq!(alone, 1, "only the first write founds a family");
+        assert_eq!(stat.waits(Operation::Fault, Mode::Shared).acquired, 64);
+        assert_eq!(stat.waits(Operation::Mprotect, Mode::Exclusive).waited, 0);
+    }
+    let stat = grow(Refinement::FULL);
+    assert!(
+        Speculation::ALL
+            .iter()
+            .all(|&outcome| stat.speculations(Operation::Mprotect, outcome) == 0)
+    );
+    assert_eq!(
+        stat.waits(Operation::Mprotect, Mode::Exclusive).acquired,
+        64
+    );
+    assert!(AddressSpace::new().lock_stat().is_none());
+}
+
+/// A space with areas of two pages each, from `BASE` on: of these protections, or free.
+fn in_pairs(pairs: [Option<Protection>; 3]) -> AddressSpace {
+    let space = AddressSpace::new();
+    for (pair, protection) in (0..).zip(pairs) {
+        if let Some(protection) = protection {
+            let at = Placement::Fixed(BASE + 2 * pair * PAGE);
+            space
+                .mmap(at, 2 * PAGE, Mapping::anonymous(protection))
+                .unwrap();
+        }
+    }
+    space
+}
+
+/// The eight cases of `mm/vma.c`.
+#[test]
+fn the_cases_of_merging() {
+    let (rw, r, none) = (Some(RW), Some(Protection::READ), Some(Protection::NONE));
+    let fill = |pairs| {
+        let space = in_pairs(pairs);
+        space
+            .mmap(
+                Placement::Fixed(BASE + 2 * PAGE),
+                2 * PAGE,
+                Mapping::anonymous(RW),
+            )
+            .unwrap();
+        space
+    };
+    let change = |pairs, from, to| {
+        let space = in_pairs(pairs);
+        protect(&space, from, to, RW);
+        space
+    };
+    expect(&fill([rw, None, rw]), &[(0, 6, "rw-")]); // 1
+    expect(&fill([rw, None, r]), &[(0, 4, "rw-"), (4, 6, "r--")]); // 2
+    expect(&fill([r, None, rw]), &[(0, 2, "r--"), (2, 6, "rw-")]); // 3
+    expect(
+        &change([none, r, rw], 3, 4),
+        &[(0, 2, "---"), (2, 3, "r--"), (3, 6, "rw-")],
+    ); // 4
+    expect(
+        &change([rw, r, none], 2, 3),
+        &[(0, 3, "rw-"), (3, 4, "r--"), (4, 6, "---")],
+    ); // 5
+    expect(&change([rw, r, rw], 2, 4), &[(0, 6, "rw-")]); // 6
+    expect(
+        &change([rw, r, none], 2, 4),
+        &[(0, 4, "rw-"), (4, 6, "---")],
+    ); // 7
+    expect(
+        &change([none, r, rw], 2, 4),
+        &[(0, 2, "---"), (2, 6, "rw-")],
+    ); // 8
 }

@@ -49,8 +49,8 @@ impl History {
         (operation.ended, operation.result) = (ended, result);
     }
 
-    /// The state after an order of all operations in which each has its result, and none comes before one that had ended
-    /// when it began.
+    /// The state after an order of all operations in which each has its result, and none comes before one that had
+    /// ended when it began.
     ///
     /// # Errors
     /// What is left of the operations after the longest such order.

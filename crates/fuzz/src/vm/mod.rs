@@ -1,5 +1,5 @@
-//! The work on address spaces: random operations by all threads, and a search for an order in which one thread could have
-//! done them with the same results (linearisability).
+//! The work on address spaces: random operations by all threads, and a search for an order in which one thread could
+//! have done them with the same results (linearisability).
 
 mod history;
 mod sequential;

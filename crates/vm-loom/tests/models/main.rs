@@ -1,7 +1,7 @@
 //! Models of the address space, run by loom under every schedule up to a bound on preemptions.
 //!
-//! Each of the races that P1 §5 has, and each edge that the space adds, has a model. `mutants.rs` weakens each named edge
-//! in turn, and expects the model named with it to fail.
+//! Each of the races that P1 §5 has, and each edge that the space adds, has a model. `mutants.rs` weakens each named
+//! edge in turn, and expects the model named with it to fail.
 
 mod mutants;
 mod world;
@@ -124,6 +124,31 @@ fn an_area_is_unmapped_under_a_speculation() {
         other.join().unwrap();
         assert_eq!(areas(&space), [(8, 9, RW)]);
         assert_eq!(space.pages().data, 1);
+    });
+}
+
+/// A speculation in a range of several areas looks at none that it does not hold.
+#[test]
+fn a_speculation_over_two_areas_beside_a_change() {
+    check(|| {
+        let space = space(&[(2, 4, RW), (4, 8, NONE)], SPECULATING, Limits::default());
+        let other = spawn(&space, |space| protect(space, 4, 8, READ).unwrap());
+        protect(&space, 3, 6, RW).unwrap();
+        other.join().unwrap();
+        let (after, before) = ([(2, 6, RW), (6, 8, READ)], [(2, 4, RW), (4, 8, READ)]);
+        assert!(areas(&space) == after || areas(&space) == before);
+    });
+}
+
+/// Pages are dropped beside an area that changes.
+#[test]
+fn pages_are_dropped_beside_a_change() {
+    check(|| {
+        let space = refined(&[(2, 4, RW), (4, 8, NONE)]);
+        let other = spawn(&space, |space| protect(space, 2, 4, READ).unwrap());
+        space.madvise_dontneed(4 * PAGE, 2 * PAGE).unwrap();
+        other.join().unwrap();
+        assert_eq!(areas(&space), [(2, 4, READ), (4, 8, NONE)]);
     });
 }
 

@@ -17,8 +17,8 @@ pub const RW: Protection = Protection::READ_WRITE;
 pub const NONE: Protection = Protection::NONE;
 pub const READ: Protection = Protection::READ;
 
-/// A range lock with few steps, so that loom explores those of the space: a list of holders under a mutex. The models of
-/// the library's locks are elsewhere.
+/// A range lock with few steps, so that loom explores those of the space: a list of holders under a mutex. The models
+/// of the library's locks are elsewhere.
 pub struct Holders {
     held: Mutex<Vec<(u32, Span, Mode)>>,
     changes: AtomicU32,

@@ -18,9 +18,10 @@ pub use table::PageTable;
 ///                                     └───────────── unmap, relocate ──────────┘
 /// ```
 ///
-/// The space calls these functions while it holds the range that they are about: exclusively, except in `populate`, which
-/// holds the page together with others. So calls for ranges that do not overlap come at the same time, and so do several
-/// calls of `populate` for one page: all but the first must do nothing.
+/// The space calls these functions while it holds the range that they are about: exclusively, except in `populate` and
+/// `discard`, which hold it together with others. So calls for ranges that do not overlap come at the same time, and so
+/// do several calls of `populate` for one page: all but the first must do nothing. None of them may call the space,
+/// which would wait for itself.
 pub trait Backing {
     /// Pages of this new area may be populated from now on. Nothing else is in its range.
     ///
@@ -54,8 +55,8 @@ pub trait Backing {
     /// The pages of the range are dropped. It stays mapped.
     fn discard(&self, range: Range<u64>);
 
-    /// The pages of the range go to the address `to`, where `area` begins, which is as long or longer. Nothing is there,
-    /// and afterwards nothing is here.
+    /// The pages of the range go to `area`, which is as long or longer. It is mapped already, and has no pages; `unmap`
+    /// is called for the range afterwards.
     ///
     /// # Errors
     /// The move is refused. Nothing has changed.

@@ -15,14 +15,14 @@ use std::ptr;
 /// Maps real memory of this process. The addresses of the space are the process's own, within a range that is set aside
 /// for the space.
 ///
-/// Shared memory without a file is a `memfd`; files are registered by their descriptors. Faults populate the page before
-/// it is accessed (`MADV_POPULATE_*`, Linux 5.14), so accesses need not fault at all.
+/// Shared memory without a file is a `memfd`; files are registered by their descriptors. Faults populate the page
+/// before it is accessed (`MADV_POPULATE_*`, Linux 5.14), so accesses need not fault at all.
 ///
 /// # When not to use it
 /// - Something else in the process maps memory into the same range: nothing in Rust or C does so by itself, where the
 ///   range is far below the addresses that the kernel gives out, but nothing prevents it either.
-/// - The areas have advice ([`AddressSpace::madvise`](crate::AddressSpace::madvise)) or grow down: advice does not reach
-///   the kernel, and areas that grow down are refused with `EOPNOTSUPP`.
+/// - The areas have advice ([`AddressSpace::madvise`](crate::AddressSpace::madvise)) or grow down: advice does not
+///   reach the kernel, and areas that grow down are refused with `EOPNOTSUPP`.
 ///
 /// # Cost
 /// A system call for each operation of the space. The kernel has a lock of its own for all of the process's mappings.

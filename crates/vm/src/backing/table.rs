@@ -22,19 +22,20 @@ const PRESENT: usize = 8;
 /// It was written.
 const WRITTEN: usize = 16;
 
-/// A page table in memory. It has no pages, only entries: whether a page is there, with which protection, and whether it
-/// was written. It suits simulations, and users who keep the pages themselves.
+/// A page table in memory. It has no pages, only entries: whether a page is there, with which protection, and whether
+/// it was written. It suits simulations, and users who keep the pages themselves.
 ///
 /// # Cost
-/// Eight bytes for each page in tables of 4 KiB, which are made when the first of their 512 pages is populated, and freed
-/// when all their addresses are unmapped together. Populating takes a walk of five loads and one compare-exchange.
+/// Eight bytes for each page in tables of 4 KiB, which are made when the first of their 512 pages is populated, and
+/// freed when all their addresses are unmapped together. Populating takes a walk of five loads and one
+/// compare-exchange.
 #[derive(Debug)]
 pub struct PageTable {
     root: Table,
 }
 
-/// A table. At the lowest level the entries are numbers, and null for a page that is not there. At the others they point
-/// to tables.
+/// A table. At the lowest level the entries are numbers, and null for a page that is not there. At the others they
+/// point to tables.
 #[derive(Debug)]
 struct Table {
     entries: [AtomicPtr<Table>; ENTRIES],

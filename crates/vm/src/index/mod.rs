@@ -6,30 +6,30 @@
 //! # Why a search finds its area
 //!
 //! A search has a *key*, an address in a range that the thread holds. So the area A that contains the key, if there is
-//! one, stays in the list, and its boundaries stay on their sides of the key. The search steps only onto areas that start
-//! at or before the key. Take any such area X that is not A:
+//! one, stays in the list, and its boundaries stay on their sides of the key. The search steps only onto areas that
+//! start at or before the key. Take any such area X that is not A:
 //!
-//! - X was in the list at some time during the search: whatever was removed before is not linked any more, or the removal
-//!   ended before the range was held.
-//! - X comes before A in the list, because areas do not overlap. If X is removed, its link keeps what it was: an area that
-//!   is A or comes before A, and of which the same can be said.
+//! - X was in the list at some time during the search: whatever was removed before is not linked any more, or the
+//!   removal ended before the range was held.
+//! - X comes before A in the list, because areas do not overlap. If X is removed, its link keeps what it was: an area
+//!   that is A or comes before A, and of which the same can be said.
 //!
 //! So the links at the lowest level lead from X to A. An area that starts in the held range and has been removed is not
 //! met, because its removal ended before the range was held.
 //!
-//! A search with a key that the thread does not hold finds some area that was there at some time. That is enough to guess
-//! which range to lock.
+//! A search with a key that the thread does not hold finds some area that was there at some time. That is enough to
+//! guess which range to lock.
 //!
 //! # Edges
 //!
 //! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
 //!   links, and not what was in its memory before.
-//! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that a
-//!   boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault deep
-//!   in the area reads without a lock on the boundary (Linux's case 4).
+//! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that
+//!   a boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault
+//!   deep in the area reads without a lock on the boundary (Linux's case 4).
 //!
-//! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay what
-//! they are when it is removed.
+//! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay
+//! what they are when it is removed.
 
 mod node;
 
@@ -41,7 +41,8 @@ use prim::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ptr;
 
-/// One area in four is in the next level: with so many levels a search meets a few areas in each, up to a million areas.
+/// One area in four is in the next level: with so many levels a search meets a few areas in each, up to a million
+/// areas.
 pub(crate) const LEVELS: usize = prim::sized(10, 2);
 
 /// Random digits for each level.

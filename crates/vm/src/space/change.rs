@@ -16,8 +16,8 @@
 //!   what the thread found, and what it found is certain only as far as it is held.
 //! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
 //!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
-//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that was
-//!   found before the range was held: a higher one may be free since.
+//! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
+//!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
 
 use super::AddressSpace;
@@ -62,8 +62,8 @@ pub(super) enum Attempt {
     Again,
 }
 
-/// After so many retries an operation locks everything. Each means that another operation has changed the very area: three
-/// in a row are a fight.
+/// After so many retries an operation locks everything. Each means that another operation has changed the very area:
+/// three in a row are a fight.
 const RETRIES: u32 = 3;
 
 /// What a speculation found before it locked.
@@ -207,6 +207,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         claim: Claim,
         glance: Option<Glance>,
     ) -> Attempt {
+        // Otherwise even the look is a guess, at areas that others may be writing to.
+        if !held.range.covers(range.widened()) {
+            return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
+        }
         let around = match glance {
             // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
             Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
@@ -235,15 +239,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         };
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
-            return match self.refinement.structure {
-                StructureRange::Partial => {
-                    Attempt::Needs(held.range.hull(plan.needs), Speculation::Widened)
-                }
-                StructureRange::Whole if plan.is_structural() => {
-                    Attempt::Needs(Range::ALL, Speculation::WholeForStructure)
-                }
-                StructureRange::Whole => Attempt::Needs(Range::ALL, Speculation::WholeForRange),
+            let why = match plan.is_structural() {
+                true => Speculation::WholeForStructure,
+                false => Speculation::WholeForRange,
             };
+            return self.needs_more(held.range.hull(plan.needs), why);
         }
         let is_whole = held.range == Range::ALL;
         if !is_whole && plan.is_structural() && self.refinement.structure == StructureRange::Whole {
@@ -261,6 +261,14 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             );
         }
         self.carry_out(range, change, claim, &around, &plan)
+    }
+
+    /// More has to be held: this much, or everything if the variant knows nothing in between.
+    fn needs_more(&self, more: Range, why: Speculation) -> Attempt {
+        match self.refinement.structure {
+            StructureRange::Partial => Attempt::Needs(more, Speculation::Widened),
+            StructureRange::Whole => Attempt::Needs(Range::ALL, why),
+        }
     }
 
     /// Makes a plan true. What it needs is held.

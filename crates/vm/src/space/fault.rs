@@ -1,14 +1,14 @@
 //! Page faults.
 //!
-//! A fault locks its page in shared mode. That holds off all that would change the area's kind or take the page from the
-//! area, and nothing else: the area may grow and shrink elsewhere meanwhile.
+//! A fault locks its page in shared mode. That holds off all that would change the area's kind or take the page from
+//! the area, and nothing else: the area may grow and shrink elsewhere meanwhile.
 //!
 //! # Edges
 //!
-//! - **fresh-area**: the first write to a private area gives the area its *family*: that of a neighbour, if they are alike,
-//!   so that the two can be merged later. That looks at the neighbours and changes the area, so it locks the area and a page
-//!   on each side, exclusively. With the page alone (P1 §5.3, literally) the neighbours change under the fault's eyes:
-//!   a kernel built so stops in `find_mergeable_anon_vma`.
+//! - **fresh-area**: the first write to a private area gives the area its *family*: that of a neighbour, if they are
+//!   alike, so that the two can be merged later. That looks at the neighbours and changes the area, so it locks the
+//!   area and a page on each side, exclusively. With the page alone (P1 §5.3, literally) the neighbours change under
+//!   the fault's eyes: a kernel built so stops in `find_mergeable_anon_vma`.
 
 use super::AddressSpace;
 use super::place::page_of;
@@ -24,11 +24,12 @@ use prim::atomic::Ordering;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
 impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
-    /// Serves a page fault: checks that the area of the address allows the access, and has the backing populate the page.
+    /// Serves a page fault: checks that the area of the address allows the access, and has the backing populate the
+    /// page.
     ///
     /// # Errors
-    /// [`Unmapped`](VmError::Unmapped) and [`Denied`](VmError::Denied), for which Linux sends `SIGSEGV` with `SEGV_MAPERR`
-    /// or `SEGV_ACCERR`; and what the backing refuses with.
+    /// [`Unmapped`](VmError::Unmapped) and [`Denied`](VmError::Denied), for which Linux sends `SIGSEGV` with
+    /// `SEGV_MAPERR` or `SEGV_ACCERR`; and what the backing refuses with.
     pub fn fault(&self, address: u64, access: Access) -> Result<(), VmError> {
         if address >= self.layout.end {
             return Err(VmError::Unmapped);

@@ -58,13 +58,14 @@ use std::fmt;
 /// - One thread uses it: a `BTreeMap` costs less.
 ///
 /// # Cost
-/// A fault takes one shared range, and a search of logarithmic length without a lock. An `mprotect` that moves a boundary
-/// takes one exclusive range and one search. `mmap` without a fixed address walks over all areas. An area takes 64
-/// bytes, and for one in four links of 8 bytes for each higher level.
+/// A fault takes one shared range, and a search of logarithmic length without a lock. An `mprotect` that moves a
+/// boundary takes one exclusive range and one search. `mmap` without a fixed address walks over all areas. An area
+/// takes 64 bytes, and for one in four links of 8 bytes for each higher level.
 ///
 /// # Fairness, blocking, panics
-/// As the range lock: see [`spanlock::range::RangeLock`]. The mutex is held for a search, and while areas are linked. An
-/// operation that other operations overtake again and again locks everything in the end.
+/// As the range lock: see [`spanlock::range::RangeLock`]. The mutex is held for a search, and while areas are linked.
+/// An operation that other operations overtake again and again locks everything in the end. After `fork`, a child must
+/// not use a space that other threads were using.
 ///
 /// # Source
 /// P1 §5, mended, and taken further: `docs/address-spaces.md` has the rules, and why each of them is needed.
@@ -163,8 +164,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     /// Maps pages, and returns their address. The length is rounded up to pages.
     ///
     /// # Errors
-    /// - [`Empty`](VmError::Empty), [`Misaligned`](VmError::Misaligned), [`Contradiction`](VmError::Contradiction): a bad
-    ///   argument.
+    /// - [`Empty`](VmError::Empty), [`Misaligned`](VmError::Misaligned), [`Contradiction`](VmError::Contradiction): a
+    ///   bad argument.
     /// - [`NotPermitted`](VmError::NotPermitted): more than the mapping ever allows.
     /// - [`NoRoom`](VmError::NoRoom), [`OffsetOverflow`](VmError::OffsetOverflow): it is too long.
     /// - [`Occupied`](VmError::Occupied), [`TooLow`](VmError::TooLow): the fixed address is taken or too low.
@@ -290,7 +291,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let Some(range) = self.mapped_range(start, length, VmError::BeyondSpace)? else {
             return Ok(());
         };
-        let held = self.hold(Operation::Madvise, Mode::Shared, self.shared_range(range));
+        // With a page on each side, as the look needs.
+        let wanted = self.shared_range(range.widened());
+        let held = self.hold(Operation::Madvise, Mode::Shared, wanted);
         let around = searching(|| self.index.around(range).pieces);
         let mut done = range.start;
         let mut result = Ok(());
@@ -316,8 +319,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
     }
 
-    /// Gives the areas of a range some flags and takes others from them, as `madvise` does with advice about huge pages,
-    /// dumps and children. The length is rounded up to pages; zero changes nothing.
+    /// Gives the areas of a range some flags and takes others from them, as `madvise` does with advice about huge
+    /// pages, dumps and children. The length is rounded up to pages; zero changes nothing.
     ///
     /// # Errors
     /// - [`Misaligned`](VmError::Misaligned), [`BeyondSpace`](VmError::BeyondSpace): a bad argument.
@@ -404,7 +407,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         &self.layout
     }
 
-    /// Acquisitions, waits and speculations so far; `None` unless the space was [built](Builder::recorded) to count them.
+    /// Acquisitions, waits and speculations so far; `None` unless the space was [built](Builder::recorded) to count
+    /// them.
     pub fn lock_stat(&self) -> Option<LockStat> {
         self.stat.as_ref().map(Recorder::report)
     }

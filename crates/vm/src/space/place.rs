@@ -58,9 +58,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         Ok(start)
     }
 
-    /// The free range that a wish finds. It is certain for the holder of the index's mutex, if it then proves to be free
-    /// under the range lock; for others it is a guess. (While a boundary between two areas moves, there may seem to be a
-    /// gap.) The caller searches.
+    /// The free range that a wish finds. It is certain for the holder of the index's mutex, if it then proves to be
+    /// free under the range lock; for others it is a guess. (While a boundary between two areas moves, there may seem
+    /// to be a gap.) The caller searches.
     pub(super) fn find_room(&self, wish: Wish) -> Option<u64> {
         let Layout {
             lowest,

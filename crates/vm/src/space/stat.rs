@@ -141,7 +141,7 @@ const OPERATIONS: usize = Operation::ALL.len();
 const SPECULATIONS: usize = Speculation::ALL.len();
 
 /// Threads with the same number modulo this share their counters: the more, the less they disturb each other.
-const STRIPES: usize = prim::sized(64, 1);
+const STRIPES: usize = prim::sized(64, 2);
 
 const fn column(mode: Mode) -> usize {
     match mode {

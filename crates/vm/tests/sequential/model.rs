@@ -297,7 +297,7 @@ impl Model {
                 if start > self.layout.end - length {
                     return Err(VmError::NoRoom);
                 }
-                if start % PAGE != 0 {
+                if !start.is_multiple_of(PAGE) {
                     return Err(VmError::Misaligned);
                 }
                 if start < self.layout.lowest {
@@ -331,7 +331,7 @@ impl Model {
     }
 
     pub fn munmap(&mut self, start: u64, length: u64) -> Outcome<()> {
-        if start % PAGE != 0 {
+        if !start.is_multiple_of(PAGE) {
             return Err(VmError::Misaligned);
         }
         if start > self.layout.end || length > self.layout.end - start {
@@ -405,7 +405,7 @@ impl Model {
     }
 
     pub fn mprotect(&mut self, start: u64, length: u64, protection: Protection) -> Outcome<()> {
-        if start % PAGE != 0 {
+        if !start.is_multiple_of(PAGE) {
             return Err(VmError::Misaligned);
         }
         self.each(start, start + up(length), false, |block| {
@@ -430,7 +430,7 @@ impl Model {
     }
 
     pub fn madvise(&mut self, start: u64, length: u64, set: Flags, clear: Flags) -> Outcome<()> {
-        if start % PAGE != 0 {
+        if !start.is_multiple_of(PAGE) {
             return Err(VmError::Misaligned);
         }
         self.each(start, start + up(length), true, |block| {
@@ -440,7 +440,7 @@ impl Model {
     }
 
     pub fn dontneed(&mut self, start: u64, length: u64) -> Outcome<()> {
-        if start % PAGE != 0 {
+        if !start.is_multiple_of(PAGE) {
             return Err(VmError::Misaligned);
         }
         let end = start + up(length);
@@ -520,14 +520,14 @@ impl Model {
 
     pub fn mremap(&mut self, start: u64, old: u64, new: u64, to: Relocation) -> Outcome<u64> {
         let (old, new) = (up(old), up(new));
-        if start % PAGE != 0 {
+        if !start.is_multiple_of(PAGE) {
             return Err(VmError::Misaligned);
         }
         if new == 0 {
             return Err(VmError::Empty);
         }
         if let Relocation::To(target) = to {
-            if target % PAGE != 0 {
+            if !target.is_multiple_of(PAGE) {
                 return Err(VmError::Misaligned);
             }
             if target + new > self.layout.end {
