@@ -25,8 +25,8 @@ pub struct Difference {
 }
 
 /// What is to be said of neighbours that are alike but for the private pages that they share with others
-/// ([`Area::family`]). Which they share depends on what comes first, a fault or the mapping of a neighbour. So events in
-/// the order of the recording lead to its families, and threads side by side may not.
+/// ([`Area::family`]). Which they share depends on what comes first, a fault or the mapping of a neighbour. So events
+/// in the order of the recording lead to its families, and threads side by side may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Families {
     /// They must be as they were recorded.
@@ -239,16 +239,16 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
     }
 }
 
-/// Whether neighbours differ in the private pages that they share with others, or in what follows from that: memory that
-/// nothing was written to is no longer reserved once it cannot be written.
+/// Whether neighbours differ in the private pages that they share with others, or in what follows from that: memory
+/// that nothing was written to is no longer reserved once it cannot be written.
 fn are_of_other_families(left: &Area, right: &Area) -> bool {
     let reserved = |area: &Area| area.flags.contains(Flags::RESERVED);
     let both = left.family != 0 && right.family != 0;
     both && left.family != right.family || reserved(left) != reserved(right)
 }
 
-/// Adds an area with the attributes that are compared. It becomes one with the area before if only another attribute kept
-/// them apart.
+/// Adds an area with the attributes that are compared. It becomes one with the area before if only another attribute
+/// kept them apart.
 fn push(all: &mut Vec<trace::Area>, area: trace::Area, families: Families, kept_apart: bool) {
     let known = SHARED_WITH_SPACE.iter();
     let known = known.fold(0, |known, (attribute, _)| known | attribute);
