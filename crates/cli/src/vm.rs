@@ -165,7 +165,7 @@ fn make(args: &Import) -> Result {
     let LeftOut { failed, signals } = left_out;
     let (threads, faults) = (plural(trace.threads()), trace.faults());
     print(&format!(
-        "{threads}, {} calls, {faults} faults; left out: {failed} calls that failed, {signals} faults that were signals\n",
+        "{threads}, {} calls, {faults} faults; left out: {failed} failed calls, {signals} faults that were signals\n",
         trace.events.len() - faults
     ))
 }

@@ -55,12 +55,13 @@ fn the_table_has_waits_and_outcomes() {
         time: None,
     };
     let table = table::vm(&[run("ours"), run("stock")], &provenance, Width::of(200));
-    let row = table
-        .lines()
-        .find(|line| line.starts_with("ours") && line.contains("99.0"));
+    let is_row = |line: &&str| line.contains("ours") && line.contains("99.0");
+    let row = table.lines().find(is_row);
+    let row = row.unwrap_or_else(|| panic!("{table}"));
     let cells: Vec<_> = row
-        .unwrap_or_else(|| panic!("{table}"))
-        .split_whitespace()
+        .split(['│', '┆'])
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
         .collect();
     assert_eq!(
         cells,

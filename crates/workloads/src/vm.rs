@@ -52,7 +52,6 @@ pub fn run<L: RawRangeLock + Sync>(
     let space = Replay::begin(&trace, builder, make(), Zeroed::default());
     let run = Run::new(&trace, threads, &space, trial.load.pace);
     let start = Start::new(threads + 1);
-    let mut begun = None;
     let workers = thread::crew(
         threads,
         |number| {
@@ -62,12 +61,15 @@ pub fn run<L: RawRangeLock + Sync>(
         || {
             start.wait();
             meter.begin();
-            begun = Some(Instant::now());
         },
     );
-    let begun = begun.expect("the crew has run");
     let metered = meter.end();
+    // From the first to begin to the last to end: this thread may learn of both late.
+    let begun = workers.iter().map(|worker| worker.begun).min();
     let ended = workers.iter().map(|worker| worker.ended).max();
+    let elapsed = ended
+        .zip(begun)
+        .map(|(ended, begun)| ended.saturating_duration_since(begun));
     let refused = workers.iter().map(|worker| worker.refused).sum();
     let families = if threads == 1 {
         Families::Compared
@@ -78,9 +80,7 @@ pub fn run<L: RawRangeLock + Sync>(
     Outcome {
         work: Throughput {
             ops: workers.iter().map(|worker| worker.events).collect(),
-            elapsed: ended
-                .expect("there is a thread")
-                .saturating_duration_since(begun),
+            elapsed: elapsed.expect("there is a thread"),
             processor: metered.processor,
             counts: metered.counts,
         },
@@ -94,6 +94,7 @@ pub fn run<L: RawRangeLock + Sync>(
 struct Worker {
     events: u64,
     refused: u64,
+    begun: Instant,
     ended: Instant,
 }
 
@@ -132,6 +133,7 @@ impl<'a, L: RawRangeLock> Run<'a, L> {
     }
 
     fn work(&self, thread: usize, pass: &impl Fn(Duration)) -> Worker {
+        let begun = Instant::now();
         let share = &self.shares[thread];
         let mut refused = 0;
         for &number in share {
@@ -150,6 +152,7 @@ impl<'a, L: RawRangeLock> Run<'a, L> {
         Worker {
             events: share.len() as u64,
             refused,
+            begun,
             ended: Instant::now(),
         }
     }

@@ -25,8 +25,8 @@ pub struct Difference {
 }
 
 /// What is to be said of neighbours that are alike but for the private pages that they share with others
-/// ([`Area::family`]). Which they share depends on what comes first, a fault or the mapping of a neighbour. So events in
-/// the order of the recording lead to its families, and threads side by side may not.
+/// ([`Area::family`]). Which they share depends on what comes first, a fault or the mapping of a neighbour. So events
+/// in the order of the recording lead to its families, and threads side by side may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Families {
     /// They must be as they were recorded.
@@ -36,7 +36,8 @@ pub enum Families {
 }
 
 /// Attributes that areas of the space have, too. Those that the kernel has besides keep no areas apart here.
-const SHARED_WITH_SPACE: [(u32, Flags); 8] = [
+const SHARED_WITH_SPACE: [(u32, Flags); 9] = [
+    (attribute::ACCOUNT, Flags::RESERVED),
     (attribute::SHARED, Flags::SHARED),
     (attribute::NO_RESERVE, Flags::NO_RESERVE),
     (attribute::GROWS_DOWN, Flags::GROWS_DOWN),
@@ -121,7 +122,18 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
         for area in &trace.before {
             let what = mapping(area.protection, flags(area.attributes), area.backing);
             let place = Placement::FixedNoReplace(area.start * PAGE);
-            let mapped = space.mmap(place, (area.end - area.start) * PAGE, what);
+            let length = (area.end - area.start) * PAGE;
+            let mapped = if area.attributes & attribute::ACCOUNT == 0 {
+                space.mmap(place, length, what).map(drop)
+            } else {
+                // Memory is reserved for what is, or was, writable.
+                let writable = Mapping {
+                    protection: what.protection | Protection::WRITE,
+                    ..what
+                };
+                let mapped = space.mmap(place, length, writable);
+                mapped.and_then(|start| space.mprotect(start, length, what.protection))
+            };
             mapped.unwrap_or_else(|error| panic!("{area:x?}: {error}"));
         }
         if trace.heap != 0 {
@@ -201,18 +213,21 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
     /// The first area that is not as the kernel reported it at the end of the recording. Call it after the last event.
     pub fn difference(&self, families: Families) -> Option<Difference> {
         let mut found: Vec<trace::Area> = Vec::new();
-        let mut family = 0;
+        let mut last: Option<Area> = None;
         for area in self.space.maps() {
-            let kept_apart = family != area.family && family != 0 && area.family != 0;
-            family = area.family;
-            let area = reported(&area);
-            let last = found.last_mut().filter(|last| last.continues_in(&area));
-            match last.filter(|_| kept_apart && families == Families::Ignored) {
-                Some(last) => last.end = area.end,
-                None => found.push(area),
-            }
+            let kept_apart = last.is_some_and(|last| are_of_other_families(&last, &area));
+            last = Some(area);
+            push(
+                &mut found,
+                reported(&area),
+                families,
+                kept_apart && families == Families::Ignored,
+            );
         }
-        let recorded = comparable(&self.trace.after);
+        let mut recorded = Vec::new();
+        for area in &self.trace.after {
+            push(&mut recorded, *area, families, true);
+        }
         let longest = found.len().max(recorded.len());
         let at = |number: usize| Difference {
             recorded: recorded.get(number).copied(),
@@ -224,23 +239,34 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
     }
 }
 
-/// Recorded areas with the attributes that the space has. Neighbours that only another attribute kept apart are one.
-fn comparable(areas: &[trace::Area]) -> Vec<trace::Area> {
-    let known = SHARED_WITH_SPACE
-        .iter()
-        .fold(0, |known, (attribute, _)| known | attribute);
-    let mut all: Vec<trace::Area> = Vec::new();
-    for area in areas {
-        let area = trace::Area {
-            attributes: area.attributes & known,
-            ..*area
-        };
-        match all.last_mut().filter(|last| last.continues_in(&area)) {
-            Some(last) => last.end = area.end,
-            None => all.push(area),
-        }
+/// Whether neighbours differ in the private pages that they share with others, or in what follows from that: memory
+/// that nothing was written to is no longer reserved once it cannot be written.
+fn are_of_other_families(left: &Area, right: &Area) -> bool {
+    let reserved = |area: &Area| area.flags.contains(Flags::RESERVED);
+    let both = left.family != 0 && right.family != 0;
+    both && left.family != right.family || reserved(left) != reserved(right)
+}
+
+/// Adds an area with the attributes that are compared. It becomes one with the area before if only another attribute
+/// kept them apart.
+fn push(all: &mut Vec<trace::Area>, area: trace::Area, families: Families, kept_apart: bool) {
+    let known = SHARED_WITH_SPACE.iter();
+    let known = known.fold(0, |known, (attribute, _)| known | attribute);
+    let compared = match families {
+        Families::Compared => known,
+        Families::Ignored => known & !attribute::ACCOUNT,
+    };
+    let area = trace::Area {
+        attributes: area.attributes & compared,
+        ..area
+    };
+    let last = all
+        .last_mut()
+        .filter(|last| kept_apart && last.continues_in(&area));
+    match last {
+        Some(last) => last.end = area.end,
+        None => all.push(area),
     }
-    all
 }
 
 /// The flags of `mmap`.
