@@ -17,9 +17,8 @@ use std::alloc::{self, Layout};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
-/// The most levels of a node. With a quarter of the nodes of one level in the next, the top level has one of 2^30
-/// nodes.
-pub(crate) const MAX_HEIGHT: usize = prim::sized(16, 2);
+/// The most levels of a node. With half of the nodes of one level in the next, the top level has one of 2^23 nodes.
+pub(crate) const MAX_HEIGHT: usize = prim::sized(24, 2);
 
 /// The beginning of a node. The tower extends beyond this type, so no reference to a whole node exists.
 #[repr(C)]

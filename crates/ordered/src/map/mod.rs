@@ -79,9 +79,8 @@ use std::fmt;
 /// - Keys have few positions: see [`Key`].
 ///
 /// # Cost
-/// A search visits about three nodes for each quadrupling of the number of keys, and makes no atomic
-/// read-modify-write. An update searches, allocates, and takes one range lock (with [`ByNode`](crate::ByNode), one lock
-/// for each predecessor). A node takes the size of key and value, and one and a third words on average for its links.
+/// A search visits one or two nodes for each doubling of the number of keys, and makes no atomic read-modify-write. An update searches, allocates, and takes one range lock (with [`ByNode`](crate::ByNode), one lock
+/// for each predecessor). A node takes the size of key and value, and two words on average for its links.
 /// Removed nodes are freed later, some hundred for each thread.
 ///
 /// # Progress and blocking
