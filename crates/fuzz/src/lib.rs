@@ -15,6 +15,7 @@
 //! | `range/` | the work on range locks |
 //! | `rw/` | the work on reader-writer locks |
 //! | `vm/` | the work on address spaces, and whether their histories are linearisable |
+//! | `set/` | the work on ordered maps, and whether their histories are linearisable |
 
 mod case;
 mod crew;
@@ -23,6 +24,7 @@ mod lock;
 mod mutant;
 mod range;
 mod rw;
+mod set;
 mod vm;
 
 pub use case::{Case, Run, search};

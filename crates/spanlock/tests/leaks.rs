@@ -334,6 +334,8 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::new());
         uncontended_use_allocates_nothing(&slow);
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::skip()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_at_once()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
         segment_locks_use_what_they_say();
@@ -343,10 +345,22 @@ fn memory() {
         everything_that_lists_do(common::slow_path);
         everything_that_lists_do(SkipRw::new);
         everything_that_lists_do(common::skip);
+        everything_that_slots_do(common::slots);
+        everything_that_slots_do(common::slots_at_once);
         exclusive_descents_leave_nothing(common::exclusive);
         exclusive_descents_leave_nothing(common::skip_exclusive);
         exclusive_descents_leave_nothing(SkipEx::new);
     });
+}
+
+fn everything_that_slots_do<L: Lock>(make: fn() -> L) {
+    threads_that_come_and_go_leave_nothing(make);
+    readers_that_hand_over_leave_nothing(&RangeLock::from_raw(make()));
+    locks_that_come_and_go_leave_nothing(make);
+    locks_dropped_elsewhere_leave_nothing(make);
+    refused_requests_leave_nothing(make);
+    timed_out_requests_leave_nothing(make);
+    threads_that_work_together_keep_little(make);
 }
 
 fn everything_that_lists_do<L: Lock>(make: fn() -> L) {

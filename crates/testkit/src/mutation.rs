@@ -62,6 +62,7 @@ const VERDICTS: &[(&str, &str)] = &[
     ("deadlock; threads", "deadlock"),
     ("exceeded maximum number of branches", "livelock"),
     ("a reader overtook", "overtaken"),
+    ("a reader is overtaken", "overtaken"),
     ("nobody holds it", "refused"),
     ("starts over without end", "livelock"),
     (

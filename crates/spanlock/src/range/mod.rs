@@ -9,6 +9,7 @@
 //! | [`list`] | the list locks, on which the first three are built by default |
 //! | [`skip`] | list locks with an index: skip lists, for many ranges held at the same time |
 //! | [`segment`] | a lock word for each segment of a resource: fast where ranges are narrow, and coarse |
+//! | [`slots`] | a list at first, and then a slot for each thread: for many threads |
 //! | [`Instrumented`] | wraps a raw lock and counts |
 //! | [`inspect`] | the listing of holders and waiting requests |
 //!

@@ -14,18 +14,18 @@
 //!
 //! The edges and invariants cited are the parent module's.
 
+use super::attempt::{Insertion, Relation, await_decision, relation};
 use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
 use super::walk::Walk;
-use super::{Protocol, RawList, Token};
+use super::{Blocker, Protocol, RawList, Token, Tried};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::{Behind, Mode, Wait};
 use crate::range::span::Span;
 use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::{Ordering, fence_after_rmw};
-use prim::spin::{self, Spin};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -145,57 +145,6 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     node: NonNull<Node>,
     /// Whether an attempt came across another thread's request. Only of interest to a lock that may move.
     has_met_others: bool,
-}
-
-/// A node in the way, and the walk that met it: the pin keeps the node from being reused.
-pub(in crate::range) struct Blocker {
-    node: NonNull<Node>,
-    _pin: Pin,
-}
-
-impl Blocker {
-    /// # Safety
-    /// A walk under the pin has met the node.
-    pub(in crate::range) unsafe fn new(node: NonNull<Node>, pin: Pin) -> Self {
-        Self { node, _pin: pin }
-    }
-
-    fn node(&self) -> &Node {
-        // SAFETY: a walk under the pin has met the node, so it is not reused before the pin is dropped [grace].
-        unsafe { self.node.as_ref() }
-    }
-
-    fn is_gone(&self) -> bool {
-        // Relaxed: the next walk acquires.
-        self.node().link.load(Ordering::Relaxed).is_gone()
-    }
-}
-
-/// What became of one attempt.
-pub(in crate::range) enum Tried {
-    Granted(Token),
-    Blocked(Blocker),
-    /// Other threads inserted faster again and again.
-    Overtaken,
-    /// The lock has moved to slots.
-    Moved,
-}
-
-/// What became of one insertion.
-enum Insertion {
-    /// The node is in the list, after a walk of so many steps.
-    Granted(Token, usize),
-    /// A conflicting node is in the way. Ours was never in the list.
-    Blocked(NonNull<Node>),
-    /// A conflicting node is in the way. Ours was in the list, is marked as gone, and may still be linked (invariant
-    /// 3).
-    Withdrew(NonNull<Node>),
-    /// Other threads inserted faster again and again.
-    Overtaken,
-    /// The lock has moved to slots. The node was never in the list.
-    Moved,
-    /// The lock has moved to slots. The node was in the list, is marked as gone, and may still be linked.
-    WithdrewMoved,
 }
 
 impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
@@ -336,10 +285,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 blocker
             }
         };
-        Tried::Blocked(Blocker {
-            node: blocker,
-            _pin: pin,
-        })
+        // SAFETY: a walk under the pin has met the node.
+        Tried::Blocked(unsafe { Blocker::new(blocker, pin) })
     }
 
     fn node(&self) -> &Node {
@@ -510,31 +457,5 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             walk.trim();
         }
         Ok(())
-    }
-}
-
-/// Waits a little until a rival knows whether it stays.
-fn await_decision(rival: &Node) {
-    let mut spin = Spin::new(spin::ON_DECISION);
-    while rival.is_tentative() && !rival.link.load(Ordering::Relaxed).is_gone() && spin.round() {}
-}
-
-/// Where another request's node stands, seen from ours.
-enum Relation {
-    /// Its range starts before ours and does not conflict with it.
-    Earlier,
-    /// Its range starts no earlier than ours and does not conflict with it.
-    Later,
-    Conflict,
-}
-
-#[inline]
-fn relation(other: &Request, mine: &Request) -> Relation {
-    if mine.conflicts(other) {
-        Relation::Conflict
-    } else if other.span.start() < mine.span.start() {
-        Relation::Earlier
-    } else {
-        Relation::Later
     }
 }

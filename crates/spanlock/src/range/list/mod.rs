@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list; the only place that inserts and unlinks |
-//! | `acquire.rs` | insertion and validation |
+//! | `acquire.rs`, `attempt.rs` | insertion and validation; what may become of them |
 //! | `release.rs` | release, downgrade and sweep |
 //! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
 //! | `skip/` | where walks begin: at the head, or at a node found in the index of a [skip list](skip) |
@@ -98,6 +98,7 @@
 //! reclamation (**grace** and others) in `reclaim/`.
 
 mod acquire;
+mod attempt;
 mod builder;
 mod node;
 mod policy;
@@ -110,7 +111,8 @@ pub use builder::Builder;
 pub use policy::{FastPath, Preference};
 pub use skip::{Index, NoIndex, SkipIndex};
 
-pub(in crate::range) use acquire::{Blocker, ListAcquisition, Tried};
+pub(in crate::range) use acquire::ListAcquisition;
+pub(in crate::range) use attempt::{Blocker, Tried};
 pub(crate) use node::Node;
 pub(in crate::range) use node::{AtomicLink, Link};
 pub(in crate::range) use policy::Policy;

@@ -17,7 +17,8 @@
 //! The edges cited are the parent module's.
 
 use super::board::{Board, Entry, Seat, Whole};
-use super::slot::{Seniority, Slot, SlotBlocker};
+use super::slot::{Slot, SlotBlocker};
+use super::state::Seniority;
 use super::{Granted, Growth, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{
@@ -35,7 +36,6 @@ use std::ptr::NonNull;
 /// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
 /// so many meetings.
 const MEETINGS_DIGITS: u32 = 4;
-
 impl RawSlots {
     #[inline]
     #[track_caller]
@@ -223,14 +223,18 @@ impl<'a> SlotAcquisition<'a> {
         if is_home {
             slot.policy().was_blocked();
         }
-        let entered = self
-            .lock
-            .enter(board, slot, &entry)
-            .map_err(Blocker::Slot)
-            .and_then(|_| {
-                self.check_residue(board)
-                    .inspect_err(|_| self.lock.leave(slot))
-            });
+        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all others
+        // a cache miss.
+        let foreseen = if self.seniority == Seniority::NEWCOMER {
+            None
+        } else {
+            board.foresee(slot, &entry)
+        };
+        let entered = foreseen.map_or_else(|| self.lock.enter(board, slot, &entry), Err);
+        let entered = entered.map_err(Blocker::Slot).and_then(|_| {
+            self.check_residue(board)
+                .inspect_err(|_| self.lock.leave(slot))
+        });
         match entered {
             Ok(()) => {
                 slot.decide();

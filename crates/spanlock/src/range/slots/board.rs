@@ -1,6 +1,7 @@
 //! The board of a lock: all its slots, and how a request is announced among them.
 
-use super::slot::{Look, Owner, Seniority, Slot, SlotBlocker};
+use super::slot::{Look, Owner, Slot, SlotBlocker};
+use super::state::Seniority;
 use crate::range::inspect::Request;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -64,6 +65,13 @@ impl Board {
     pub(super) fn residue_is_empty(&self) -> bool {
         // Acquire: what was held in it comes before.
         self.residue.load(Ordering::Acquire) == Link::NULL
+    }
+
+    /// How many slots there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        // Relaxed: the fence of the handshake orders it [registry].
+        self.len.load(Ordering::Relaxed)
     }
 
     /// This thread's home slot, if the thread has used the lock lately.
@@ -166,8 +174,16 @@ impl Board {
     /// What `f` returns for the first slot for which it returns anything.
     #[inline]
     pub(super) fn find<'a, R>(&'a self, mut f: impl FnMut(&'a Slot) -> Option<R>) -> Option<R> {
-        // Relaxed: see [registry].
-        let mut left = self.len.load(Ordering::Relaxed);
+        self.find_among(self.len(), &mut f)
+    }
+
+    /// The same among the first slots, so many.
+    #[inline]
+    fn find_among<'a, R>(
+        &'a self,
+        mut left: usize,
+        f: &mut impl FnMut(&'a Slot) -> Option<R>,
+    ) -> Option<R> {
         for (at, chunk) in self.chunks.iter().enumerate() {
             if left == 0 {
                 break;
@@ -191,6 +207,16 @@ impl Board {
         None
     }
 
+    /// What is announced in the way of a request and is likely to stay. The request itself is not announced meanwhile,
+    /// so it disturbs nobody.
+    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry) -> Option<SlotBlocker<'_>> {
+        self.find(|slot| {
+            let state = slot.blocks(&entry.request)?;
+            let stays = !slot.is_junior_to(entry.seniority, mine.number());
+            (stays && !ptr::eq(slot, mine)).then_some(SlotBlocker { slot, state })
+        })
+    }
+
     /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
     /// withdraw.
     #[inline]
@@ -199,13 +225,16 @@ impl Board {
         mine: &'a Slot,
         entry: &Entry,
     ) -> Result<Whole, SlotBlocker<'a>> {
+        let early = (!prim::intact!("registry")).then(|| self.len());
         mine.announce(entry.request, entry.grant, entry.seniority, entry.at);
         // [slot-handshake] Both sides announce, fence and look.
         if prim::intact!("slot-handshake") {
             fence_after_rmw();
         }
+        // [registry] Counted after the fence.
+        let len = early.unwrap_or_else(|| self.len());
         let mut whole = Whole::Granted;
-        let blocker = self.find(|slot| {
+        let blocker = self.find_among(len, &mut |slot| {
             let is_mine = ptr::eq(slot, mine);
             if is_mine {
                 None

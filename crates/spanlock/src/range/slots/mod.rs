@@ -14,6 +14,10 @@
 //!                       conflicts: D withdraws, and waits for A in the queue
 //! ```
 //!
+//! What a thread may hold by its announcement is its *grant*. A release may *keep* the grant, if it is likely to be
+//! asked for again: then the thread takes it again by one atomic operation on its own slot, and looks at no other slot.
+//! A request that has a kept grant in its way revokes it, by one atomic operation, too.
+//!
 //! A lock begins as a [list lock](super::list) of one cache line, with the list's fast path. When its threads meet, it
 //! *moves*: it makes a *board* for the slots, and puts a link to the board into its head. What is held in the list
 //! then stays there, as the *residue*, until it is released.
@@ -25,9 +29,10 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `slot.rs` | slots and their states |
+//! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
 //! | `board.rs` | the slots of a lock; announcing and looking |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
+//! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
 //!
 //! The waiting loop and the queue are in `range/wait/`, shared with the other range locks. `docs/slot-locks.md`
@@ -36,7 +41,8 @@
 //!
 //! # Invariants
 //!
-//! 1. No two announcements that conflict are both decided to stay.
+//! 1. No two announcements that conflict are both decided to stay. No grant conflicts with what another thread holds,
+//!    unless the grant is marked as contended.
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request.
 //! 4. Once a lock has moved, nothing is inserted into its list for good.
@@ -52,6 +58,7 @@
 //! - **rewrite**: Release by writing the range of the next announcement, Acquire by reading it. A thread may see the
 //!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
 //!   handshake decides about the other.
+//! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
 //! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
 //! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
 //!
@@ -63,6 +70,13 @@
 //!   the mark. Both are read-modify-writes of one word, so one of them sees the other.
 //! - **slot-downgrade-wake**: a downgrade wakes the readers that sleep behind the writer.
 //! - **slot-inherit**: a request that is granted while others sleep behind it marks its own slot for them.
+//! - **grant-revoke**: a request whose look meets a kept grant in its way frees that slot. The owner takes the grant
+//!   again, and others revoke it, by compare-exchanges of one word, so one of them comes first.
+//! - **grant-contended**: a request that has a grant in its way, but not what is held of it, marks the grant. The owner
+//!   keeps the grant only by a compare-exchange of a state without the mark.
+//! - **grant-mode**: a shared grant does not do for a writer. The mode of a grant is the mode in which it was announced.
+//! - **grant-whole**: a request that asks for a larger grant than it needs does not keep it, if its look meets another
+//!   grant in the way of the rest.
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
@@ -72,6 +86,7 @@ mod board;
 mod policy;
 mod release;
 mod slot;
+mod state;
 
 pub use super::wait::Fairness;
 

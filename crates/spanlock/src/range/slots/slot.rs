@@ -1,24 +1,15 @@
-//! Slots, and the word that says what a slot's thread does with it.
+//! Slots: where threads announce their requests.
 //!
 //! ```text
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
 //!   line 1, the owner's:          owner | its other slots
-//!
-//!   state:   +--- number of the announcement ---+ PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
-//!
-//!                  announce                         leave
-//!        free ------------------> held ---------------------------> free
-//!          ^                     |    ^
-//!          |                keep |    | take again
-//!          |    revoke           v    |
-//!          +--------------------- kept
-//!            (by any thread)
 //! ```
 //!
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
 
 use super::policy::Policy;
+use super::state::{Extent, Seniority, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
@@ -28,126 +19,6 @@ use prim::spin::{self, Spin};
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
-
-/// What a slot's thread does with it, and in which of its announcements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct State(u64);
-
-impl State {
-    const HELD: u64 = 1;
-    const SHARED: u64 = 2;
-    const SLEEPER: u64 = 4;
-    /// Nothing is held, but the owner may take the grant again.
-    const KEPT: u64 = 8;
-    /// The grant is exclusive. What is held may be shared.
-    const OWNS: u64 = 16;
-    /// Another thread holds some of the grant, so it must not be kept.
-    const CONTENDED: u64 = 32;
-    /// Less is held than the whole range of the grant.
-    const PART: u64 = 64;
-    /// Announcements are counted above the flags.
-    const ONE: u64 = 1 << 8;
-    const FLAGS: u64 = Self::ONE - 1;
-
-    /// The next announcement after this state.
-    #[inline]
-    fn next(self, mode: Mode, extent: Extent) -> Self {
-        let mode = match mode {
-            Mode::Shared => Self::SHARED,
-            Mode::Exclusive => Self::OWNS,
-        };
-        Self((self.freed().0 + Self::ONE) | Self::HELD | mode | extent.flag())
-    }
-
-    /// Held again, where this state is kept.
-    #[inline]
-    fn taken_again(self, mode: Mode, extent: Extent) -> Self {
-        let mode = match mode {
-            Mode::Shared => Self::SHARED,
-            Mode::Exclusive => 0,
-        };
-        let owns = self.0 & Self::OWNS;
-        Self((self.freed().0 + Self::ONE) | Self::HELD | owns | mode | extent.flag())
-    }
-
-    /// Kept, where this state is held.
-    #[inline]
-    fn kept(self) -> Self {
-        Self(self.freed().0 | Self::KEPT | (self.0 & Self::OWNS))
-    }
-
-    /// Free, after this announcement.
-    #[inline]
-    fn freed(self) -> Self {
-        Self(self.0 & !Self::FLAGS)
-    }
-
-    /// Whether a grant is kept.
-    #[inline]
-    pub(super) fn is_kept(self) -> bool {
-        self.0 & Self::KEPT != 0
-    }
-
-    /// The mode of the grant.
-    #[inline]
-    fn grant_mode(self) -> Mode {
-        if self.0 & Self::OWNS != 0 {
-            Mode::Exclusive
-        } else {
-            Mode::Shared
-        }
-    }
-
-    /// Whether a request is announced: it holds its range or may be about to.
-    #[inline]
-    pub(super) fn is_held(self) -> bool {
-        self.0 & Self::HELD != 0
-    }
-
-    #[inline]
-    pub(super) fn has_sleeper(self) -> bool {
-        self.0 & Self::SLEEPER != 0
-    }
-
-    #[inline]
-    fn mode(self) -> Mode {
-        if self.0 & Self::SHARED != 0 {
-            Mode::Shared
-        } else {
-            Mode::Exclusive
-        }
-    }
-
-    /// Whether a request in that mode which was in the way of this announcement still is.
-    #[inline]
-    fn still_blocks(self, then: Self, mode: Mode) -> bool {
-        self.is_held() && self.freed() == then.freed() && self.mode().conflicts(mode)
-    }
-}
-
-/// How much of a grant is held.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    Part,
-}
-
-impl Extent {
-    fn of(held: Span, granted: Span) -> Self {
-        if held == granted {
-            Self::Whole
-        } else {
-            Self::Part
-        }
-    }
-
-    fn flag(self) -> u64 {
-        match self {
-            Self::Whole => 0,
-            Self::Part => State::PART,
-        }
-    }
-}
 
 /// What a look at a slot found, given a request and the grant that it is to leave behind.
 pub(super) enum Look {
@@ -159,22 +30,6 @@ pub(super) enum Look {
     Held(State),
     /// The state has changed meanwhile.
     Changed,
-}
-
-/// A request among rivals that are announced and not yet decided. The smaller one stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seniority(u64);
-
-impl Seniority {
-    /// The request holds its range. It is not a rival any more.
-    const DECIDED: Self = Self(0);
-    /// It tries for the first time.
-    pub(super) const NEWCOMER: Self = Self(u64::MAX);
-
-    /// It was blocked at that time for the first time.
-    pub(super) fn blocked_at(nanoseconds: u64) -> Self {
-        Self(nanoseconds.clamp(1, u64::MAX - 1))
-    }
 }
 
 /// Where a thread announces one request.
@@ -291,8 +146,9 @@ impl Slot {
         self.seniority.store(seniority.0, Ordering::Relaxed);
         self.thread.store(request.thread, Ordering::Relaxed);
         self.note(at);
-        // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
-        self.state.swap(state.0, Ordering::Release);
+        // Release is for listings. Acquire: the last release here may be that of a thread that has exited, and had this
+        // thread's record before. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
+        self.state.swap(state.0, Ordering::AcqRel);
     }
 
     #[inline]
@@ -343,9 +199,10 @@ impl Slot {
         self.note(at);
         let taken = state.taken_again(mode, extent);
         // Acquire: the thread that kept the grant may be one that has exited, and had this thread's record before.
-        let acquire = Ordering::Acquire;
+        // [grant-part] Release: pairs with the Acquire of the state in `look`. No fence follows.
+        let order = prim::order!("grant-part", Ordering::AcqRel, Ordering::Acquire);
         self.state
-            .compare_exchange(state.0, taken.0, acquire, Ordering::Relaxed)
+            .compare_exchange(state.0, taken.0, order, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -440,6 +297,14 @@ impl Slot {
         state.mode().conflicts(request.mode)
             && start <= request.span.last()
             && request.span.start() <= last
+    }
+
+    /// The state, if what is held is in the way of a request.
+    #[inline]
+    pub(super) fn blocks(&self, request: &Request) -> Option<State> {
+        // Acquire, to read the range that belongs to it. Nothing is granted by it.
+        let state = self.load(Ordering::Acquire);
+        (state.is_held() && self.hold_conflicts(state, request)).then_some(state)
     }
 
     /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that

@@ -22,7 +22,6 @@ use crate::range::thread::ThreadRecord;
 use crate::wait::Ticket;
 use prim::clock::Instant;
 use prim::debug;
-use prim::spin::{self, Spin};
 
 /// One request, as its lock kind provides it to the loop.
 pub(in crate::range) trait Acquisition {
@@ -284,12 +283,10 @@ impl<'a> Waiter<'a> {
                 Err(Refused::OutOfTime)
             };
         }
-        let mut spin = Spin::new(spin::ON_HOLDER);
-        while spin.round() {
-            if !acquisition.is_blocked_by(&blocker) {
-                drop(blocker);
-                return self.retry();
-            }
+        let spins = &self.record.spins;
+        if spins.spin(|| !acquisition.is_blocked_by(&blocker)) {
+            drop(blocker);
+            return self.retry();
         }
         if debug::CHECKS
             && self.wait == Wait::Forever

@@ -1,0 +1,86 @@
+//! What may become of an attempt to insert a node: blockers, and how two requests stand to each other.
+
+use super::Token;
+use super::node::Node;
+use crate::range::inspect::Request;
+use crate::range::thread::Pin;
+use prim::atomic::Ordering;
+use prim::spin::{self, Spin};
+use std::ptr::NonNull;
+
+/// A node in the way, and the walk that met it: the pin keeps the node from being reused.
+pub(in crate::range) struct Blocker {
+    node: NonNull<Node>,
+    _pin: Pin,
+}
+
+impl Blocker {
+    /// # Safety
+    /// A walk under the pin has met the node.
+    pub(in crate::range) unsafe fn new(node: NonNull<Node>, pin: Pin) -> Self {
+        Self { node, _pin: pin }
+    }
+
+    pub(super) fn node(&self) -> &Node {
+        // SAFETY: a walk under the pin has met the node, so it is not reused before the pin is dropped [grace].
+        unsafe { self.node.as_ref() }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        // Relaxed: the next walk acquires.
+        self.node().link.load(Ordering::Relaxed).is_gone()
+    }
+}
+
+/// What became of one attempt.
+pub(in crate::range) enum Tried {
+    Granted(Token),
+    Blocked(Blocker),
+    /// Other threads inserted faster again and again.
+    Overtaken,
+    /// The lock has moved to slots.
+    Moved,
+}
+
+/// What became of one insertion.
+pub(super) enum Insertion {
+    /// The node is in the list, after a walk of so many steps.
+    Granted(Token, usize),
+    /// A conflicting node is in the way. Ours was never in the list.
+    Blocked(NonNull<Node>),
+    /// A conflicting node is in the way. Ours was in the list, is marked as gone, and may still be linked (invariant
+    /// 3).
+    Withdrew(NonNull<Node>),
+    /// Other threads inserted faster again and again.
+    Overtaken,
+    /// The lock has moved to slots. The node was never in the list.
+    Moved,
+    /// The lock has moved to slots. The node was in the list, is marked as gone, and may still be linked.
+    WithdrewMoved,
+}
+
+/// Waits a little until a rival knows whether it stays.
+pub(super) fn await_decision(rival: &Node) {
+    let mut spin = Spin::new(spin::ON_DECISION);
+    while rival.is_tentative() && !rival.link.load(Ordering::Relaxed).is_gone() && spin.round() {}
+}
+
+/// Where another request's node stands, seen from ours.
+pub(super) enum Relation {
+    /// Its range starts before ours and does not conflict with it.
+    Earlier,
+    /// Its range starts no earlier than ours and does not conflict with it.
+    Later,
+    Conflict,
+}
+
+#[inline]
+pub(super) fn relation(other: &Request, mine: &Request) -> Relation {
+    if mine.conflicts(other) {
+        Relation::Conflict
+    } else if other.span.start() < mine.span.start() {
+        Relation::Earlier
+    } else {
+        Relation::Later
+    }
+}

@@ -1,0 +1,154 @@
+//! The word that says what a slot's thread does with it.
+//!
+//! ```text
+//!   state:   +--- number of the announcement ---+ PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
+//!
+//!                  announce                         leave
+//!        free ------------------> held ---------------------------> free
+//!          ^                     |    ^
+//!          |                keep |    | take again
+//!          |    revoke           v    |
+//!          +--------------------- kept
+//!            (by any thread)
+//! ```
+//!
+//! All changes but the owner's announcement are compare-exchanges, or read-modify-writes that keep the number.
+
+use crate::range::raw::Mode;
+use crate::range::span::Span;
+
+/// What a slot's thread does with it, and in which of its announcements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct State(pub(super) u64);
+
+impl State {
+    pub(super) const HELD: u64 = 1;
+    pub(super) const SHARED: u64 = 2;
+    pub(super) const SLEEPER: u64 = 4;
+    /// Nothing is held, but the owner may take the grant again.
+    pub(super) const KEPT: u64 = 8;
+    /// The grant is exclusive. What is held may be shared.
+    pub(super) const OWNS: u64 = 16;
+    /// Another thread holds some of the grant, so it must not be kept.
+    pub(super) const CONTENDED: u64 = 32;
+    /// Less is held than the whole range of the grant.
+    pub(super) const PART: u64 = 64;
+    /// Announcements are counted above the flags.
+    pub(super) const ONE: u64 = 1 << 8;
+    pub(super) const FLAGS: u64 = Self::ONE - 1;
+
+    /// The next announcement after this state.
+    #[inline]
+    pub(super) fn next(self, mode: Mode, extent: Extent) -> Self {
+        let mode = match mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => Self::OWNS,
+        };
+        Self((self.freed().0 + Self::ONE) | Self::HELD | mode | extent.flag())
+    }
+
+    /// Held again, where this state is kept.
+    #[inline]
+    pub(super) fn taken_again(self, mode: Mode, extent: Extent) -> Self {
+        let mode = match mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => 0,
+        };
+        let owns = self.0 & Self::OWNS;
+        Self((self.freed().0 + Self::ONE) | Self::HELD | owns | mode | extent.flag())
+    }
+
+    /// Kept, where this state is held.
+    #[inline]
+    pub(super) fn kept(self) -> Self {
+        Self(self.freed().0 | Self::KEPT | (self.0 & Self::OWNS))
+    }
+
+    /// Free, after this announcement.
+    #[inline]
+    pub(super) fn freed(self) -> Self {
+        Self(self.0 & !Self::FLAGS)
+    }
+
+    /// Whether a grant is kept.
+    #[inline]
+    pub(super) fn is_kept(self) -> bool {
+        self.0 & Self::KEPT != 0
+    }
+
+    /// The mode of the grant.
+    #[inline]
+    pub(super) fn grant_mode(self) -> Mode {
+        if self.0 & Self::OWNS != 0 {
+            Mode::Exclusive
+        } else {
+            Mode::Shared
+        }
+    }
+
+    /// Whether a request is announced: it holds its range or may be about to.
+    #[inline]
+    pub(super) fn is_held(self) -> bool {
+        self.0 & Self::HELD != 0
+    }
+
+    #[inline]
+    pub(super) fn has_sleeper(self) -> bool {
+        self.0 & Self::SLEEPER != 0
+    }
+
+    #[inline]
+    pub(super) fn mode(self) -> Mode {
+        if self.0 & Self::SHARED != 0 {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        }
+    }
+
+    /// Whether a request in that mode which was in the way of this announcement still is.
+    #[inline]
+    pub(super) fn still_blocks(self, then: Self, mode: Mode) -> bool {
+        self.is_held() && self.freed() == then.freed() && self.mode().conflicts(mode)
+    }
+}
+
+/// How much of a grant is held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    Part,
+}
+
+impl Extent {
+    pub(super) fn of(held: Span, granted: Span) -> Self {
+        if held == granted {
+            Self::Whole
+        } else {
+            Self::Part
+        }
+    }
+
+    pub(super) fn flag(self) -> u64 {
+        match self {
+            Self::Whole => 0,
+            Self::Part => State::PART,
+        }
+    }
+}
+
+/// A request among rivals that are announced and not yet decided. The smaller one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seniority(pub(super) u64);
+
+impl Seniority {
+    /// The request holds its range. It is not a rival any more.
+    pub(super) const DECIDED: Self = Self(0);
+    /// It tries for the first time.
+    pub(super) const NEWCOMER: Self = Self(u64::MAX);
+
+    /// It was blocked at that time for the first time.
+    pub(super) fn blocked_at(nanoseconds: u64) -> Self {
+        Self(nanoseconds.clamp(1, u64::MAX - 1))
+    }
+}
