@@ -266,8 +266,8 @@ impl Judge<'_> {
                     false => Err("a half of a page is torn".to_owned()),
                 });
         let halves: Vec<_> = halves.collect::<Result<_, _>>()?;
-        for half in 0..2 * FILE {
-            self.half_is_possible(half, halves[half])?;
+        for (half, &found) in halves.iter().enumerate() {
+            self.half_is_possible(half, found)?;
         }
         self.operations_are_whole(&halves)
     }
