@@ -54,7 +54,7 @@ impl Allocator {
         let blocks = used.blocks;
         let mut free: Vec<u64> = used.words.iter().map(|word| !word).collect();
         if let Some(last) = free.last_mut()
-            && blocks % 64 != 0
+            && !blocks.is_multiple_of(64)
         {
             *last &= (1 << (blocks % 64)) - 1;
         }

@@ -6,8 +6,8 @@
 //!       `---> [new 1] -> ... -> [new k] ----------------'                written and synced, then the slot is switched
 //! ```
 //!
-//! What the old part says may be out of date: a page may have been replaced by an entry behind `next`, and may be in use
-//! elsewhere. That does no harm. Whoever reads the log takes the entry behind `next`, too.
+//! What the old part says may be out of date: a page may have been replaced by an entry behind `next`, and may be in
+//! use elsewhere. That does no harm. Whoever reads the log takes the entry behind `next`, too.
 
 use crate::core::Core;
 use crate::error::Result;

@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// Cloning it is cheap. The file exists as long as it has a name, or is open.
 ///
 /// # Atomicity
-/// A `read_at` or `write_at` is one step to the others: no reader sees a part of a write, in this process. After a crash
-/// a write of up to 499 pages has happened as a whole or not at all; a larger one in parts of that size. After a loss of
-/// power, where the medium is durable at a sync, each page by itself.
+/// A `read_at` or `write_at` is one step to the others: no reader sees a part of a write, in this process. After a
+/// crash a write of up to 499 pages has happened as a whole or not at all; a larger one in parts of that size. After a
+/// loss of power, where the medium is durable at a sync, each page by itself.
 ///
 /// # Blocking
 /// While another thread holds a part of the same range (in whole pages, when it writes), and while a log is rewritten,
@@ -38,7 +38,8 @@ impl<M: Medium, L: RawRangeLock> File<M, L> {
     /// the end of the file.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) when a page does not match its checksum; [`Error::Io`](crate::Error::Io) when the medium cannot be read.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) when a page does not match its checksum;
+    /// [`Error::Io`](crate::Error::Io) when the medium cannot be read.
     pub fn read_at(&self, into: &mut [u8], at: u64) -> Result<usize> {
         self.inode.read_at(&self.shared.core, into, at)
     }
@@ -46,8 +47,9 @@ impl<M: Medium, L: RawRangeLock> File<M, L> {
     /// Writes all of `data` at `at`, and extends the file if it ends before. Returns the number of bytes.
     ///
     /// # Errors
-    /// [`Error::NoSpace`](crate::Error::NoSpace), [`Error::TooLarge`](crate::Error::TooLarge), [`Error::Poisoned`](crate::Error::Poisoned); [`Error::Corrupt`](crate::Error::Corrupt) when the rest of a page is
-    /// damaged that is written in part. A write of more than 499 pages that fails may have happened in part.
+    /// [`Error::NoSpace`](crate::Error::NoSpace), [`Error::TooLarge`](crate::Error::TooLarge),
+    /// [`Error::Poisoned`](crate::Error::Poisoned); [`Error::Corrupt`](crate::Error::Corrupt) when the rest of a page
+    /// is damaged that is written in part. A write of more than 499 pages that fails may have happened in part.
     pub fn write_at(&self, data: &[u8], at: u64) -> Result<usize> {
         self.shared.core.check()?;
         self.inode.write_at(&self.shared.core, data, at)?;

@@ -1,7 +1,8 @@
 //! The index of a file: a radix tree from the file's pages to their places on the medium.
 //!
 //! ```text
-//!   roots     [0]          [1]                [2]   ...      the tree of root h has the pages from 64^h on (0: all below 64)
+//!   roots     [0]          [1]                [2]   ...      the tree of root h has the pages from 64^h on (0: all
+//!   below 64)
 //!              |            |
 //!            leaf       inner node
 //!          64 items    64 pointers -> leaves

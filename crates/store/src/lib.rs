@@ -61,10 +61,12 @@
 //! - **tail-after**: after recovery the log goes on behind its last entry.
 //! - **inode-generation**: a log belongs to a file if the inode's generation is that of the file's creation. So a
 //!   recycled inode number does not bring back the log of the file that had the number before.
-//! - **data-checksum**: where the kernel writes pages in any order, recovery takes a page only if its checksum is right.
+//! - **data-checksum**: where the kernel writes pages in any order, recovery takes a page only if its checksum is
+//!   right.
 //! - **tree-order**: recovery takes the directories' entries up to the first that is missing, and none behind it.
 //! - **rename-once**: a rename is one entry, though it changes two directories.
-//! - **epoch-first**: each opening takes a new epoch, durably, before it writes anything. Epochs make generations unique.
+//! - **epoch-first**: each opening takes a new epoch, durably, before it writes anything. Epochs make generations
+//!   unique.
 //! - **drop-for-good**: what recovery has dropped stays dropped: it rewrites that log before anything else is written.
 //!
 //! | file | content |

@@ -231,7 +231,8 @@ impl Log {
         let Cleaning::Sealed(pages) = tail.cleaning else {
             return None;
         };
-        // [clean-waits] Acquire: what was reserved in these pages is committed, and can be read. pairs with [clean-waits]
+        // [clean-waits] Acquire: what was reserved in these pages is committed, and can be read. pairs with
+        // [clean-waits]
         let open = self.outstanding[1 - tail.half].load(Ordering::Acquire);
         if open > 0 && prim::intact!("clean-waits") {
             return None;

@@ -1,10 +1,10 @@
 //! Crashes between the steps of concurrent writers.
 //!
 //! A random schedule of the simulated machine interleaves a few threads that write, append and truncate one file. The
-//! medium records every step, and a crash is tried at every moment. The oracle, for each page: what is recovered is what
-//! the file was made with, or what an operation wrote that had begun, and no operation on this page began after that one
-//! had returned and returned itself before the crash. An operation that had returned is there unless another overwrote
-//! it. Of an operation under way, all pages are there or none, unless another overwrote them.
+//! medium records every step, and a crash is tried at every moment. The oracle, for each page: what is recovered is
+//! what the file was made with, or what an operation wrote that had begun, and no operation on this page began after
+//! that one had returned and returned itself before the crash. An operation that had returned is there unless another
+//! overwrote it. Of an operation under way, all pages are there or none, unless another overwrote them.
 
 use crate::crash::explore::brief;
 use crate::crash::images::{Crash, Replay};
@@ -266,8 +266,8 @@ impl Judge<'_> {
                     false => Err("a half of a page is torn".to_owned()),
                 });
         let halves: Vec<_> = halves.collect::<Result<_, _>>()?;
-        for half in 0..2 * FILE {
-            self.half_is_possible(half, halves[half])?;
+        for (half, &found) in halves.iter().enumerate() {
+            self.half_is_possible(half, found)?;
         }
         self.operations_are_whole(&halves)
     }

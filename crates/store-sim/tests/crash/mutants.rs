@@ -42,7 +42,7 @@ const MUTANTS: &[(&str, Hunt, &str)] = &[
     ("link-first", Long(Lines, 0), "H4"),
     ("free-after", Ops(Sectors, &AGAIN), "H5"),
     ("free-at-sync", Ops(Sectors, &AGAIN), "H5, page cache"),
-    ("clean-waits", Concurrent(248), "H6"),
+    ("clean-waits", Concurrent(0), "H6"),
     ("clean-sync", Long(Sectors, 0), "H6, page cache"),
     ("data-fence", Ops(Lines, &[WRITE]), "PMFS_BUG2, WINEFS_BUG2"),
     ("data-flush", Ops(Lines, &[WRITE]), "PMFS_BUG4"),
@@ -136,7 +136,7 @@ fn hunt(edge: Option<&'static str>, hunt: Hunt) -> Result<(), String> {
             let ops = workloads::long().swap_remove(which);
             explore(&plan, &[], &ops).map(drop)
         }),
-        Concurrent(first) => concurrent::search(edge, first..first + 400).map(drop),
+        Concurrent(first) => concurrent::search(edge, first..first + 3000).map(drop),
     }
 }
 

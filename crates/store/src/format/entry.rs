@@ -102,12 +102,15 @@ pub(crate) struct Place {
 
 impl Place {
     fn checksum(&self, bytes: &[u8]) -> u32 {
-        // [mark] An entry that another log left here has another generation. [as-published]
-        let generation = if prim::intact!("mark") && prim::intact!("as-published") {
-            self.page.generation
-        } else {
-            0
-        };
+        // [mark] An entry that another log left here has another generation.
+        let mut generation = self.page.generation;
+        if !prim::intact!("mark") {
+            generation = 0;
+        }
+        // [as-published] P3's mark says nothing of where it stands.
+        if !prim::intact!("as-published") {
+            generation = 0;
+        }
         checksum(&[self.store, self.ino, generation, self.slot as u64], bytes)
     }
 }

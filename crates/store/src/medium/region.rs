@@ -20,8 +20,8 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// # Safety
-    /// All of it is readable and writable for as long as the region lives, and nothing else uses it. If it is read-only,
-    /// nobody calls `write`.
+    /// All of it is readable and writable for as long as the region lives, and nothing else uses it. If it is
+    /// read-only, nobody calls `write`.
     pub(super) unsafe fn new(begin: NonNull<u8>, bytes: usize) -> Self {
         Self { begin, bytes }
     }

@@ -1,8 +1,8 @@
 //! Runs a sequence of operations, crashes it at every moment, and judges what is recovered.
 //!
-//! After a loss of power with persistent memory, and after a killed process: the operations that had returned are there,
-//! and the one that was under way has happened or not. After a loss of power with a page cache: the directories are as
-//! after some operation since the last sync, and each page of a file is as it was at some moment since then.
+//! After a loss of power with persistent memory, and after a killed process: the operations that had returned are
+//! there, and the one that was under way has happened or not. After a loss of power with a page cache: the directories
+//! are as after some operation since the last sync, and each page of a file is as it was at some moment since then.
 
 use super::images::{Crash, Replay};
 use crate::common::{Dump, Model, Op, Seen, dump, perform};

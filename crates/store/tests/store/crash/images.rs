@@ -157,9 +157,9 @@ impl Replay {
         }
     }
 
-    /// What may be there after a crash now: none, all, and then each unit alone, all but one, each unit up to each of its
-    /// stores, pairs, beginnings in the order of the program, and random parts, as many as are asked for. Calls `f` with
-    /// each.
+    /// What may be there after a crash now: none, all, and then each unit alone, all but one, each unit up to each of
+    /// its stores, pairs, beginnings in the order of the program, and random parts, as many as are asked for. Calls `f`
+    /// with each.
     pub fn images(&self, rng: &mut Rng, most: usize, mut f: impl FnMut(Vec<u8>)) {
         let all: Choice = self
             .pending

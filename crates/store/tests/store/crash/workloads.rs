@@ -1,5 +1,5 @@
-//! Operations for crashes: 56 single ones, all 3136 pairs of them, and a few longer sequences. As CrashMonkey's generator
-//! ACE does, files and directories that an operation needs are made before it.
+//! Operations for crashes: 56 single ones, all 3136 pairs of them, and a few longer sequences. As CrashMonkey's
+//! generator ACE does, files and directories that an operation needs are made before it.
 
 use crate::common::{Model, Op};
 
