@@ -5,7 +5,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{env, fs};
 
-const SOURCES: [&str; 2] = ["../spanlock/src", "../baseline/src"];
+const SOURCES: [&str; 4] = [
+    "../spanlock/src",
+    "../baseline/src",
+    "../vm/src",
+    "../ordered/src",
+];
 
 fn main() {
     let mut all = BTreeSet::new();

@@ -72,12 +72,18 @@ fn count<T: Target>(
     let all: Vec<T> = (0..locks).map(|_| make()).collect();
     let idle = allocated();
     thread::scope(|scope| {
-        for thread in 0..threads {
+        let spawn = |thread| {
             let (work, all) = (&work, &all);
-            scope.spawn(move || work(thread, all));
+            let handle = scope.spawn(move || work(thread, all));
             turn.wait();
-        }
+            handle
+        };
+        let handles: Vec<_> = (0..threads).map(spawn).collect();
         over.wait();
+        // The end of the scope would not wait for what threads do when they exit.
+        for handle in handles {
+            handle.join().expect("nobody panics");
+        }
     });
     let kept = allocated();
     drop(all);

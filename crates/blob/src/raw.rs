@@ -96,7 +96,8 @@ pub trait Window {
     /// When the platform refuses.
     ///
     /// # Safety
-    /// The caller holds the positions, which are within the area, alone. There are no references to what they show.
+    /// The caller holds as many positions as the pieces have bytes, alone. They are within the area, and there are no
+    /// references to what they show.
     unsafe fn show(&self, at: usize, pieces: impl Iterator<Item = Piece>) -> Result<(), Error>;
 
     /// Shows nothing any more in so many bytes from position `at`.
@@ -169,9 +170,16 @@ impl<R: Ranges, W: Window> Space<R, W> {
             held,
         };
         if bytes > 0 {
+            let mut room = bytes;
+            // An iterator that yields other pieces the second time does not leave the range.
+            let within = pieces.take_while(|piece| {
+                let rest = room.checked_sub(piece.bytes);
+                room = rest.unwrap_or(0);
+                rest.is_some()
+            });
             // SAFETY: the range is held, alone, and a range that is given out shows nothing: [blob-hide-first] and
             // [blob-keep-lost]. It is within the area.
-            unsafe { self.window.show(at, pieces) }?;
+            unsafe { self.window.show(at, within) }?;
         }
         Ok(shown)
     }

@@ -15,6 +15,8 @@ mod progress;
 mod report;
 mod run;
 mod sim;
+#[cfg(target_os = "linux")]
+mod store;
 mod vm;
 mod workloads;
 
@@ -46,6 +48,9 @@ enum Command {
     Run(run::Run),
     /// Run locks on simulated machines.
     Sim(Box<sim::Sim>),
+    /// Keep files in a store for many writers of one file.
+    #[cfg(target_os = "linux")]
+    Store(store::Command),
     /// Replay what programs asked of their address space.
     Vm(Box<vm::Vm>),
 }
@@ -64,6 +69,8 @@ fn main() -> ExitCode {
         Command::Run(command) => run::run(command),
         Command::Vm(command) => vm::run(*command).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::run(*command).map(|()| ExitCode::SUCCESS),
+        #[cfg(target_os = "linux")]
+        Command::Store(command) => store::run(&command).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

@@ -32,7 +32,7 @@ fn the_same_command_writes_the_same_bytes() {
         "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json --no-cache",
         "sim batch --threads 1,20,40 --seconds 0.00002 --no-cache",
         "sim latency --threads 1,20 --parts 256 --no-cache",
-        "sim blob --payload whole,word --threads 1,40 --seconds 0.0005 --no-cache",
+        "sim blob --payload whole,word --draw zipfian --locks list-rw,song --threads 1,40 --seconds 0.0005 --no-cache",
         "sim pattern --locks list-rw,srl-tree --pattern files,append,churn,everything --reads 50 --threads 1,20 \
          --seconds 0.00005 --no-cache",
         "sim pattern --locks list-rw --pattern sweep --reads 50 --threads 2 --bystanders 100 --seconds 0.00005 \

@@ -14,6 +14,8 @@
 //! | `mutant.rs` | the named edges that a run can weaken |
 //! | `range/` | the work on range locks |
 //! | `rw/` | the work on reader-writer locks |
+//! | `vm/` | the work on address spaces, and whether their histories are linearisable |
+//! | `set/` | the work on ordered maps, and whether their histories are linearisable |
 
 mod case;
 mod crew;
@@ -22,6 +24,8 @@ mod lock;
 mod mutant;
 mod range;
 mod rw;
+mod set;
+mod vm;
 
 pub use case::{Case, Run, search};
 pub use lock::Lock;

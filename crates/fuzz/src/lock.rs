@@ -1,6 +1,6 @@
 //! The locks by name: those of the common tables, on the simulated machine.
 
-use crate::{Case, Run, range, rw};
+use crate::{Case, Run, range, rw, set, vm};
 use spanlock_trial::lock::Role;
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,6 +17,9 @@ pub struct Lock {
 static RANGE: LazyLock<Vec<Lock>> = LazyLock::new(range::locks);
 
 static RW: LazyLock<Vec<Lock>> = LazyLock::new(rw::locks);
+
+static VM: LazyLock<Vec<Lock>> = LazyLock::new(vm::variants);
+static MAPS: LazyLock<Vec<Lock>> = LazyLock::new(set::maps);
 
 impl Lock {
     pub(crate) fn new(
@@ -38,17 +41,31 @@ impl Lock {
         RW.iter()
     }
 
-    /// The lock of that name.
+    /// The variants of address spaces.
+    pub fn vm() -> impl Iterator<Item = &'static Self> {
+        VM.iter()
+    }
+
+    /// The ordered maps, by what excludes their updates.
+    pub fn maps() -> impl Iterator<Item = &'static Self> {
+        MAPS.iter()
+    }
+
+    /// The lock of that name, the address space or the map.
     ///
     /// # Errors
     /// The names that were expected instead.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        let mut all = Self::range().chain(Self::rw());
+        let mut all = Self::range()
+            .chain(Self::rw())
+            .chain(Self::vm())
+            .chain(Self::maps());
         all.find(|lock| lock.name == name).ok_or_else(|| {
             let names =
                 |locks: &[Self]| locks.iter().map(Self::name).collect::<Vec<_>>().join(", ");
-            let (range, rw) = (names(&RANGE), names(&RW));
-            format!("expected one of {range}; or expected one of {rw}")
+            let expected =
+                [&RANGE, &RW, &VM, &MAPS].map(|locks| format!("expected one of {}", names(locks)));
+            expected.join("; or ")
         })
     }
 

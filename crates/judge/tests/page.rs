@@ -305,7 +305,7 @@ fn each_place_has_a_verdict_of_its_own() {
     has(
         &page,
         "#p1-7-1-fig-4 .claims li",
-        "no skip list that locks ranges is built here",
+        "it is no throughput",
     );
 }
 

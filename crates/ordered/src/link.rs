@@ -69,8 +69,8 @@ impl<K, V, N> AtomicLink<K, V, N> {
     /// Follows the link.
     #[inline]
     pub(crate) fn load(&self) -> Link<K, V, N> {
-        // [publish] Acquire: the content of the node found, and its links. The same of an heir, for [leave].
-        Link(self.0.load(prim::order!("publish", Ordering::Acquire)))
+        // [set-publish] Acquire: the content of the node found, and its links. The same of an heir, for [set-leave].
+        Link(self.0.load(prim::order!("set-publish", Ordering::Acquire)))
     }
 
     /// Loads the link to compare it, or in a node that no other thread changes.
@@ -91,8 +91,8 @@ impl<K, V, N> AtomicLink<K, V, N> {
     /// Leads elsewhere from now on. The caller excludes other updates.
     #[inline]
     pub(crate) fn lead_to(&self, next: Option<NonNull<Node<K, V, N>>>) {
-        // [publish] Release: a thread that follows the link finds the content of the node and its links.
-        let release = prim::order!("publish", Ordering::Release);
+        // [set-publish] Release: a thread that follows the link finds the content of the node and its links.
+        let release = prim::order!("set-publish", Ordering::Release);
         self.0.store(self.peek().leading_to(next, 0).0, release);
     }
 
@@ -100,8 +100,8 @@ impl<K, V, N> AtomicLink<K, V, N> {
     /// comes after. The caller excludes other updates.
     #[inline]
     pub(crate) fn leave(&self, next: Option<NonNull<Node<K, V, N>>>) {
-        // [leave] Release: as for [publish], for a thread that stands on the node.
-        let release = prim::order!("leave", Ordering::Release);
+        // [set-leave] Release: as for [set-publish], for a thread that stands on the node.
+        let release = prim::order!("set-leave", Ordering::Release);
         self.0.store(self.peek().leading_to(next, LEFT).0, release);
     }
 }

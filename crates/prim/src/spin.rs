@@ -6,6 +6,13 @@ use core::marker::PhantomData;
 /// Rounds of spinning on a holder before the thread parks: a few microseconds, about the cost of parking and waking.
 pub const ON_HOLDER: u32 = 7;
 
+/// Rounds of spinning on a holder that may be in a critical section of several microseconds: sixteen times as long as
+/// [`ON_HOLDER`], and so for threads only that learn whether it pays.
+pub const ON_BUSY_HOLDER: u32 = 22;
+
+/// The exponent of the longest round: so a thread that waits for long still notices soon that the wait is over.
+const LONGEST: u32 = 7;
+
 /// Rounds of spinning while another request, already published, decides whether it stays. It decides after a short
 /// walk.
 pub const ON_DECISION: u32 = 6;
@@ -62,7 +69,7 @@ impl Pause for Processor {
     }
 }
 
-/// A bounded spin with exponential back-off: `2^k` pauses in round `k`.
+/// A bounded spin with exponential back-off: `2^k` pauses in round `k`, and no more than 128.
 pub type Spin = SpinBy<Processor>;
 
 /// A [`Spin`] on a platform that pauses as `P` does.
@@ -109,8 +116,42 @@ impl<P: Pause> SpinBy<P> {
         if self.round == P::limit(self.rounds) {
             return false;
         }
-        P::pause(self.first + self.round);
+        P::pause((self.first + self.round).min(LONGEST));
         self.round += 1;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ON_BUSY_HOLDER, ON_HOLDER, Pause, SpinBy};
+    use std::cell::RefCell;
+
+    thread_local! {
+        static PAUSES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    }
+
+    struct Noted;
+
+    impl Pause for Noted {
+        fn pause(exponent: u32) {
+            PAUSES.with_borrow_mut(|pauses| pauses.push(1 << exponent));
+        }
+    }
+
+    fn pauses(mut spin: SpinBy<Noted>) -> Vec<u32> {
+        while spin.round() {}
+        PAUSES.take()
+    }
+
+    #[test]
+    fn rounds_double_up_to_a_bound() {
+        let short = pauses(SpinBy::new(ON_HOLDER));
+        assert_eq!(short, [1, 2, 4, 8, 16, 32, 64]);
+        let long = pauses(SpinBy::new(ON_BUSY_HOLDER));
+        assert_eq!((long[6], long[7], long[21]), (64, 128, 128));
+        let [short, long] = [short, long].map(|pauses| pauses.iter().sum::<u32>());
+        assert_eq!((short, long), (127, 16 * 127 + 15));
+        assert_eq!(pauses(SpinBy::backing_off()), [64, 128]);
     }
 }

@@ -47,10 +47,18 @@ pub struct Report {
     pub files: u64,
     /// Directories, the root included.
     pub directories: u64,
-    /// Pages of data that were compared with their checksums.
+    /// Pages of data.
     pub pages: u64,
     /// Pages of logs.
     pub log_pages: u64,
+    /// Pages of the store.
+    pub all_pages: u64,
+    /// Files and directories that the store has room for.
+    pub inodes: u64,
+    /// How often it was opened for writing.
+    pub openings: u32,
+    /// When it was made, in seconds since 1970.
+    pub made: i64,
 }
 
 impl Report {
@@ -66,45 +74,62 @@ impl Report {
 /// # Errors
 /// When the medium contains no store of this version, or cannot be read. All other damage is in the report.
 pub fn check(medium: &impl Medium) -> Result<Report> {
-    let mut loaded = load::load(medium)?;
-    let mut pages = 0;
+    let loaded = load::load(medium)?;
+    let mut report = report(&loaded);
     let mut inodes: Vec<_> = loaded.files.iter().collect();
     inodes.sort_by_key(|(ino, _)| **ino);
-    let mut findings = Vec::new();
     for (ino, file) in inodes {
         for (page, &item) in &file.state.pages {
-            pages += 1;
             let what = match load::matches(medium, item) {
                 Ok(true) => continue,
                 Ok(false) => "does not match its checksum".to_owned(),
                 Err(error) => error.to_string(),
             };
             let path = path_of(&loaded, *ino);
-            findings.push(Finding::damage(format!("{path}: page {page}: {what}")));
+            report
+                .findings
+                .push(Finding::damage(format!("{path}: page {page}: {what}")));
         }
     }
-    loaded.findings.append(&mut findings);
-    let kinds = loaded.tree.nodes.values().map(|node| node.kind);
-    let (mut files, mut directories) = (0, 0);
-    for kind in kinds {
-        match kind {
-            Kind::Directory => directories += 1,
-            _ => files += 1,
-        }
-    }
+    Ok(report)
+}
+
+/// As [`check`], without reading data.
+///
+/// # Errors
+/// As [`check`].
+pub fn inspect(medium: &impl Medium) -> Result<Report> {
+    load::load(medium).map(|loaded| report(&loaded))
+}
+
+fn report(loaded: &Loaded) -> Report {
+    let nodes = loaded.tree.nodes.len() as u64;
+    let directories = loaded
+        .tree
+        .nodes
+        .values()
+        .filter(|node| node.kind == Kind::Directory);
+    let directories = directories.count() as u64;
     let logs = loaded.files.values().map(|file| &file.log);
-    let log_pages = logs
-        .chain([&loaded.tree_log])
-        .map(|log| log.pages.len() as u64)
-        .sum();
-    Ok(Report {
+    let pages = loaded
+        .files
+        .values()
+        .map(|file| file.state.pages.len() as u64);
+    Report {
+        findings: loaded.findings.clone(),
         closed: loaded.superblock.is_clean(),
-        findings: loaded.findings,
-        files,
+        files: nodes - directories,
         directories,
-        pages,
-        log_pages,
-    })
+        pages: pages.sum(),
+        log_pages: logs
+            .chain([&loaded.tree_log])
+            .map(|log| log.pages.len() as u64)
+            .sum(),
+        all_pages: loaded.superblock.blocks,
+        inodes: loaded.superblock.inodes,
+        openings: loaded.superblock.epoch,
+        made: loaded.superblock.made,
+    }
 }
 
 /// A path to a node, for people.

@@ -109,11 +109,23 @@ impl<M: Medium> Core<M> {
     /// Takes free pages. If there are too few, those that a sync frees are worth a sync.
     pub(crate) fn take(&self, count: usize, purpose: Purpose) -> Result<Blocks> {
         self.allocator.take(count, purpose).or_else(|_| {
-            if self.limbo.lock().blocks.is_empty() {
-                return Err(Error::NoSpace);
+            self.sync_for(
+                || self.allocator.take(count, purpose),
+                |limbo| limbo.blocks.is_empty(),
+            )
+        })
+    }
+
+    /// Tries again when no sync is under way, which may just be freeing something, and after a sync.
+    #[cold]
+    fn sync_for<T>(&self, take: impl Fn() -> Result<T>, useless: fn(&Limbo) -> bool) -> Result<T> {
+        let _one_at_a_time = self.syncing.lock();
+        take().or_else(|full| {
+            if useless(&self.limbo.lock()) {
+                return Err(full);
             }
-            self.sync()?;
-            self.allocator.take(count, purpose)
+            self.sync_now()?;
+            take()
         })
     }
 
@@ -135,13 +147,7 @@ impl<M: Medium> Core<M> {
     /// Takes a free inode number.
     pub(crate) fn take_inode(&self) -> Result<Ino> {
         let take = || self.free_inodes.lock().pop().ok_or(Error::NoSpace);
-        take().or_else(|_| {
-            if self.limbo.lock().inodes.is_empty() {
-                return Err(Error::NoSpace);
-            }
-            self.sync()?;
-            take()
-        })
+        take().or_else(|_| self.sync_for(take, |limbo| limbo.inodes.is_empty()))
     }
 
     /// Gives an inode number back that nothing durable mentions.

@@ -47,6 +47,7 @@
 //! - **entry-flush** / **entry-fence**: the entry is durable before the write returns.
 //! - **mark**: the checksum of an entry covers the generation of its log page, so an entry that an earlier log left in
 //!   a recycled page is none.
+//! - **as-published**: the same, and the slots of a fresh log page are zero. P3 does neither.
 //! - **link-first**: a log page is linked durably before its slots are handed out.
 //! - **head-first**: the same for the first page, whose link is in the inode's slot.
 //! - **head-halves**: the slot has two halves. A new head goes into the half that is not in force.
@@ -100,7 +101,7 @@ mod recover;
 mod store;
 mod tree;
 
-pub use check::{Finding, Report, check};
+pub use check::{Finding, Report, check, inspect};
 pub use core::{Durability, Space};
 pub use error::{Error, Result};
 pub use file::File;

@@ -14,7 +14,7 @@ use crate::format::{Block, Item, LogPage, PAGE, PAGE_BYTES, offset, tree as tree
 use crate::index::MAX_PAGES;
 use crate::medium::Medium;
 use crate::tree::{Change, Ino, Kind, ROOT, Tree};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the entries of a file's log say.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +23,10 @@ pub(crate) struct FileState {
     pub(crate) size: u64,
     /// When the last entry was written.
     pub(crate) modified: i64,
-    /// Pages whose contents were lost, and truncations.
+    /// Pages in entries whose contents are not there. Most were replaced later, and then used for something else.
     pub(crate) dropped: u64,
+    /// Pages whose last contents are not there.
+    pub(crate) lost: BTreeSet<u64>,
 }
 
 impl FileState {
@@ -38,13 +40,7 @@ impl FileState {
         match head.what {
             What::Write => {
                 for (page, item) in (head.b..).zip(entry::items(payload)) {
-                    if item.is_hole() {
-                        self.pages.remove(&page);
-                    } else if is_there(item)? {
-                        self.pages.insert(page, item);
-                    } else {
-                        self.dropped += 1;
-                    }
+                    self.replace(page, item, is_there)?;
                 }
                 // [size-max] Writes that extend a file at a time commit in any order.
                 self.size = if prim::intact!("size-max") {
@@ -54,19 +50,14 @@ impl FileState {
                 };
             }
             What::Truncate => {
-                let last = entry::items(payload).next();
-                if let Some(item) = last
-                    && !is_there(item)?
-                {
-                    self.dropped += 1;
-                    return Ok(());
-                }
                 // [truncate-zaps] They must not come back when the file grows again.
                 if prim::intact!("truncate-zaps") {
                     self.pages.split_off(&head.a.div_ceil(PAGE_BYTES));
+                    self.lost.split_off(&head.a.div_ceil(PAGE_BYTES));
                 }
-                if let Some(item) = last {
-                    self.pages.insert(head.b, item);
+                // The truncation happened even if this page is not there: it may have been replaced later.
+                if let Some(item) = entry::items(payload).next() {
+                    self.replace(head.b, item, is_there)?;
                 }
                 self.size = head.a;
             }
@@ -77,6 +68,25 @@ impl FileState {
             }
         }
         self.modified = self.modified.max(head.time);
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        page: u64,
+        item: Item,
+        is_there: &mut impl FnMut(Item) -> Result<bool>,
+    ) -> Result<()> {
+        if item.is_hole() {
+            self.pages.remove(&page);
+            self.lost.remove(&page);
+        } else if is_there(item)? {
+            self.pages.insert(page, item);
+            self.lost.remove(&page);
+        } else {
+            self.dropped += 1;
+            self.lost.insert(page);
+        }
         Ok(())
     }
 }
@@ -369,7 +379,8 @@ impl<M: Medium> Loader<'_, M> {
                 slot: 0,
             };
             let slots = for_each_entry(&bytes, &place, |head, payload| visit(self, head, payload))?;
-            if slots.remains > 0 {
+            // [as-published] P3 takes what has a mark, and nothing else matters.
+            if slots.remains > 0 && prim::intact!("as-published") {
                 let what = format!(
                     "inode {ino}: {} slots of log page {} have no entry",
                     slots.remains, page.block
@@ -444,8 +455,11 @@ impl<M: Medium> Loader<'_, M> {
                 ));
             }
         }
-        if state.dropped > 0 {
-            let what = format!("inode {ino}: {} pages that a crash has lost", state.dropped);
+        if !state.lost.is_empty() {
+            let what = format!(
+                "inode {ino}: {} pages that a crash has lost",
+                state.lost.len()
+            );
             self.findings.push(Finding::left_by_a_crash(what));
         }
         let log = LoadedLog {

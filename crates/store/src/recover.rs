@@ -22,7 +22,7 @@ pub struct Recovered {
     pub closed: bool,
     /// Logs that were rewritten, because a crash left something in them.
     pub logs: u64,
-    /// Pages that were written after the last sync and lost with the power, truncations included.
+    /// Pages that were written after the last sync and lost with the power.
     pub lost_pages: u64,
     /// Changes of directories after the last sync that were lost, because one before them was.
     pub lost_changes: u64,
@@ -81,7 +81,7 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
             ready.core.free(&superfluous);
             ready.recovered.logs += 1;
         }
-        ready.recovered.lost_pages += file.state.dropped;
+        ready.recovered.lost_pages += file.state.lost.len() as u64;
         ready.files.push((file.state, log));
     }
     if drops && loaded.tree_log.to_rewrite {

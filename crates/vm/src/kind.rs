@@ -126,10 +126,20 @@ impl Flags {
     /// The flags that `madvise` sets and clears.
     pub(crate) const ADVICE: Self = Self(32 | 64 | 128 | 256);
 
+    /// Memory is reserved for it (`ac` in the kernel's `VmFlags`). The space sets it for private areas that are, or were,
+    /// writable, and takes it from those that stop being so before their first page is written.
+    pub const RESERVED: Self = Self(512);
+
     /// Whether all of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Whether any of `other` is set.
+    #[must_use]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 
     /// These without `other`.

@@ -8,7 +8,7 @@
 //! | type | what it is |
 //! |---|---|
 //! | [`AddressSpace`] | the areas, and the operations of Linux on them |
-//! | [`Backing`] | what backs the areas: the life of a page. [`PageTable`] is one in memory |
+//! | [`Backing`] | what backs the areas: the life of a page. [`PageTable`] is one in memory; `RealMappings`, on Linux, maps real memory |
 //! | [`Refinement`] | how much of the space each operation locks |
 //! | [`variants`] | the variants that P1 and P2 compare, and ours |
 //! | [`LockStat`] | waits and speculations |
@@ -32,9 +32,13 @@ mod reclaim;
 mod space;
 pub mod variants;
 
+#[cfg(target_os = "linux")]
+pub use backing::RealMappings;
 pub use backing::{Backing, PageTable};
 pub use error::VmError;
 pub use kind::{Access, Area, Flags, Mapping, PAGE, Placement, Protection, Relocation, Source};
 pub use layout::{Layout, Limits, Pages};
 pub use space::stat::{LockStat, Operation, Speculation, Waits};
 pub use space::{AddressSpace, Builder, ChangeRange, FaultRange, Refinement, StructureRange};
+#[doc(no_inline)]
+pub use spanlock::range::raw::RawRangeLock;

@@ -88,6 +88,29 @@ impl Kind {
         families && Self { family: 0, ..self } == Self { family: 0, ..other }
     }
 
+    /// With another protection, and memory reserved as Linux does: for what is writable and private, until it is neither
+    /// writable nor written.
+    fn protected(self, protection: Protection) -> Self {
+        let mut flags = self.flags;
+        if protection == self.protection {
+            return self;
+        }
+        if !protection.allows(Protection::WRITE) {
+            if self.file == 0 && self.family == 0 {
+                flags = flags.without(Flags::RESERVED);
+            }
+        } else if !self.protection.allows(Protection::WRITE)
+            && !flags.intersects(Flags::SHARED | Flags::NO_RESERVE)
+        {
+            flags = flags | Flags::RESERVED;
+        }
+        Self {
+            protection,
+            flags,
+            ..self
+        }
+    }
+
     /// Whether a fresh area of this kind takes the family of a neighbour, although their protections differ.
     pub(crate) fn is_akin_to(self, other: Self) -> bool {
         let bare = |kind| Self {
@@ -171,7 +194,7 @@ pub(crate) struct Piece {
     /// Whether the operation changed some of it. Only then it is merged with other areas.
     changed: bool,
     /// Where the area began that it is, or is a part of.
-    of: Option<u64>,
+    of: u64,
 }
 
 impl Piece {
@@ -180,13 +203,16 @@ impl Piece {
             range,
             kind,
             changed: false,
-            of: Some(range.start),
+            of: range.start,
         }
     }
 }
 
+/// Where no area begins.
+const NO_AREA: u64 = u64::MAX;
+
 /// The areas that overlap or touch a range, in order.
-pub(crate) type Pieces = SmallVec<[Piece; 6]>;
+pub(crate) type Pieces = SmallVec<[Piece; 4]>;
 
 /// What is done to a range.
 #[derive(Debug, Clone, Copy)]
@@ -195,6 +221,8 @@ pub(crate) enum Change {
     Map(Kind),
     /// The same; but it is not merged with what follows (`brk`).
     Extend(Kind),
+    /// It becomes a part of the area before it, which is of this kind (`mremap`).
+    Lengthen(Kind),
     /// It becomes free.
     Unmap,
     /// Its areas get this protection. They must leave no hole.
@@ -222,7 +250,7 @@ impl Edit {
 /// All that an operation does to the areas.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) edits: SmallVec<[Edit; 6]>,
+    pub(crate) edits: SmallVec<[Edit; 4]>,
     /// What has to be held exclusively while it is done.
     pub(crate) needs: Range,
     /// The pages of the range before, and after.
@@ -235,6 +263,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    #[inline]
     pub(crate) fn is_structural(&self) -> bool {
         self.edits.iter().any(|edit| edit.is_structural())
     }
@@ -295,7 +324,9 @@ pub(crate) fn plan(
         );
     }
     let (done, error) = match change {
-        Change::Map(kind) | Change::Extend(kind) => planner.replace(found, range, Some(kind)),
+        Change::Map(kind) | Change::Extend(kind) | Change::Lengthen(kind) => {
+            planner.replace(found, range, Some(kind))
+        }
         Change::Unmap => planner.replace(found, range, None),
         Change::Protect(_) | Change::Advise(..) => planner.alter(found, range, change, room),
     };
@@ -332,7 +363,10 @@ pub(crate) fn plan(
 impl Change {
     /// Whether it takes or frees pages, so that searches for free ranges have to see it whole or not at all.
     pub(crate) fn changes_what_is_free(self) -> bool {
-        matches!(self, Self::Map(_) | Self::Extend(_) | Self::Unmap)
+        matches!(
+            self,
+            Self::Map(_) | Self::Extend(_) | Self::Lengthen(_) | Self::Unmap
+        )
     }
 }
 
@@ -350,7 +384,7 @@ impl Plan {
             .iter()
             .any(|piece| piece.range.start < range.start && range.end < piece.range.end);
         let exceeds = match change {
-            Change::Map(_) | Change::Extend(_) => {
+            Change::Map(_) | Change::Extend(_) | Change::Lengthen(_) => {
                 room.areas > most || (is_inside && room.areas >= most)
             }
             Change::Unmap => is_inside && room.areas >= most,
@@ -400,7 +434,7 @@ impl Planner {
     fn close(&mut self) {
         if let Some(last) = self.pieces.last_mut() {
             last.changed = false;
-            last.of = None;
+            last.of = NO_AREA;
         }
     }
 
@@ -422,7 +456,7 @@ impl Planner {
                 range,
                 kind,
                 changed: true,
-                of: None,
+                of: NO_AREA,
             });
         }
         (range.end, None)
@@ -487,20 +521,20 @@ impl Planner {
 fn altered(kind: Kind, change: Change) -> Result<Kind, VmError> {
     match change {
         Change::Protect(protection) if !kind.most.allows(protection) => Err(VmError::NotPermitted),
-        Change::Protect(protection) => Ok(Kind { protection, ..kind }),
+        Change::Protect(protection) => Ok(kind.protected(protection)),
         Change::Advise(set, clear) => Ok(Kind {
             flags: kind.flags.without(clear) | set,
             ..kind
         }),
-        Change::Map(_) | Change::Extend(_) | Change::Unmap => Ok(kind),
+        Change::Map(_) | Change::Extend(_) | Change::Lengthen(_) | Change::Unmap => Ok(kind),
     }
 }
 
 /// The steps by which the areas become the pieces. An area becomes a piece that it overlaps: rather one of its own kind,
 /// so that only a boundary moves. So the order of the areas remains.
-fn edits(found: &[Piece], pieces: &[Piece]) -> SmallVec<[Edit; 6]> {
-    let mut becomes: SmallVec<[Option<usize>; 6]> = found.iter().map(|_| None).collect();
-    let mut is_made: SmallVec<[bool; 6]> = pieces.iter().map(|_| false).collect();
+fn edits(found: &[Piece], pieces: &[Piece]) -> SmallVec<[Edit; 4]> {
+    let mut becomes: SmallVec<[Option<usize>; 4]> = found.iter().map(|_| None).collect();
+    let mut is_made: SmallVec<[bool; 4]> = pieces.iter().map(|_| false).collect();
     for same_kind in [true, false] {
         for (at, piece) in pieces.iter().enumerate().filter(|_| !found.is_empty()) {
             if is_made[at] {

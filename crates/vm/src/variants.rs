@@ -42,13 +42,13 @@ pub fn all(table: &mut impl Table) {
     let list: fn() -> ListRw = || ListRw::builder().fairness(Fairness::Unfair).build();
     let ours: fn() -> ListRw = || ListRw::new();
     let stock = of("stock", "one reader-writer lock", Refinement::FULL);
-    table.variant(stock, || OneLock::<FutexRwLock>::new());
+    table.variant(stock, OneLock::<FutexRwLock>::new);
     let biased = of(
         "stock-bravo",
         "one reader-writer lock with a bias (P2 §4)",
         Refinement::FULL,
     );
-    table.variant(biased, || OneLock::<Bravo<FutexRwLock>>::new());
+    table.variant(biased, OneLock::<Bravo<FutexRwLock>>::new);
     table.variant(
         of(
             "tree-full",

@@ -26,9 +26,9 @@ use spanlock_trial::lock::Exclusion;
 /// How records are read.
 #[derive(Clone, Copy)]
 pub enum Subject {
-    /// Extent by extent, without an alias.
+    /// Extent by extent, without an alias. There is nothing to keep in a cache.
     Copy,
-    /// By aliases in an area of the thread's own, without a lock.
+    /// By aliases in an area of the thread's own, without a lock and without a cache.
     Own,
     /// By aliases in an area that all threads share, whose ranges this lock gives out.
     Shared(&'static Lock),
@@ -93,11 +93,9 @@ impl Subject {
             return Err("a page has not 4096 bytes here");
         }
         let refused = match self {
-            Self::Copy | Self::Own if trial.load.cache > 0 => "only a shared area has caches here",
-            Self::Shared(lock) if lock.exclusion == Exclusion::None => {
-                "it does not exclude: threads would overwrite each other's aliases"
-            }
-            Self::Shared(lock) if lock.holds == Holds::One => "it locks the whole area",
+            Self::Own if trial.load.cache > 0 => "no cache",
+            Self::Shared(lock) if lock.exclusion == Exclusion::None => "does not exclude",
+            Self::Shared(lock) if lock.holds == Holds::One => "locks the whole",
             _ => "",
         };
         if !refused.is_empty() {

@@ -41,7 +41,7 @@ enum Command {
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Box<Ranges<Batch>>),
     /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
-    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.005")))]
+    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.02")))]
     Blob(Box<Ranges<Blob>>),
     /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
     Pattern(Box<Ranges<Patterns>>),

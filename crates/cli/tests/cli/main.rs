@@ -261,7 +261,7 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
         assert_eq!(run["torn_reads"], 0);
         let by = run["lock"].as_str().unwrap();
         let has_cache = run["cache"] == 2;
-        let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by != "bitmap");
+        let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by == "own-area");
         assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
         assert_eq!(run["read_ns"].is_null(), cannot, "{run}");
         if !cannot {

@@ -54,6 +54,18 @@ fn no_schedule_breaks_a_reader_writer_lock() {
     no_schedule_breaks(Lock::rw());
 }
 
+/// Each history of an address space is one that a single thread could have made.
+#[test]
+fn no_schedule_breaks_an_address_space() {
+    no_schedule_breaks(Lock::vm().filter(|variant| !variant.is_baseline()));
+}
+
+/// Histories are linearisable, and views keep what they have found.
+#[test]
+fn no_schedule_breaks_an_ordered_map() {
+    no_schedule_breaks(Lock::maps());
+}
+
 /// The runs of a lock are the same whatever was allocated meanwhile.
 fn runs_repeat(locks: impl Iterator<Item = &'static Lock>, seeds: u64) {
     for lock in locks {
@@ -75,6 +87,8 @@ fn runs_repeat(locks: impl Iterator<Item = &'static Lock>, seeds: u64) {
 fn the_same_seed_gives_the_same_run() {
     runs_repeat(Lock::range().filter(|lock| !lock.is_baseline()), 20);
     runs_repeat(Lock::rw(), 10);
+    runs_repeat(Lock::vm().filter(|variant| !variant.is_baseline()), 5);
+    runs_repeat(Lock::maps(), 10);
 }
 
 #[test]

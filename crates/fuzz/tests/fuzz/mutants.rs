@@ -232,6 +232,51 @@ const RW: &[Hunt] = &[
     },
 ];
 
+/// Address spaces. Orderings are left out, as above.
+const VM: &[Hunt] = &[
+    Hunt {
+        caught: &["cover", "reserve", "search-again"],
+        others: &[
+            "fresh-area",
+            "limit",
+            "number",
+            "search-grace",
+            "search-seal",
+        ],
+        locks: &["ours"],
+    },
+    Hunt {
+        caught: &["look-again"],
+        others: &[],
+        locks: &["list-refined"],
+    },
+];
+
+#[test]
+fn mutants_of_address_spaces_are_caught() {
+    hunt(VM);
+}
+
+/// Ordered maps. Orderings are not among the edges, as above.
+const MAPS: &[Hunt] = &[Hunt {
+    caught: &[
+        "set-grace",
+        "set-mark",
+        "set-neighbourhood",
+        "set-replacement",
+        "set-seal",
+        "set-validate",
+        "set-victim",
+    ],
+    others: &["set-new-threads", "set-pin"],
+    locks: &["range-list-ex", "orig"],
+}];
+
+#[test]
+fn mutants_of_ordered_maps_are_caught() {
+    hunt(MAPS);
+}
+
 #[test]
 fn mutants_of_range_locks_are_caught() {
     hunt(RANGE);

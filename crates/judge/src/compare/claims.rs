@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 96);
+        assert_eq!(claims().count(), 115);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");
@@ -314,7 +314,8 @@ mod tests {
                 Relation::Above => (true, None, false),
                 Relation::ScalesBeyond => (true, Some(false), false),
                 Relation::Alike => (true, Some(true), false),
-                Relation::Linear | Relation::Flat => (false, Some(true), false),
+                Relation::Linear | Relation::Flat | Relation::Exceeds => (false, Some(true), false),
+                Relation::NotBelow => (false, None, true),
                 Relation::Falls => (false, Some(false), true),
                 Relation::Steady | Relation::LikeReads => (false, Some(true), true),
                 Relation::Rises | Relation::Sublinear | Relation::Unmeasured(_) => {

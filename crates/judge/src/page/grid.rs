@@ -65,6 +65,14 @@ static OPERATIONS: Unit = Unit {
     scale: None,
 };
 
+/// Records per second, each of which takes long to read.
+static RECORDS: Unit = Unit {
+    name: "thousand records per second",
+    axis: "records per second",
+    number: (1e3, 3),
+    scale: None,
+};
+
 /// Nanoseconds.
 static NANOSECONDS: Unit = Unit {
     name: "nanoseconds",
@@ -195,6 +203,7 @@ impl Grid {
             Some(compare::Panel::Rw(Load::Interference { .. })) => {
                 ("locks in the pool", &OPERATIONS)
             }
+            Some(compare::Panel::Blob { .. }) => ("threads", &RECORDS),
             Some(compare::Panel::Longest(_)) => ("threads", &NANOSECONDS),
             _ => ("threads", &OPERATIONS),
         };

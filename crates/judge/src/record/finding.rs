@@ -50,9 +50,11 @@ impl fmt::Display for Standing {
             repeats,
             ..
         } = leader;
+        // In millions; of operations that take long, there are fewer.
+        let decimals = if *ops_per_sec < 1e5 { 6 } else { 3 };
         write!(
             f,
-            "{panel}, {threads}: {lock} leads, {:.3}",
+            "{panel}, {threads}: {lock} leads, {:.decimals$}",
             ops_per_sec / 1e6
         )?;
         if *repeats != 1 {

@@ -201,6 +201,15 @@ impl Panel {
         }
     }
 
+    /// What throughput is a multiple of in tables, and its name: operations of some workloads take long.
+    #[must_use]
+    pub const fn unit(self) -> (f64, &'static str) {
+        match self {
+            Self::Blob { .. } => (1e3, "thousand"),
+            _ => (1e6, "million"),
+        }
+    }
+
     /// Threads that run beside those that are counted.
     #[must_use]
     pub const fn more_threads(self) -> usize {

@@ -8,7 +8,7 @@ use super::{Width, report};
 use crate::compare::{Dataset, LEVEL, rankings};
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Record};
+use crate::record::{Kind, Line, Panel, Record};
 use prim_sim::Machine;
 use std::fmt::Write;
 
@@ -86,7 +86,10 @@ fn tables(records: &[Record], width: Width) -> String {
             times(|run| run.again_ns)
         );
     }
-    let title = |panel| format!("{panel}: million operations per virtual second by threads");
+    let title = |panel: Panel| {
+        let (_, unit) = panel.unit();
+        format!("{panel}: {unit} operations per virtual second by threads")
+    };
     let stats = if records.iter().any(|run| run.space.is_some()) {
         stats(records, width)
     } else {

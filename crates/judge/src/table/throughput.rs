@@ -54,7 +54,7 @@ pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> Strin
 #[must_use]
 pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String {
     let mut text = panels(records, width, |panel| {
-        format!("{panel}: million records of {RECORD_BYTES} bytes per second by threads")
+        format!("{panel}: thousand records of {RECORD_BYTES} bytes per second by threads")
     });
     let skipped = records.iter().filter(|record| record.skipped.is_some());
     let why = skipped.map(|record| (&record.lock.name, record.panel, &record.skipped));
@@ -63,7 +63,8 @@ pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String
     }
     if let Some(parts) = parts(records, width) {
         text += &format!(
-            "\nmean ns of a read's parts, readings of the clock included; the lock's share of the first three\n{parts}"
+            "\nmean ns of a read's parts; the lock's share of the first three, in percent. The lock's part includes readings \
+             of the clock: without a lock it is nothing else\n{parts}"
         );
     }
     compared(text, records, provenance, width)
@@ -91,7 +92,7 @@ fn parts(records: &[Record], width: Width) -> Option<String> {
             whole(|parts| parts.alias),
             whole(|parts| parts.copy),
             whole(|parts| parts.check),
-            format!("{share} of 100"),
+            share,
         ];
         table.add_row(place(runs[0]), cells);
     }
@@ -147,7 +148,7 @@ pub(super) fn legend() -> String {
     format!("{SPREADS}; * best, null aside\n")
 }
 
-/// A row for each lock and a column for each number, in million operations per second over all repeats.
+/// A row for each lock and a column for each number, in the unit of its panel over all repeats.
 pub(super) fn grid<'a>(
     runs: impl IntoIterator<Item = &'a Record> + Clone,
     column: impl Fn(&Record) -> usize,
@@ -175,7 +176,8 @@ pub(super) fn grid<'a>(
             };
             let is_best = competes(&runs) && summary.median >= best;
             let mark = if is_best { "*" } else { " " };
-            measured(Some(summary), 1e6, 3) + mark
+            let (unit, _) = runs[0].panel.unit();
+            measured(Some(summary), unit, 3) + mark
         });
         table.add_row([runs[0].lock.name.clone()], cells);
     }

@@ -18,10 +18,10 @@
 //!
 //! # Edges: steps that must not be left out
 //!
-//! - **neighbourhood**: the exclusion begins with the predecessor at the *top* level of the node, which is the first in
+//! - **set-neighbourhood**: the exclusion begins with the predecessor at the *top* level of the node, which is the first in
 //!   the order of keys; with locks in nodes it includes all predecessors. Two updates that change a link of the same
 //!   predecessor then have the predecessor in common.
-//! - **victim**: the exclusion of a removal includes the node that is removed. An insertion behind that node has it as a
+//! - **set-victim**: the exclusion of a removal includes the node that is removed. An insertion behind that node has it as a
 //!   predecessor.
 
 mod by_node;

@@ -23,17 +23,17 @@
 //!
 //! # Edges: memory ordering
 //!
-//! - **publish**: Release by the stores of links, Acquire by searches: a thread that finds a node finds its key, its
+//! - **set-publish**: Release by the stores of links, Acquire by searches: a thread that finds a node finds its key, its
 //!   value and its links.
-//! - **leave**: the same of the last store to the link of a node that leaves the map. A thread that stands on the node
+//! - **set-leave**: the same of the last store to the link of a node that leaves the map. A thread that stands on the node
 //!   follows the link to the heir, or to the next node.
 //!
 //! # Edges: steps that must not be left out
 //!
-//! - **validate**: between search and exclusion another update may have changed the links.
-//! - **mark**: a removal sets LEFT before it unlinks. An update that has found the node as a predecessor, and waits for
+//! - **set-validate**: between search and exclusion another update may have changed the links.
+//! - **set-mark**: a removal sets LEFT before it unlinks. An update that has found the node as a predecessor, and waits for
 //!   exclusion, would else change a link that no search comes to.
-//! - **replacement**: LEFT and the link to the heir are one store. In between a search would miss the key.
+//! - **set-replacement**: LEFT and the link to the heir are one store. In between a search would miss the key.
 //!
 //! [`reclaim`](crate::reclaim) explains when nodes are freed, [`exclusion`](crate::exclusion) what an update locks.
 

@@ -96,8 +96,8 @@ impl<K, V, N> Change<'_, K, V, N> {
     /// # Safety
     /// The caller has been pinned since before the search, and excludes other updates.
     unsafe fn is_valid(&self) -> bool {
-        // [validate]
-        if !prim::intact!("validate") {
+        // [set-validate]
+        if !prim::intact!("set-validate") {
             return true;
         }
         let Path { preds, nexts, .. } = self.path;
@@ -137,14 +137,14 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
     /// The caller has been pinned since before the search.
     unsafe fn exclude(&self, change: &Change<'_, K, V, X::OfNode>, key: &K) -> X::Held<'_> {
         let Change { path, victim, .. } = change;
-        // [neighbourhood]
-        let height = if prim::intact!("neighbourhood") {
+        // [set-neighbourhood]
+        let height = if prim::intact!("set-neighbourhood") {
             change.height
         } else {
             1
         };
-        // [victim]
-        let includes_victim = prim::intact!("victim");
+        // [set-victim]
+        let includes_victim = prim::intact!("set-victim");
         let top = path.preds[height - 1];
         let from = if top == self.head {
             0
@@ -244,8 +244,8 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
         if !unsafe { change.is_valid() } {
             return Err(());
         }
-        // [mark]
-        if prim::intact!("mark") {
+        // [set-mark]
+        if prim::intact!("set-mark") {
             // SAFETY: as above.
             let last = unsafe { node.link(0) };
             last.leave(last.peek().node());
@@ -297,8 +297,8 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
         }
         // SAFETY: as above.
         let last = unsafe { node.link(0) };
-        // [replacement]
-        if !prim::intact!("replacement") {
+        // [set-replacement]
+        if !prim::intact!("set-replacement") {
             last.leave(last.peek().node());
         }
         last.leave(Some(heir.raw()));

@@ -14,8 +14,8 @@ impl Epoch {
         // Relaxed: ordered by the barrier.
         let now = self.0.load(Ordering::Relaxed);
         self.0.store(now + 1, Ordering::Relaxed);
-        // [pin]
-        if prim::intact!("pin") {
+        // [set-pin]
+        if prim::intact!("set-pin") {
             barrier::light();
         }
     }
@@ -24,8 +24,8 @@ impl Epoch {
     #[inline]
     pub(crate) fn unpin(&self) {
         let now = self.0.load(Ordering::Relaxed);
-        // [unpin] Release: pairs with the Acquire in `pinned`.
-        let release = prim::order!("unpin", Ordering::Release);
+        // [set-unpin] Release: pairs with the Acquire in `pinned`.
+        let release = prim::order!("set-unpin", Ordering::Release);
         self.0.store(now + 1, release);
     }
 
@@ -37,8 +37,8 @@ impl Epoch {
 
     /// The epoch, if its thread may stand on nodes.
     fn pinned(&self) -> Option<u64> {
-        // [unpin] Acquire: pairs with the Release in `unpin`.
-        let now = self.0.load(prim::order!("unpin", Ordering::Acquire));
+        // [set-unpin] Acquire: pairs with the Release in `unpin`.
+        let now = self.0.load(prim::order!("set-unpin", Ordering::Acquire));
         (!now.is_multiple_of(2)).then_some(now)
     }
 }
@@ -51,10 +51,10 @@ impl Grace {
     /// Records the pins that may stand on nodes that this thread has unlinked.
     pub(crate) fn restart<E: Iterator<Item = &'static Epoch>>(&mut self, epochs: impl Fn() -> E) {
         self.0.clear();
-        // [new-threads] The epochs are determined after the fence, too.
-        let early = (!prim::intact!("new-threads")).then(&epochs);
-        // [seal]
-        if prim::intact!("seal") {
+        // [set-new-threads] The epochs are determined after the fence, too.
+        let early = (!prim::intact!("set-new-threads")).then(&epochs);
+        // [set-seal]
+        if prim::intact!("set-seal") {
             barrier::heavy();
         }
         let epochs = early.unwrap_or_else(epochs);
@@ -64,8 +64,8 @@ impl Grace {
 
     /// Whether none of them exists any more.
     pub(crate) fn is_over(&mut self) -> bool {
-        // [grace]
-        if !prim::intact!("grace") {
+        // [set-grace]
+        if !prim::intact!("set-grace") {
             return true;
         }
         self.0.retain(|(epoch, then)| epoch.pinned() == Some(*then));

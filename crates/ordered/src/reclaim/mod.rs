@@ -23,18 +23,18 @@
 //!
 //! # Edges: memory ordering
 //!
-//! - **pin**, **seal** (store, fence, load on both sides; the light and the heavy side of the asymmetric barrier): a
+//! - **set-pin**, **set-seal** (store, fence, load on both sides; the light and the heavy side of the asymmetric barrier): a
 //!   thread makes its epoch odd, fences, and then follows links. A thread that seals has unlinked nodes, fences, and
 //!   then loads the epochs. If the pin's fence is first, the sealing thread sees the odd epoch. If the sealing thread's
 //!   fence is first, the pinned thread sees the links without the nodes.
-//! - **new-threads**: the same with a thread that has just been given its first record. The sealing thread determines
+//! - **set-new-threads**: the same with a thread that has just been given its first record. The sealing thread determines
 //!   the number of records after its fence.
-//! - **unpin**: Release by a thread that makes its epoch even, Acquire by the loads of epochs: all accesses to the nodes
+//! - **set-unpin**: Release by a thread that makes its epoch even, Acquire by the loads of epochs: all accesses to the nodes
 //!   come before they are freed.
 //!
 //! # Edges: steps that must not be left out
 //!
-//! - **grace**: sealed nodes are not freed until every recorded epoch has changed.
+//! - **set-grace**: sealed nodes are not freed until every recorded epoch has changed.
 
 mod bag;
 mod epoch;

@@ -77,7 +77,7 @@ impl Record {
         let mut records = (0..).map(|number| (number, TABLE.get(number)));
         let free = records.find(|(_, record)| is_free(record));
         let (number, record) = free.expect("the table ends with a panic");
-        // Relaxed: the pin's barrier orders it before the thread's first search [new-threads].
+        // Relaxed: the pin's barrier orders it before the thread's first search [set-new-threads].
         CLAIMED.fetch_max(number + 1, Ordering::Relaxed);
         record.number.set(number);
         record.random.set(number as u64);
@@ -94,7 +94,7 @@ impl Record {
 
 /// The epochs of all records that were ever claimed.
 pub(super) fn epochs() -> impl Iterator<Item = &'static Epoch> {
-    // Relaxed: ordered by the barrier of the thread that seals [new-threads].
+    // Relaxed: ordered by the barrier of the thread that seals [set-new-threads].
     let claimed = CLAIMED.load(Ordering::Relaxed);
     (0..claimed).map(|number| &TABLE.get(number).epoch)
 }

@@ -12,7 +12,7 @@ use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
 use crate::range::slots::Slot;
 use crate::reclaim::{Epoch, Pool, Recycled};
-use crate::wait::Parker;
+use crate::wait::{Parker, Spins};
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -34,6 +34,8 @@ pub(crate) struct ThreadRecord {
     /// Segments held.
     segments: RefCell<VecDeque<HeldSegments>>,
     thread: Cell<u32>,
+    /// How long it spins on holders.
+    pub(crate) spins: Spins,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
 }
@@ -59,6 +61,7 @@ impl Default for ThreadRecord {
             holds: Cell::new(0),
             segments: RefCell::new(VecDeque::new()),
             thread: Cell::new(0),
+            spins: Spins::default(),
             epoch: Epoch::default(),
             parker: Parker::default(),
         }

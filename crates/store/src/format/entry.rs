@@ -102,8 +102,8 @@ pub(crate) struct Place {
 
 impl Place {
     fn checksum(&self, bytes: &[u8]) -> u32 {
-        // [mark] An entry that another log left here has another generation.
-        let generation = if prim::intact!("mark") {
+        // [mark] An entry that another log left here has another generation. [as-published]
+        let generation = if prim::intact!("mark") && prim::intact!("as-published") {
             self.page.generation
         } else {
             0

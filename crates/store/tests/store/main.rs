@@ -10,5 +10,6 @@ mod cases;
 mod crash;
 mod crashes;
 mod damage;
+mod killed;
 mod model;
 mod threads;

@@ -1,9 +1,13 @@
 //! What backs the areas: the life of a page.
 
+#[cfg(target_os = "linux")]
+mod real;
 mod table;
 
 use crate::error::VmError;
 use crate::kind::{Access, Area, Protection};
+#[cfg(target_os = "linux")]
+pub use real::RealMappings;
 use std::ops::Range;
 pub use table::PageTable;
 
@@ -23,6 +27,14 @@ pub trait Backing {
     /// # Errors
     /// The mapping is refused. Nothing has changed.
     fn map(&self, area: &Area) -> Result<(), VmError>;
+
+    /// The area before `more`, which is alike, gets longer by it. Nothing else is in its range.
+    ///
+    /// # Errors
+    /// As for [`map`](Self::map), which this is unless it makes a difference.
+    fn lengthen(&self, more: &Area) -> Result<(), VmError> {
+        self.map(more)
+    }
 
     /// The page at this address is accessed; the area, of which only this page is held, allows that.
     ///

@@ -24,6 +24,9 @@
 //!
 //! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
 //!   links, and not what was in its memory before.
+//! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that a
+//!   boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault deep
+//!   in the area reads without a lock on the boundary (Linux's case 4).
 //!
 //! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay what
 //! they are when it is removed.
@@ -33,7 +36,7 @@ mod node;
 use crate::plan::{Edit, Kind, Piece, Pieces, Range};
 use crate::reclaim::Grace;
 pub(crate) use node::Node;
-use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use prim::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::ptr;
@@ -58,6 +61,8 @@ pub(crate) struct Index {
     /// The number of structural changes.
     sequence: AtomicU64,
     areas: AtomicU64,
+    /// The levels that have ever been used. A search that does not know of the highest is slower, and that is all.
+    height: AtomicUsize,
     writer: Mutex<Writer>,
 }
 
@@ -80,7 +85,7 @@ unsafe impl Send for Removed {}
 /// The areas around a range: what was found, and where.
 pub(crate) struct Around<'a> {
     pub(crate) pieces: Pieces,
-    pub(crate) nodes: SmallVec<[&'a Node; 6]>,
+    pub(crate) nodes: SmallVec<[&'a Node; 4]>,
 }
 
 impl Index {
@@ -89,6 +94,7 @@ impl Index {
             head: prim::array![AtomicPtr::new(ptr::null_mut()); LEVELS],
             sequence: AtomicU64::new(0),
             areas: AtomicU64::new(0),
+            height: AtomicUsize::new(1),
             writer: Mutex::new(Writer {
                 random: 0x9e37_79b9_7f4a_7c15,
                 removed: Vec::new(),
@@ -141,7 +147,7 @@ impl Index {
     fn floor(&self, key: u64) -> Option<&Node> {
         let mut at = None;
         let mut beyond = ptr::null();
-        for level in (0..LEVELS).rev() {
+        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
             while let Some(next) = self.next(at, level) {
                 if ptr::eq(next, beyond) {
                     break;
@@ -168,6 +174,7 @@ impl Index {
     }
 
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
+    #[inline]
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
         let within = range.widened();
         match self.floor(within.start) {
@@ -182,6 +189,7 @@ impl Index {
     }
 
     /// The areas that overlap a range, from one on.
+    #[inline]
     fn collect<'a>(&'a self, first: Option<&'a Node>, within: Range) -> Around<'a> {
         let mut around = Around {
             pieces: SmallVec::new(),
@@ -267,6 +275,9 @@ impl Index {
 
     fn insert(&self, writer: &mut Writer, range: Range, kind: Kind) {
         let height = 1 + (prim::wins(writer.draw(), DIGITS) as usize).min(LEVELS - 1);
+        if height > self.height.load(Ordering::Relaxed) {
+            self.height.store(height, Ordering::Relaxed);
+        }
         let before = self.before(range.start);
         let node = Box::new(Node::new(range, kind, height));
         for (level, &before) in before.iter().enumerate().take(height) {
@@ -312,10 +323,13 @@ impl Writer {
             return;
         }
         if !self.sealed.is_empty() && self.grace.is_over() {
-            self.sealed.drain(..).for_each(Removed::free);
+            // Taken, and not drained: once in a while the batch is everything.
+            std::mem::take(&mut self.sealed)
+                .into_iter()
+                .for_each(Removed::free);
         }
         if self.sealed.is_empty() {
-            std::mem::swap(&mut self.sealed, &mut self.removed);
+            self.sealed = std::mem::take(&mut self.removed);
             self.grace.begin();
         }
     }

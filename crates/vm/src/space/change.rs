@@ -29,7 +29,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Index, Node};
 use crate::kind::PAGE;
-use crate::plan::{self, Change, Plan, Range, Room};
+use crate::plan::{self, Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
@@ -42,6 +42,8 @@ pub(super) enum Claim {
     Free,
     /// It is free, and so is the page after it, and an area that grows down keeps its gap.
     Apart,
+    /// One area contains it, and all from this address on.
+    Tail(u64),
     /// It is where the search for a free range ends.
     Found(Wish),
 }
@@ -222,7 +224,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
                 return Attempt::Gone;
             }
             Claim::Found(_) if is_taken => return Attempt::Gone,
-            Claim::Replace | Claim::Free | Claim::Apart | Claim::Found(_) => {}
+            Claim::Tail(start) if !around.has_whole(Range { start, ..range }) => {
+                return Attempt::Done(Err(VmError::Unmapped));
+            }
+            Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
         let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
             Ok(plan) => plan,
@@ -312,9 +317,13 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if change.changes_what_is_free() && around.overlaps(range) {
             self.backing.unmap(range.start..range.end);
         }
-        if let Change::Map(kind) | Change::Extend(kind) = change
-            && let Err(refusal) = self.backing.map(&kind.area(range.start, range.end))
-        {
+        let area = |kind: Kind| kind.area(range.start, range.end);
+        let backed = match change {
+            Change::Map(kind) | Change::Extend(kind) => self.backing.map(&area(kind)),
+            Change::Lengthen(kind) => self.backing.lengthen(&area(kind)),
+            Change::Unmap | Change::Protect(_) | Change::Advise(..) => Ok(()),
+        };
+        if let Err(refusal) = backed {
             return Attempt::Undo(refusal);
         }
         Attempt::Done(plan.error.map_or(Ok(()), Err))
@@ -336,6 +345,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 }
 
 impl Around<'_> {
+    /// Whether one area has all of the range.
+    fn has_whole(&self, range: Range) -> bool {
+        self.pieces.iter().any(|piece| piece.range.covers(range))
+    }
+
     pub(super) fn overlaps(&self, range: Range) -> bool {
         self.pieces
             .iter()

@@ -18,7 +18,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Node};
 use crate::kind::{Access, PAGE, Protection};
-use crate::plan::{Kind, Range};
+use crate::plan::{Kind, Piece, Range};
 use crate::reclaim::searching;
 use prim::atomic::Ordering;
 use spanlock::range::raw::{Mode, RawRangeLock};
@@ -101,7 +101,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let kind = node.kind();
         let Range { start, end } = node.range();
         // As Linux does: the next area first.
-        let akin = |piece: &&crate::plan::Piece| {
+        let akin = |piece: &&Piece| {
             (piece.range.start == end || piece.range.end == start) && kind.is_akin_to(piece.kind)
         };
         let family = around.pieces.iter().rev().find(akin).map_or_else(

@@ -12,7 +12,7 @@ pub(crate) mod stat;
 use crate::backing::{Backing, PageTable};
 use crate::error::VmError;
 use crate::index::Index;
-use crate::kind::{Area, Flags, Mapping, PAGE, Placement, Protection};
+use crate::kind::{Area, Flags, Mapping, PAGE, Placement, Protection, Source};
 use crate::layout::{Layout, Limits, Pages};
 use crate::plan::{Change, Kind, Range};
 use crate::reclaim::searching;
@@ -31,7 +31,7 @@ use std::fmt;
 /// An address space: areas of pages, which many threads map, protect, unmap and fault at the same time.
 ///
 /// ```
-/// use spanlock_vm::{Access, AddressSpace, Mapping, PAGE, Placement, Protection};
+/// use spanlock_vm::{Access, AddressSpace, Mapping, PAGE, Placement, Protection, Source};
 ///
 /// let space = AddressSpace::new();
 /// let arena = space.mmap(Placement::Anywhere, 64 * PAGE, Mapping::anonymous(Protection::NONE))?;
@@ -171,7 +171,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     /// - [`TooManyAreas`](VmError::TooManyAreas), [`OverLimit`](VmError::OverLimit): a limit.
     /// - What the backing refuses with.
     pub fn mmap(&self, at: Placement, length: u64, what: Mapping) -> Result<u64, VmError> {
-        if let crate::kind::Source::File { offset, .. } = what.source
+        if let Source::File { offset, .. } = what.source
             && !offset.is_multiple_of(PAGE)
         {
             return Err(VmError::Misaligned);
@@ -182,7 +182,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let length = pages(length)
             .filter(|&length| length <= self.layout.end)
             .ok_or(VmError::NoRoom)?;
-        if let crate::kind::Source::File { offset, .. } = what.source
+        if let Source::File { offset, .. } = what.source
             && offset
                 .checked_add(length)
                 .is_none_or(|end| i64::try_from(end).is_err())

@@ -2,11 +2,13 @@
 
 use super::AddressSpace;
 use super::change::Claim;
+use super::hold::Held;
 use super::place::{Wish, pages};
 use super::stat::Operation;
 use crate::backing::Backing;
 use crate::error::VmError;
-use crate::kind::{Flags, Mapping, PAGE, Protection, Relocation};
+use crate::index::Node;
+use crate::kind::{Flags, Mapping, PAGE, Protection, Relocation, Source};
 use crate::plan::{Change, Kind, Range};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
@@ -123,7 +125,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             end: start.saturating_add(new),
         };
         if range.end == area.end && self.is_room_for(more) {
-            self.change_in(Operation::Mremap, &held, more, Change::Map(kind))?;
+            self.change_in(Operation::Mremap, &held, more, Change::Lengthen(kind))?;
             return Ok(start);
         }
         if to == Relocation::Stay {
@@ -178,26 +180,27 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
     }
 
+    /// Makes a mapping shorter, or finds that it is as it should be.
     fn shrink(&self, start: u64, old: u64, new: u64) -> Result<u64, VmError> {
-        let end = start
-            .checked_add(old)
-            .filter(|&end| end <= self.layout.end)
-            .ok_or(VmError::Unmapped)?;
-        let held = self.hold(Operation::Mremap, Mode::Shared, Range { start, end });
-        let area = searching(|| self.index.at(start).map(crate::index::Node::range))
-            .ok_or(VmError::Unmapped)?;
-        drop(held);
-        if area.end < end {
-            return Err(VmError::Unmapped);
+        let end = start.checked_add(old).filter(|&end| end <= self.layout.end);
+        let whole = Range {
+            start,
+            end: end.ok_or(VmError::Unmapped)?,
+        };
+        if new == old {
+            let _held = self.hold(Operation::Mremap, Mode::Shared, self.shared_range(whole));
+            let area = searching(|| self.index.at(start).map(Node::range));
+            let is_mapped = area.is_some_and(|area| area.covers(whole));
+            return is_mapped.then_some(start).ok_or(VmError::Unmapped);
         }
-        if new < old {
-            let range = Range {
-                start: start + new,
-                end,
-            };
-            self.change(Operation::Mremap, range, Change::Unmap, Claim::Replace)?;
-        }
-        Ok(start)
+        let range = Range {
+            start: start + new,
+            ..whole
+        };
+        let wanted = self.first_range(Operation::Mremap, whole);
+        let tail = Claim::Tail(start);
+        self.change_holding(Operation::Mremap, wanted, range, Change::Unmap, tail)
+            .map(|()| start)
     }
 
     /// Whether an area may grow into this range. Everything is held.
@@ -208,7 +211,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     /// Moves the pages of `range`, which is in one area of this kind, to the free range `target`.
     fn relocate(
         &self,
-        held: &super::hold::Held<'_, L>,
+        held: &Held<'_, L>,
         range: Range,
         target: Range,
         kind: Kind,
@@ -239,13 +242,13 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     /// The kind of a new area at this address.
     pub(super) fn kind(&self, what: Mapping, start: u64) -> Result<Kind, VmError> {
         let (file, origin) = match what.source {
-            crate::kind::Source::File { file: 0, .. } => return Err(VmError::Contradiction),
-            crate::kind::Source::File { file, offset } => (file, offset.wrapping_sub(start)),
+            Source::File { file: 0, .. } => return Err(VmError::Contradiction),
+            Source::File { file, offset } => (file, offset.wrapping_sub(start)),
             // Each shared mapping without a file has memory of its own, which no other number names.
-            crate::kind::Source::Anonymous if what.flags.contains(Flags::SHARED) => {
+            Source::Anonymous if what.flags.contains(Flags::SHARED) => {
                 (self.anonymous_file(), 0_u64.wrapping_sub(start))
             }
-            crate::kind::Source::Anonymous => (0, 0),
+            Source::Anonymous => (0, 0),
         };
         let Mapping {
             protection,
@@ -256,6 +259,14 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if !most.allows(protection) {
             return Err(VmError::NotPermitted);
         }
+        let is_reserved = protection.allows(Protection::WRITE)
+            && !flags.intersects(Flags::SHARED | Flags::NO_RESERVE);
+        let reserved = if is_reserved {
+            Flags::RESERVED
+        } else {
+            Flags::PRIVATE
+        };
+        let flags = flags.without(Flags::RESERVED) | reserved;
         Ok(Kind {
             protection,
             most,

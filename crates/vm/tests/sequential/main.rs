@@ -1,43 +1,16 @@
 //! Random operations of one thread have the results, and leave the areas, that a simple model says: in every variant.
 
 mod model;
+mod step;
 
-use model::{Block, Model};
+use model::Model;
 use proptest::prelude::*;
-use spanlock::range::raw::RawRangeLock;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
-    Access, AddressSpace, Area, Flags, Layout, Limits, Mapping, PAGE, PageTable, Placement,
-    Protection, Relocation, Source,
+    Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
+    RawRangeLock, Relocation, Source,
 };
-
-/// Pages of the small space.
-const PAGES: u64 = 40;
-const BASE: u64 = 0x10_0000;
-
-fn layout() -> Layout {
-    let at = |page| BASE + page * PAGE;
-    Layout {
-        lowest: at(0),
-        end: at(PAGES),
-        mmap_top: at(32),
-        mmap_bottom: at(4),
-        heap: at(12),
-        guard: 2 * PAGE,
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Map(Placement, u64, Mapping),
-    Unmap(u64, u64),
-    Protect(u64, u64, Protection),
-    Advise(u64, u64, Flags, Flags),
-    DontNeed(u64, u64),
-    Remap(u64, u64, u64, Relocation),
-    Brk(u64),
-    Fault(u64, Access),
-}
+use step::{BASE, PAGES, Step, area, layout, on_model, on_space};
 
 /// An address, now and then one that is no page's.
 fn address() -> impl Strategy<Value = u64> {
@@ -114,6 +87,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (address(), length(), length(), relocation)
             .prop_map(|(at, old, new, to)| Step::Remap(at, old, new, to)),
         1 => (10..20 * PAGE).prop_map(|more| Step::Brk(BASE + 10 * PAGE + more)),
+        1 => address().prop_map(Step::Find),
+        1 => Just(Step::Maps),
         5 => (address(), prop::sample::select(access)).prop_map(|(at, access)| Step::Fault(at, access)),
     ]
 }
@@ -125,66 +100,6 @@ fn limits() -> impl Strategy<Value = Limits> {
         data: 12,
     };
     prop_oneof![2 => Just(Limits::default()), 1 => Just(small)]
-}
-
-/// What a step returns, in words.
-fn on_space<L: RawRangeLock>(space: &AddressSpace<L>, step: &Step) -> String {
-    match *step {
-        Step::Map(at, length, what) => format!("{:x?}", space.mmap(at, length, what)),
-        Step::Unmap(at, length) => format!("{:?}", space.munmap(at, length)),
-        Step::Protect(at, length, to) => format!("{:?}", space.mprotect(at, length, to)),
-        Step::Advise(at, length, set, clear) => {
-            format!("{:?}", space.madvise(at, length, set, clear))
-        }
-        Step::DontNeed(at, length) => format!("{:?}", space.madvise_dontneed(at, length)),
-        Step::Remap(at, old, new, to) => format!("{:x?}", space.mremap(at, old, new, to)),
-        Step::Brk(to) => format!("{:x}", space.brk(to)),
-        Step::Fault(at, access) => format!("{:?}", space.fault(at, access)),
-    }
-}
-
-fn on_model(model: &mut Model, step: &Step) -> String {
-    match *step {
-        Step::Map(at, length, what) => format!("{:x?}", model.mmap(at, length, what)),
-        Step::Unmap(at, length) => format!("{:?}", model.munmap(at, length)),
-        Step::Protect(at, length, to) => format!("{:?}", model.mprotect(at, length, to)),
-        Step::Advise(at, length, set, clear) => {
-            format!("{:?}", model.madvise(at, length, set, clear))
-        }
-        Step::DontNeed(at, length) => format!("{:?}", model.dontneed(at, length)),
-        Step::Remap(at, old, new, to) => format!("{:x?}", model.mremap(at, old, new, to)),
-        Step::Brk(to) => format!("{:x}", model.brk(to)),
-        Step::Fault(at, access) => format!("{:?}", model.fault(at, access)),
-    }
-}
-
-fn area(block: &Block) -> Area {
-    let Block {
-        start,
-        end,
-        protection,
-        most,
-        flags,
-        file,
-        origin,
-        family,
-    } = *block;
-    let source = match file {
-        0 => Source::Anonymous,
-        file => Source::File {
-            file,
-            offset: origin.wrapping_add(start),
-        },
-    };
-    Area {
-        start,
-        end,
-        protection,
-        most,
-        flags,
-        source,
-        family,
-    }
 }
 
 /// Runs the steps on each variant beside the model.
@@ -209,7 +124,7 @@ impl Table for Run<'_> {
             let said = on_model(&mut model, step);
             let context = || format!("{}, step {number}: {step:x?}", variant.name);
             assert_eq!(on_space(&space, step), said, "{}", context());
-            let expected: Vec<_> = model.blocks.iter().map(area).collect();
+            let expected: Vec<_> = model.state().0.iter().map(area).collect();
             assert_eq!(space.maps(), expected, "{}", context());
             assert_eq!(space.pages(), model.pages(), "{}", context());
             assert_eq!(space.areas(), expected.len() as u64, "{}", context());

@@ -9,7 +9,7 @@ use spanlock_vm::{
 use std::collections::BTreeMap;
 
 /// An area of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block {
     pub start: u64,
     pub end: u64,
@@ -87,6 +87,11 @@ impl Model {
             families: 1,
             memories: 1 << 63,
         }
+    }
+
+    /// All that later results depend on, besides which pages are there.
+    pub fn state(&self) -> (Vec<Block>, u64) {
+        (self.blocks.clone(), self.heap)
     }
 
     pub fn pages(&self) -> Pages {
@@ -232,6 +237,12 @@ impl Model {
         if !most.allows(protection) {
             return Err(VmError::NotPermitted);
         }
+        let is_shared = flags.contains(Flags::SHARED) || flags.contains(Flags::NO_RESERVE);
+        let flags = if protection.allows(Protection::WRITE) && !is_shared {
+            flags | Flags::RESERVED
+        } else {
+            flags
+        };
         Ok(Block {
             start,
             end,
@@ -400,6 +411,18 @@ impl Model {
         self.each(start, start + up(length), false, |block| {
             if !block.most.allows(protection) {
                 return Err(VmError::NotPermitted);
+            }
+            let (was, is) = (
+                block.protection.allows(Protection::WRITE),
+                protection.allows(Protection::WRITE),
+            );
+            let is_shared =
+                block.flags.contains(Flags::SHARED) || block.flags.contains(Flags::NO_RESERVE);
+            if block.protection != protection && is && !was && !is_shared {
+                block.flags = block.flags | Flags::RESERVED;
+            }
+            if block.protection != protection && !is && block.file == 0 && block.family == 0 {
+                block.flags = block.flags.without(Flags::RESERVED);
             }
             block.protection = protection;
             Ok(())

@@ -30,18 +30,12 @@ use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::Ordering;
 use prim::clock;
-use prim::spin;
 use std::panic::Location;
 use std::ptr::NonNull;
 
 /// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
 /// so many meetings.
 const MEETINGS_DIGITS: u32 = 4;
-
-/// Rounds of spinning on a holder, where each thread that uses the lock can have a processor: two to the power of the
-/// four more rounds, against the time that a critical section of a few hundred cache lines takes.
-const ROUNDS: u32 = spin::ON_HOLDER + 4;
-
 impl RawSlots {
     #[inline]
     #[track_caller]
@@ -320,15 +314,6 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;
             }
-        }
-    }
-
-    fn rounds(&self) -> u32 {
-        let has_processors = |board: &Board| board.len() <= prim::thread::processors();
-        if self.lock.board().is_some_and(has_processors) {
-            ROUNDS
-        } else {
-            spin::ON_HOLDER
         }
     }
 

@@ -22,7 +22,6 @@ use crate::range::thread::ThreadRecord;
 use crate::wait::Ticket;
 use prim::clock::Instant;
 use prim::debug;
-use prim::spin::{self, Spin};
 
 /// One request, as its lock kind provides it to the loop.
 pub(in crate::range) trait Acquisition {
@@ -34,11 +33,6 @@ pub(in crate::range) trait Acquisition {
 
     /// When the request gets a reservation.
     const RESERVES: Reserves;
-
-    /// For how many rounds the request spins on its blocker before it sleeps.
-    fn rounds(&self) -> u32 {
-        spin::ON_HOLDER
-    }
 
     /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
     fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
@@ -289,12 +283,10 @@ impl<'a> Waiter<'a> {
                 Err(Refused::OutOfTime)
             };
         }
-        let mut spin = Spin::new(acquisition.rounds());
-        while spin.round() {
-            if !acquisition.is_blocked_by(&blocker) {
-                drop(blocker);
-                return self.retry();
-            }
+        let spins = &self.record.spins;
+        if spins.spin(|| !acquisition.is_blocked_by(&blocker)) {
+            drop(blocker);
+            return self.retry();
         }
         if debug::CHECKS
             && self.wait == Wait::Forever

@@ -22,8 +22,6 @@ const PAGES: usize = 64;
 /// What is counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
-    pub workloads: usize,
-    pub operations: usize,
     /// Moments of crashes.
     pub moments: usize,
     /// Images, and how many differ from each other.
@@ -31,17 +29,6 @@ pub struct Counts {
     pub states: usize,
     /// Recoveries that were crashed themselves.
     pub second: usize,
-}
-
-impl Counts {
-    pub fn add(&mut self, other: &Self) {
-        self.workloads += other.workloads;
-        self.operations += other.operations;
-        self.moments += other.moments;
-        self.images += other.images;
-        self.states += other.states;
-        self.second += other.second;
-    }
 }
 
 /// How a sequence is explored.
@@ -126,11 +113,7 @@ pub fn explore(plan: &Plan, before: &[Op], ops: &[Op]) -> Result<Counts, String>
         models,
         rng: Rng::with_seed(plan.seed),
         seen: HashSet::new(),
-        counts: Counts {
-            workloads: 1,
-            operations: ops.len(),
-            ..Counts::default()
-        },
+        counts: Counts::default(),
     };
     explorer.all_moments(base, &medium.take_events())?;
     Ok(explorer.counts)

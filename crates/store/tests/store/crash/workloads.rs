@@ -78,7 +78,35 @@ pub fn long() -> Vec<Vec<Op>> {
             Op::Unlink("/bar"),
         ]
     });
-    vec![rewrite(1000), rewrite(20), names, inodes.collect()]
+    // Entries without pages: freed log pages become log pages again.
+    let sizes = (0..300).flat_map(|round| {
+        let sync = (round % 10 == 9).then_some(Op::Sync);
+        [Op::Truncate("/foo", 5000 + round)].into_iter().chain(sync)
+    });
+    let sizes = [Op::Create("/foo")].into_iter().chain(sizes).collect();
+    // The page of a truncation is replaced, freed by a sync, and used for something else.
+    let cuts = (0..8).flat_map(|round| {
+        [
+            Op::Write("/foo", 0, 12_000, round),
+            Op::Truncate("/foo", 100),
+            Op::Write("/foo", 50, 100, round + 1),
+            Op::Sync,
+            Op::Write("/bar", 0, 12_000, round + 2),
+            Op::Write("/bar", 0, 12_000, round + 3),
+        ]
+    });
+    let cuts = [Op::Create("/foo"), Op::Create("/bar")]
+        .into_iter()
+        .chain(cuts)
+        .collect();
+    vec![
+        rewrite(1000),
+        rewrite(20),
+        names,
+        inodes.collect(),
+        sizes,
+        cuts,
+    ]
 }
 
 /// The operations that make what the next one needs, if it is not there.

@@ -1,0 +1,131 @@
+//! From a folder into a store.
+
+use super::{Copied, at};
+use crate::failure::Result;
+use spanlock_store::{Ino, Kind, NewNode, ROOT, Store};
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are copied at a time: as many as an entry of a log has room for, nearly.
+const CHUNK: usize = 1 << 20;
+
+/// Copies what is in a folder, with permissions, owners, times, links and holes.
+pub(super) fn import(store: &Store, folder: &Path) -> Result<Copied> {
+    let mut copied = Copied::default();
+    // Files with several names, by device and number.
+    let mut several = HashMap::new();
+    let mut waiting = vec![(folder.to_owned(), ROOT)];
+    let mut times = Vec::new();
+    while let Some((folder, parent)) = waiting.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| at(folder.display(), error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| at(folder.display(), error))?.path();
+            let metadata =
+                fs::symlink_metadata(&path).map_err(|error| at(path.display(), error))?;
+            let key = (metadata.dev(), metadata.ino());
+            if let Some(&ino) = several.get(&key) {
+                let name = name(&path);
+                store
+                    .link_node(ino, parent, name)
+                    .map_err(|error| at(path.display(), error))?;
+                copied.others += 1;
+                continue;
+            }
+            let ino = import_one(store, &path, &metadata, parent, &mut copied)?;
+            if metadata.is_dir() {
+                waiting.push((path.clone(), ino));
+            } else if metadata.nlink() > 1 {
+                several.insert(key, ino);
+            }
+            times.push((ino, path, metadata));
+        }
+    }
+    // At the end: what is copied into a directory changes its time.
+    for (ino, path, metadata) in times {
+        let set = store.set_attributes(ino, |set| {
+            set.modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
+            set.accessed = nanoseconds(metadata.atime(), metadata.atime_nsec());
+        });
+        set.map_err(|error| at(path.display(), error))?;
+    }
+    Ok(copied)
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+fn name(path: &Path) -> &[u8] {
+    path.file_name().map_or(b"", OsStrExt::as_bytes)
+}
+
+fn import_one(
+    store: &Store,
+    path: &Path,
+    metadata: &Metadata,
+    parent: Ino,
+    copied: &mut Copied,
+) -> Result<Ino> {
+    let kind = match metadata.file_type() {
+        kind if kind.is_dir() => Kind::Directory,
+        kind if kind.is_file() => Kind::File,
+        kind if kind.is_symlink() => Kind::Symlink,
+        _ => Kind::Special,
+    };
+    let target = match kind {
+        Kind::Symlink => fs::read_link(path).map_err(|error| at(path.display(), error))?,
+        _ => PathBuf::new(),
+    };
+    let mode = match kind {
+        Kind::Special => metadata.mode(),
+        _ => metadata.mode() & 0o7777,
+    };
+    let node = NewNode {
+        kind,
+        mode,
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+        device: u32::try_from(metadata.rdev()).unwrap_or_default(),
+        target: target.as_os_str().as_bytes().to_vec(),
+    };
+    let made = store.make_node(parent, name(path), node);
+    let ino = made.map_err(|error| at(path.display(), error))?.ino;
+    match kind {
+        Kind::Directory => copied.directories += 1,
+        Kind::File => {
+            copied.files += 1;
+            copied.bytes += copy(store, path, ino)?;
+        }
+        Kind::Symlink | Kind::Special => copied.others += 1,
+    }
+    Ok(ino)
+}
+
+fn copy(store: &Store, path: &Path, ino: Ino) -> Result<u64> {
+    let from = fs::File::open(path).map_err(|error| at(path.display(), error))?;
+    let to = store
+        .open_node(ino)
+        .map_err(|error| at(path.display(), error))?;
+    let mut buffer = vec![0; CHUNK];
+    let mut done = 0;
+    loop {
+        let length = from
+            .read_at(&mut buffer, done)
+            .map_err(|error| at(path.display(), error))?;
+        if length == 0 {
+            break;
+        }
+        // What is zero may be a hole.
+        if buffer[..length].iter().any(|&byte| byte != 0) {
+            to.write_at(&buffer[..length], done)
+                .map_err(|error| at(path.display(), error))?;
+        }
+        done += length as u64;
+    }
+    to.truncate(done)
+        .map_err(|error| at(path.display(), error))?;
+    Ok(done)
+}

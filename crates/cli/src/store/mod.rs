@@ -1,0 +1,224 @@
+//! `spanlock store`.
+
+mod export;
+mod import;
+
+use crate::failure::{Failure, Result};
+use crate::output::print;
+use clap::{Args, Subcommand};
+use spanlock_store::{Error, Geometry, Mapped, Options, PAGE, Report, Store, check, inspect, make};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(crate) struct Command {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make an empty store in a new file.
+    Make {
+        /// The file.
+        path: PathBuf,
+        /// Its size, in bytes or with one of K, M, G, T.
+        #[arg(long, value_parser = size)]
+        size: u64,
+        /// How many files and directories it has room for. By default, one for each four pages.
+        #[arg(long)]
+        inodes: Option<u64>,
+    },
+    /// Read all of a store, and name everything that is wrong with it. Nothing is changed.
+    ///
+    /// Exit code 1 if there is damage. What a crash has left is no damage: the next opening mends it.
+    Check {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// Say what a store contains.
+    Info {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// Copy what is in a folder into a store.
+    Import {
+        /// The file or device.
+        path: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Copy what is in a store into a new folder.
+    Export {
+        /// The file or device.
+        path: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// A number of bytes.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let shift = match unit {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("expected a number of bytes, or one with K, M, G or T".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large".to_owned())
+}
+
+/// An error about a file, outside or in a store.
+fn at(path: impl Display, error: impl Display) -> Failure {
+    Failure::Input(format!("{path}: {error}"))
+}
+
+pub(crate) fn run(command: &Command) -> Result {
+    match &command.what {
+        What::Make { path, size, inodes } => {
+            let geometry = Geometry {
+                inodes: *inodes,
+                id: None,
+            };
+            make_file(path, *size, &geometry).map_err(|error| at(path.display(), error))
+        }
+        What::Check { path } => run_check(path),
+        What::Info { path } => {
+            let medium = look(path)?;
+            let report = inspect(&medium).map_err(|error| at(path.display(), error))?;
+            print(&describe(&report))
+        }
+        What::Import { path, folder } => {
+            let store = open(path)?;
+            let copied = import::import(&store, folder)?;
+            store.close().map_err(|error| at(path.display(), error))?;
+            print(&format!("{copied}\n"))
+        }
+        What::Export { path, folder } => {
+            let store = open(path)?;
+            let copied = export::export(&store, folder)?;
+            store.close().map_err(|error| at(path.display(), error))?;
+            print(&format!("{copied}\n"))
+        }
+    }
+}
+
+/// The file is gone again if there is no store in it.
+fn make_file(path: &Path, size: u64, geometry: &Geometry) -> spanlock_store::Result<()> {
+    if size == 0 {
+        return Err(Error::Invalid("a store of no bytes"));
+    }
+    let medium = Mapped::create(path, size)?;
+    make(&medium, geometry).inspect_err(|_| {
+        // If it cannot be removed, the error that there was says more.
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+fn look(path: &Path) -> Result<Mapped> {
+    Mapped::open_read_only(path).map_err(|error| at(path.display(), error))
+}
+
+fn open(path: &Path) -> Result<Store> {
+    let opened = Mapped::open(path).and_then(|medium| Store::open(medium, Options::default()));
+    opened
+        .map(|(store, _)| store)
+        .map_err(|error| at(path.display(), error))
+}
+
+fn run_check(path: &Path) -> Result {
+    let medium = look(path)?;
+    medium
+        .read_through()
+        .map_err(|error| at(path.display(), error))?;
+    let report = check(&medium).map_err(|error| at(path.display(), error))?;
+    let findings = report.findings.iter().map(|finding| format!("{finding}\n"));
+    print(&format!(
+        "{}{}",
+        findings.collect::<String>(),
+        describe(&report)
+    ))?;
+    match report
+        .findings
+        .iter()
+        .filter(|finding| finding.damage)
+        .count()
+    {
+        0 => Ok(()),
+        1 => Err(Failure::check("1 damage")),
+        many => Err(Failure::check(format!("{many} damages"))),
+    }
+}
+
+fn describe(report: &Report) -> String {
+    let state = match report.closed {
+        true => "closed properly",
+        false => "not closed: the next opening recovers it",
+    };
+    format!(
+        "{state}\n{} files, {} directories, room for {}\n{} pages of {PAGE} bytes: {} of data, {} of logs\nopened {} times\n",
+        report.files,
+        report.directories,
+        report.inodes,
+        report.all_pages,
+        report.pages,
+        report.log_pages,
+        report.openings
+    )
+}
+
+/// What was copied.
+#[derive(Debug, Default)]
+struct Copied {
+    directories: u64,
+    files: u64,
+    others: u64,
+    bytes: u64,
+    /// What could not be copied, and why.
+    left_out: Vec<String>,
+}
+
+impl Display for Copied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for what in &self.left_out {
+            writeln!(f, "left out: {what}")?;
+        }
+        let Self {
+            directories,
+            files,
+            others,
+            bytes,
+            ..
+        } = self;
+        write!(
+            f,
+            "{directories} directories, {files} files of {bytes} bytes, {others} others"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert!(
+            size("64m").is_err()
+                && size("M").is_err()
+                && size("99999999T").is_err()
+                && size("").is_err()
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! `spanlock store`, from outside.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+    command.arg("store").args(arguments).output().unwrap()
+}
+
+/// What a command writes that succeeds.
+fn written(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The exit code and the message of one that fails.
+fn refused(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = run(arguments);
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, from, to] = ["store", "from", "to"].map(|name| folder.path().join(name));
+    fs::create_dir_all(from.join("a/b")).unwrap();
+    fs::write(from.join("a/empty"), b"").unwrap();
+    fs::write(from.join("a/b/large"), vec![7; 3_000_000]).unwrap();
+    fs::hard_link(from.join("a/b/large"), from.join("name")).unwrap();
+    symlink("a/b", from.join("link")).unwrap();
+    let sparse = fs::File::create(from.join("sparse")).unwrap();
+    sparse.set_len(1 << 30).unwrap();
+
+    written(&["make", text(&store), "--size", "8M"]);
+    assert!(written(&["info", text(&store)]).contains("closed properly\n0 files, 1 directories"));
+    let copied = written(&["import", text(&store), text(&from)]);
+    assert!(
+        copied.contains("2 directories, 3 files of 1076741824 bytes, 2 others"),
+        "{copied}"
+    );
+    let checked = written(&["check", text(&store)]);
+    assert!(
+        checked.contains("closed properly\n4 files, 3 directories"),
+        "{checked}"
+    );
+    written(&["export", text(&store), text(&to)]);
+    assert_eq!(fs::read(to.join("a/b/large")).unwrap(), vec![7; 3_000_000]);
+    assert_eq!(fs::read(to.join("a/empty")).unwrap(), b"");
+    let [first, second] = ["a/b/large", "name"].map(|name| fs::metadata(to.join(name)).unwrap());
+    assert_eq!(first.ino(), second.ino());
+    let before = fs::metadata(from.join("name")).unwrap();
+    assert_eq!(
+        (first.mode(), first.mtime_nsec()),
+        (before.mode(), before.mtime_nsec())
+    );
+    assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("a/b"));
+    assert_eq!(fs::metadata(to.join("sparse")).unwrap().len(), 1 << 30);
+
+    // What is there already is not written over.
+    let (code, message) = refused(&["import", text(&store), text(&from)]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("the name is taken"), "{message}");
+    assert_eq!(refused(&["export", text(&store), text(&to)]).0, Some(1));
+    assert_eq!(refused(&["make", text(&store), "--size", "8M"]).0, Some(1));
+}
+
+#[test]
+fn bad_arguments_and_bad_files_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let missing = refused(&["check", text(&store)]);
+    assert_eq!(missing.0, Some(1), "{missing:?}");
+    assert!(missing.1.contains("No such file"), "{missing:?}");
+    for size in ["", "x", "1Q", "-1", "99999999999T"] {
+        assert_eq!(
+            refused(&["make", text(&store), "--size", size]).0,
+            Some(2),
+            "{size}"
+        );
+    }
+    for size in ["0", "4096", "40000"] {
+        let (code, message) = refused(&["make", text(&store), "--size", size]);
+        assert_eq!(code, Some(1), "{size}: {message}");
+        assert!(!store.exists(), "{size}: nothing is left");
+    }
+    let (code, message) = refused(&[
+        "make",
+        text(&store),
+        "--size",
+        "1M",
+        "--inodes",
+        "18446744073709551615",
+    ]);
+    assert_eq!(code, Some(1), "{message}");
+    fs::write(&store, b"hello").unwrap();
+    let (code, message) = refused(&["check", text(&store)]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("this is no store"), "{message}");
+    assert_eq!(refused(&["check", text(folder.path())]).0, Some(1));
+}
+
+#[test]
+fn damage_is_named_and_nothing_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, from] = ["store", "from"].map(|name| folder.path().join(name));
+    fs::create_dir(&from).unwrap();
+    fs::write(from.join("file"), vec![0xA5; 10_000]).unwrap();
+    written(&["make", text(&store), "--size", "1M"]);
+    written(&["import", text(&store), text(&from)]);
+    let mut bytes = fs::read(&store).unwrap();
+    let at = bytes
+        .windows(64)
+        .position(|window| window == [0xA5; 64])
+        .unwrap();
+    bytes[at + 20] = 0;
+    fs::write(&store, &bytes).unwrap();
+    let output = run(&["check", text(&store)]);
+    assert_eq!(output.status.code(), Some(1));
+    let listed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        listed.contains("damaged: /file (inode 2): page 0: does not match its checksum"),
+        "{listed}"
+    );
+    assert_eq!(fs::read(&store).unwrap(), bytes);
+    let (code, message) = refused(&["export", text(&store), text(&folder.path().join("to"))]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("does not match its checksum"), "{message}");
+}

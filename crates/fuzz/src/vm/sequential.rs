@@ -1,0 +1,6 @@
+//! The sequential model of the address space's own tests, on the simulated machine's types.
+
+#[path = "../../../vm/tests/sequential/model.rs"]
+pub(super) mod model;
+#[path = "../../../vm/tests/sequential/step.rs"]
+pub(super) mod step;
