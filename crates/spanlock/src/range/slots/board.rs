@@ -167,8 +167,10 @@ impl Board {
                 }
             };
         }
-        // SAFETY: a chunk that was published has so many slots and lives as long as the board.
-        unsafe { &*first.add(within) }
+        // SAFETY: a chunk that was published has so many slots.
+        let slot = unsafe { first.add(within) };
+        // SAFETY: it lives as long as the board.
+        unsafe { &*slot }
     }
 
     /// What `f` returns for the first slot for which it returns anything.
@@ -197,8 +199,10 @@ impl Board {
                 continue;
             }
             for slot in 0..count {
-                // SAFETY: a chunk that was published has so many slots and lives as long as the board.
-                let found = f(unsafe { &*first.add(slot) });
+                // SAFETY: a chunk that was published has so many slots.
+                let slot = unsafe { first.add(slot) };
+                // SAFETY: it lives as long as the board.
+                let found = f(unsafe { &*slot });
                 if found.is_some() {
                     return found;
                 }

@@ -46,6 +46,7 @@
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request.
 //! 4. Once a lock has moved, nothing is inserted into its list for good.
+//! 5. A slot is in at most one thread's list of free slots. One that is in none has no successor.
 //!
 //! # Edges: memory ordering
 //!

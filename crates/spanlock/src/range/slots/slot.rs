@@ -423,10 +423,10 @@ impl Slot {
     /// Takes one of the free slots that a thread has besides its home slot, which this is.
     pub(super) fn take_other(&self) -> Option<NonNull<Self>> {
         let other = NonNull::new(self.owner.free.get().cast_mut())?;
+        // A slot in no list has no successor: it may be abandoned, and become the home slot of another thread.
         // SAFETY: the slots of a lock live as long as the lock, and this is one of them.
-        self.owner
-            .free
-            .set(unsafe { other.as_ref() }.owner.free.get());
+        let next = unsafe { other.as_ref() }.owner.free.replace(ptr::null());
+        self.owner.free.set(next);
         Some(other)
     }
 

@@ -1,0 +1,89 @@
+//! Slots of threads that have ended, given to others.
+
+use spanlock::range::Span;
+use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::slots::RawSlots;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::LazyLock;
+use std::sync::mpsc::channel;
+use std::thread;
+
+type Token = <RawSlots as RawRangeMutex>::Token;
+
+static LOCK: LazyLock<RawSlots> = LazyLock::new(|| RawSlots::builder().slots_at_once().build());
+
+fn attempt(range: Range<u64>) -> Option<Token> {
+    LOCK.lock_exclusive(Span::of(range).expect("it is not empty"), Wait::Never)
+}
+
+fn take(range: Range<u64>) -> Token {
+    attempt(range).expect("nobody holds it")
+}
+
+fn release(token: Token) {
+    // SAFETY: each token of these tests comes from the lock and is released once.
+    unsafe { LOCK.unlock(token) };
+}
+
+/// What a thread releases when its thread-locals are destroyed: after the library's own, since it was made before.
+struct Late(RefCell<Option<Token>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(release);
+    }
+}
+
+thread_local!(static LATE: Late = const { Late(RefCell::new(None)) });
+
+/// A slot that was free once has a successor in its thread's list of free slots. It is taken again, and released so
+/// late that it is nobody's. The thread that makes it its home slot must not inherit the successor, which the next
+/// owner of the list takes, too.
+#[test]
+fn a_slot_that_is_nobodys_has_no_successor() {
+    let first = thread::spawn(|| {
+        LATE.with(|_| ());
+        let (home, again, other) = (take(0..1), take(2..3), take(4..5));
+        release(other);
+        release(again);
+        let again = take(2..3);
+        release(home);
+        LATE.with(|late| *late.0.borrow_mut() = Some(again));
+    });
+    first.join().expect("no panic");
+    let (told, tells) = channel();
+    let (begin, begins) = channel::<()>();
+    let (end, ends) = channel::<()>();
+    let heir = thread::spawn({
+        let told = told.clone();
+        move || {
+            let home = take(0..1);
+            told.send(()).expect("it is awaited");
+            begins.recv().expect("it is told");
+            let other = take(30..31);
+            told.send(()).expect("it is awaited");
+            ends.recv().expect("it is told");
+            [home, other].map(release);
+        }
+    });
+    tells.recv().expect("the heir has its home slot");
+    let (let_go, goes) = channel::<()>();
+    let claimant = thread::spawn(move || {
+        let held = [take(10..11), take(20..21)];
+        told.send(()).expect("it is awaited");
+        goes.recv().expect("it is told");
+        held.map(release);
+    });
+    tells.recv().expect("the claimant holds its ranges");
+    begin.send(()).expect("the heir waits");
+    tells.recv().expect("the heir holds both ranges");
+    for held in [0..1, 10..11, 20..21, 30..31] {
+        assert!(attempt(held.clone()).is_none(), "{held:?} is held");
+    }
+    end.send(()).expect("the heir waits");
+    let_go.send(()).expect("the claimant waits");
+    heir.join().expect("no panic");
+    claimant.join().expect("no panic");
+    release(attempt(0..100).expect("all is released"));
+}
