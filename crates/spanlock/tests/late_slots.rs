@@ -64,7 +64,7 @@ fn a_slot_that_is_nobodys_has_no_successor() {
             let other = take(30..31);
             told.send(()).expect("it is awaited");
             ends.recv().expect("it is told");
-            [home, other].map(release);
+            [home, other].into_iter().for_each(release);
         }
     });
     tells.recv().expect("the heir has its home slot");
@@ -73,7 +73,7 @@ fn a_slot_that_is_nobodys_has_no_successor() {
         let held = [take(10..11), take(20..21)];
         told.send(()).expect("it is awaited");
         goes.recv().expect("it is told");
-        held.map(release);
+        held.into_iter().for_each(release);
     });
     tells.recv().expect("the claimant holds its ranges");
     begin.send(()).expect("the heir waits");

@@ -1,9 +1,9 @@
 //! Crashes between the steps of concurrent writers.
 //!
-//! A random schedule of the simulated machine interleaves a few threads that write, append and truncate one file. The
-//! medium records every step, and a crash is tried at every moment. The oracle, for each page: what is recovered is
-//! what the file was made with, or what an operation wrote that had begun, and no operation on this page began after
-//! that one had returned and returned itself before the crash. An operation that had returned is there unless another
+//! A random schedule of the simulated machine interleaves a few threads that write pages of one file. The medium
+//! records every step, and a crash is tried at every moment. The oracle, for each page: what is recovered is what the
+//! file was made with, or what an operation wrote that had begun, and no operation on this page began after that one
+//! had returned and returned itself before the crash. An operation that had returned is there unless another
 //! overwrote it. Of an operation under way, all pages are there or none, unless another overwrote them.
 
 use crate::crash::explore::brief;
@@ -295,6 +295,9 @@ impl Judge<'_> {
     }
 
     fn half_is_possible(&self, half: usize, found: u8) -> Result<(), String> {
+        if found == 0 {
+            return Err(format!("half page {half} is lost: it was never zero"));
+        }
         let op = (found != 200).then(|| usize::from(found) - 1);
         if let Some(op) = op
             && (op >= self.ops.len()

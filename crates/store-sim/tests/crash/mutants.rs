@@ -17,7 +17,8 @@ enum Hunt {
     Ops(Crash, &'static [Op]),
     /// One of the longer sequences.
     Long(Crash, usize),
-    /// Concurrent writers, under the random schedules from this one on.
+    /// Concurrent writers, under the random schedules from this one on: shortly before one that is known to fail, so
+    /// that the search is short.
     Concurrent(u64),
 }
 
@@ -42,7 +43,7 @@ const MUTANTS: &[(&str, Hunt, &str)] = &[
     ("link-first", Long(Lines, 0), "H4"),
     ("free-after", Ops(Sectors, &AGAIN), "H5"),
     ("free-at-sync", Ops(Sectors, &AGAIN), "H5, page cache"),
-    ("clean-waits", Concurrent(0), "H6"),
+    ("clean-waits", Concurrent(2240), "H6"),
     ("clean-sync", Long(Sectors, 0), "H6, page cache"),
     ("data-fence", Ops(Lines, &[WRITE]), "PMFS_BUG2, WINEFS_BUG2"),
     ("data-flush", Ops(Lines, &[WRITE]), "PMFS_BUG4"),

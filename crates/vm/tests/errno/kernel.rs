@@ -73,11 +73,10 @@ impl Files {
 /// Gives up the right to map low addresses, and keeps `/proc/self` readable.
 fn unprivileged() {
     const NOBODY: u32 = 65534;
-    // SAFETY: these calls only change what this process may do.
-    unsafe {
-        libc::setresuid(NOBODY, NOBODY, NOBODY);
-        libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
-    }
+    // SAFETY: the call only changes what this process may do.
+    unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) };
+    // SAFETY: as above.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
 }
 
 /// Leaves room for 16 pages more while `make` runs.

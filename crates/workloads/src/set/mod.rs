@@ -19,6 +19,7 @@ use spanlock_trial::run::{Found, Outcome, Throughput};
 use spanlock_trial::set::{Mix, SCANNED, Trial};
 
 /// A set of numbers that threads share.
+#[expect(clippy::len_without_is_empty, reason = "the count is for a check")]
 pub trait Set: Send + Sync {
     /// Whether the set has the key.
     fn contains(&self, key: u64) -> bool;
@@ -35,7 +36,6 @@ pub trait Set: Send + Sync {
 
     /// The number of keys, while no thread changes the set. `None` if [`insert`](Self::insert) is `true` for each key: it
     /// cannot be known how many there should be.
-    #[expect(clippy::len_without_is_empty, reason = "the count is for a check")]
     fn len(&self) -> Option<usize>;
 }
 
