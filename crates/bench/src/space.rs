@@ -23,8 +23,10 @@ pub struct Variant {
 /// A variant that can be simulated.
 pub struct Simulated {
     variant: simulated::variants::Variant,
-    run: Box<dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync>,
+    run: Box<Simulate>,
 }
+
+type Simulate = dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync;
 
 static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let mut all = Measured(Vec::new());

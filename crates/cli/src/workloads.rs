@@ -157,6 +157,7 @@ impl Workload for Batch {
 }
 
 #[derive(Args)]
+#[group(skip)] // the command has this name
 pub(crate) struct Blob {
     /// How often each record is read: uniform, zipfian.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Draw::ALL)]

@@ -26,7 +26,7 @@ const P1: Variant = Variant {
 fn replayed(traffic: Traffic, variant: Variant, threads: usize) -> Outcome {
     let pace = Pace::FlatOut;
     let trial = Trial::new(Schedule::NONE, 1).with(Load { traffic, pace }, threads);
-    run(|| ListRw::new(), variant, &trial, &mut (), |_| ())
+    run(ListRw::new, variant, &trial, &mut (), |_| ())
 }
 
 fn samples() -> impl Iterator<Item = (&'static str, Trace)> {

@@ -21,8 +21,10 @@ pub fn vm(records: &[Record], provenance: &Provenance, width: Width) -> String {
     report(&text, provenance, width)
 }
 
+type Column = (&'static str, fn(&Stat) -> f64);
+
 /// What is counted of each lock, with the word for it.
-const COLUMNS: [(&str, fn(&Stat) -> f64); 6] = [
+const COLUMNS: [Column; 6] = [
     ("readers' ns", |stat| stat.read_wait_ns),
     ("writers' ns", |stat| stat.write_wait_ns),
     ("in place %", |stat| percent(stat, stat.in_place)),
@@ -43,7 +45,7 @@ pub(super) fn stats(records: &[Record], width: Width) -> String {
         let most = runs.iter().map(|run| run.threads).max().unwrap_or(0);
         let here: Vec<_> = runs.iter().filter(|run| run.threads == most).collect();
         let columns = COLUMNS.map(|(name, _)| name);
-        let mut table = Table::new(1, ["lock"], &columns);
+        let mut table = Table::new(1, ["lock"], columns);
         for lock in distinct(here.iter().map(|run| &run.lock.name)) {
             let stats = here.iter().filter(|run| run.lock.name == *lock);
             let stats: Vec<_> = stats.filter_map(|run| run.space.as_ref()).collect();

@@ -242,7 +242,7 @@ impl<'a> SlotAcquisition<'a> {
             }
             Err(blocker) => {
                 if !is_home {
-                    slot.give_back();
+                    board.give_back(slot);
                 }
                 self.was_blocked();
                 Err(blocker)

@@ -30,6 +30,8 @@ pub(super) struct Board {
     id: u64,
     /// How many slots there are.
     len: AtomicUsize,
+    /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
+    vacant: AtomicUsize,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     _track: Track,
 }
@@ -49,6 +51,7 @@ impl Board {
             // Relaxed: each number is handed out once. Zero is nobody's.
             id: BOARDS.fetch_add(1, Ordering::Relaxed) + 1,
             len: AtomicUsize::new(0),
+            vacant: AtomicUsize::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
             _track: Track::new(),
         })
@@ -128,7 +131,11 @@ impl Board {
     /// A slot that was nobody's, or a new one.
     #[cold] // A thread's first acquisition, and when it holds more ranges than ever before.
     fn claim(&self, owner: Owner) -> &Slot {
-        if let Some(slot) = self.find(|slot| slot.claim(owner).then_some(slot)) {
+        // Relaxed: a count that is wrong costs a search, or a slot more.
+        if self.vacant.load(Ordering::Relaxed) != 0
+            && let Some(slot) = self.find(|slot| slot.claim(owner).then_some(slot))
+        {
+            self.vacant.fetch_sub(1, Ordering::Relaxed);
             return slot;
         }
         loop {
@@ -139,6 +146,15 @@ impl Board {
             if slot.claim(owner) {
                 return slot;
             }
+            // Another thread found it while it searched, and has taken it off the count.
+            self.vacant.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
+    pub(super) fn give_back(&self, slot: &Slot) {
+        if !slot.stays() {
+            self.vacant.fetch_add(1, Ordering::Relaxed);
         }
     }
 

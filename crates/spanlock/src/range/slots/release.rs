@@ -18,7 +18,10 @@ impl RawSlots {
                     }
                 } else {
                     self.leave(slot);
-                    slot.give_back();
+                    let board = self
+                        .board()
+                        .expect("what is announced is announced on a board");
+                    board.give_back(slot);
                 }
             }
         }

@@ -411,7 +411,7 @@ impl Slot {
     }
 
     /// Makes it nobody's.
-    pub(super) fn abandon(&self) {
+    fn abandon(&self) {
         self.owner.who.store(Self::NOBODY, Ordering::Release);
     }
 
@@ -435,8 +435,9 @@ impl Slot {
         self.owner.home.set(home);
     }
 
-    /// Returns a free slot that is not a home slot. It stays the running thread's if it is that thread's.
-    pub(super) fn give_back(&self) {
+    /// Returns a free slot that is not a home slot to the running thread, if it is that thread's. Else it becomes
+    /// nobody's, and the result is `false`.
+    pub(super) fn stays(&self) -> bool {
         let record = self.owner.who.load(Ordering::Relaxed);
         let home = NonNull::new(self.owner.home.get().cast_mut());
         match home.filter(|_| record != Self::GUEST && crate::range::thread::is_here(record)) {
@@ -445,8 +446,12 @@ impl Slot {
                 let home = unsafe { home.as_ref() };
                 self.owner.free.set(home.owner.free.get());
                 home.owner.free.set(self);
+                true
             }
-            None => self.abandon(),
+            None => {
+                self.abandon();
+                false
+            }
         }
     }
 }
