@@ -311,7 +311,7 @@ impl Slot {
     /// is kept and in the way of the request; marks one that is in use and whose other parts are.
     #[inline]
     pub(super) fn look(&self, request: &Request, grant: Span) -> Look {
-        // [slot-release] [slot-downgrade] Acquire: the critical section of who held the slot.
+        // [slot-acquire] Acquire: what the holder did before [slot-release] or [slot-downgrade].
         let state = self.load(prim::order!("slot-acquire", Ordering::Acquire));
         if state.0 & (State::HELD | State::KEPT) == 0 || !state.grant_mode().conflicts(request.mode)
         {
