@@ -323,7 +323,9 @@ impl Workload for pattern::Load {
     }
 
     fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        Some(trial.schedule.measured * 100)
+        /// Longer than it takes to make and to drop the most locks.
+        const AT_LEAST: Duration = Duration::from_millis(200);
+        Some(AT_LEAST.max(trial.schedule.measured * 100))
     }
 
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {

@@ -52,7 +52,8 @@ fn a_recorded_trace_is_replayed() {
     ];
     let table = text(&replay);
     assert!(
-        table.contains("traffic of wc-2, flat-out") && table.contains("in place %"),
+        table.contains("traffic of wc-2, flat-out")
+            && table.contains("outcomes per hundred mprotect"),
         "{table}"
     );
     let lines = text(&[&replay[..], &["--format", "json"]].concat());

@@ -25,8 +25,8 @@
 //! the top of the node's tower to its key, checks that nothing has changed there, and changes the links.
 //! `docs/ordered-sets.md` explains the protocol.
 //!
-//! Source: *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa, EuroSys 2020, §6), after
-//! *A Simple Optimistic Skiplist Algorithm* (Herlihy, Lev, Luchangco and Shavit, SIROCCO 2007).
+//! Source: *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa, EuroSys 2020, §6),
+//! after *A Simple Optimistic Skiplist Algorithm* (Herlihy, Lev, Luchangco and Shavit, SIROCCO 2007).
 
 pub mod exclusion;
 mod key;

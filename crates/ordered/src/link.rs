@@ -3,7 +3,8 @@
 //! ```text
 //!   level 1    [ b | TOP  ]      TOP: the tower ends here. The flag is set when the node is made and never changes, so
 //!   level 0    [ a | LEFT ]           a node does not store its height.
-//!                                LEFT, at level 0 only: the node has left the map, and the link does not change any more.
+//!                                LEFT, at level 0 only: the node has left the map, and the link does not change any
+//!                                more.
 //! ```
 //!
 //! A node that was removed and one that was replaced both have LEFT. The link of a removed node leads to a larger key,

@@ -2,10 +2,10 @@
 //! adapts to what it saw. [`Pattern`] says what each is; to add one, add its sizes there and its arm in
 //! [`Actor::next`].
 //!
-//! All are one loop: draw a lock, a range and a mode; acquire; read the lines of the range, or add one to each; release.
-//! There are no pauses between operations, but for the writer of everything. In the end the lines must hold exactly
-//! what was added, and no reader may have seen its first or last line change: a lock that let conflicting holders meet
-//! has most likely failed one of these.
+//! All are one loop: draw a lock, a range and a mode; acquire; read the lines of the range, or add one to each;
+//! release. There are no pauses between operations, but for the writer of everything. In the end the lines must hold
+//! exactly what was added, and no reader may have seen its first or last line change: a lock that let conflicting
+//! holders meet has most likely failed one of these.
 
 mod draw;
 

@@ -30,8 +30,8 @@ pub struct Figure {
     locks: &'static str,
 }
 
-/// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only. `-` skips
-/// a style.
+/// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only. `-`
+/// skips a style.
 const STYLED: [&str; 7] = [
     "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
     RW,

@@ -19,9 +19,9 @@ use std::ptr;
 ///
 /// # Source
 /// *A Simple Optimistic Skiplist Algorithm* (Herlihy, Lev, Luchangco and Shavit, SIROCCO 2007). Two things differ. A
-/// removal marks its node when it holds all locks, and not when it holds the node's alone. And a node is in the map from
-/// its link at the lowest level on, so there is no flag that says it is linked at all levels: an update that finds it
-/// linked at some levels only waits for the predecessors, and starts over.
+/// removal marks its node when it holds all locks, and not when it holds the node's alone. And a node is in the map
+/// from its link at the lowest level on, so there is no flag that says it is linked at all levels: an update that finds
+/// it linked at some levels only waits for the predecessors, and starts over.
 #[derive(Debug, Default)]
 pub struct ByNode(());
 

@@ -18,11 +18,11 @@
 //!
 //! # Edges: steps that must not be left out
 //!
-//! - **set-neighbourhood**: the exclusion begins with the predecessor at the *top* level of the node, which is the first in
-//!   the order of keys; with locks in nodes it includes all predecessors. Two updates that change a link of the same
-//!   predecessor then have the predecessor in common.
-//! - **set-victim**: the exclusion of a removal includes the node that is removed. An insertion behind that node has it as a
-//!   predecessor.
+//! - **set-neighbourhood**: the exclusion begins with the predecessor at the *top* level of the node, which is the
+//!   first in the order of keys; with locks in nodes it includes all predecessors. Two updates that change a link of
+//!   the same predecessor then have the predecessor in common.
+//! - **set-victim**: the exclusion of a removal includes the node that is removed. An insertion behind that node has it
+//!   as a predecessor.
 
 mod by_node;
 mod by_range;

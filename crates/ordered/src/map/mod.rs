@@ -17,22 +17,22 @@
 //!
 //! While a node is linked at a level it is linked at all levels below. So a search that comes down from a level finds
 //! nothing missing that was there when it began. A search that ends at a node with LEFT follows its link once: to the
-//! heir, if the key is the same. The heir was in the map at some time during the search: had it been replaced before the
-//! search began, then no link would have led to the first node any more, because replacements of a key exclude each
+//! heir, if the key is the same. The heir was in the map at some time during the search: had it been replaced before
+//! the search began, then no link would have led to the first node any more, because replacements of a key exclude each
 //! other. So a search needs no second step, and does not wait.
 //!
 //! # Edges: memory ordering
 //!
-//! - **set-publish**: Release by the stores of links, Acquire by searches: a thread that finds a node finds its key, its
-//!   value and its links.
-//! - **set-leave**: the same of the last store to the link of a node that leaves the map. A thread that stands on the node
-//!   follows the link to the heir, or to the next node.
+//! - **set-publish**: Release by the stores of links, Acquire by searches: a thread that finds a node finds its key,
+//!   its value and its links.
+//! - **set-leave**: the same of the last store to the link of a node that leaves the map. A thread that stands on the
+//!   node follows the link to the heir, or to the next node.
 //!
 //! # Edges: steps that must not be left out
 //!
 //! - **set-validate**: between search and exclusion another update may have changed the links.
-//! - **set-mark**: a removal sets LEFT before it unlinks. An update that has found the node as a predecessor, and waits for
-//!   exclusion, would else change a link that no search comes to.
+//! - **set-mark**: a removal sets LEFT before it unlinks. An update that has found the node as a predecessor, and waits
+//!   for exclusion, would else change a link that no search comes to.
 //! - **set-replacement**: LEFT and the link to the heir are one store. In between a search would miss the key.
 //!
 //! [`reclaim`](crate::reclaim) explains when nodes are freed, [`exclusion`](crate::exclusion) what an update locks.
@@ -79,15 +79,16 @@ use std::fmt;
 /// - Keys have few positions: see [`Key`].
 ///
 /// # Cost
-/// A search visits one or two nodes for each doubling of the number of keys, and makes no atomic read-modify-write. An update searches, allocates, and takes one range lock (with [`ByNode`](crate::ByNode), one lock
-/// for each predecessor). A node takes the size of key and value, and two words on average for its links.
-/// Removed nodes are freed later, some hundred for each thread.
+/// A search visits one or two nodes for each doubling of the number of keys, and makes no atomic read-modify-write. An
+/// update searches, allocates, and takes one range lock (with [`ByNode`](crate::ByNode), one lock for each
+/// predecessor). A node takes the size of key and value, and two words on average for its links. Removed nodes are
+/// freed later, some hundred for each thread.
 ///
 /// # Progress and blocking
 /// [`get`](View::get), [`contains`](View::contains) and iteration are wait-free: they neither wait nor start over.
-/// [`first`](View::first) and [`last`](View::last) start over if an update was faster, and do not wait. Updates wait for
-/// updates of neighbours, and are as fair as the range lock. Functions that the caller passes run outside the lock, and
-/// may use the same map.
+/// [`first`](View::first) and [`last`](View::last) start over if an update was faster, and do not wait. Updates wait
+/// for updates of neighbours, and are as fair as the range lock. Functions that the caller passes run outside the lock,
+/// and may use the same map.
 ///
 /// # Consistency
 /// Operations on single keys, `first`, `last` and [`pop_first`](View::pop_first) are linearisable. An iteration yields
@@ -96,8 +97,8 @@ use std::fmt;
 ///
 /// # Memory
 /// A view that lives keeps all nodes alive that leave the map meanwhile: of all threads and of all maps. Keep views for
-/// as long as an operation, or for a few. A view that is leaked stops the freeing of nodes for good. A dropped map drops
-/// all its keys and values, also those that have left it.
+/// as long as an operation, or for a few. A view that is leaked stops the freeing of nodes for good. A dropped map
+/// drops all its keys and values, also those that have left it.
 ///
 /// # Panics
 /// If the comparison of keys panics, the map is as it was. If a key or a value panics when it is dropped, others may

@@ -9,8 +9,8 @@ use crate::search::{Path, locate};
 use std::cmp::Ordering;
 use std::mem::ManuallyDrop;
 
-/// Of as many nodes of a level, one is in the next: 2 to this power. A search passes fewer nodes than with a quarter, and
-/// each may be a cache miss; a node has two links on average, and not one and a third.
+/// Of as many nodes of a level, one is in the next: 2 to this power. A search passes fewer nodes than with a quarter,
+/// and each may be a cache miss; a node has two links on average, and not one and a third.
 const DIGITS: u32 = 1;
 
 /// A node that is in no map yet. Dropping it drops key and value.

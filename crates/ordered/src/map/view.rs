@@ -219,8 +219,8 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
 
     /// The value of a key. If the key is not in the map, inserts what `make` returns.
     ///
-    /// `make` is called once at most, outside the lock. If another thread inserts the key meanwhile, the result of `make`
-    /// is dropped and the other thread's value is returned.
+    /// `make` is called once at most, outside the lock. If another thread inserts the key meanwhile, the result of
+    /// `make` is dropped and the other thread's value is returned.
     ///
     /// ```
     /// let map: ordered::RangeSkipMap<u64, String> = ordered::RangeSkipMap::new();
@@ -278,8 +278,8 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
 
     /// Removes a key if `condition` holds for its value, and returns the entry.
     ///
-    /// The removal is atomic: the value that `condition` was given last is the one that is removed. `condition` is called
-    /// outside the lock, and again if another thread has changed the value meanwhile.
+    /// The removal is atomic: the value that `condition` was given last is the one that is removed. `condition` is
+    /// called outside the lock, and again if another thread has changed the value meanwhile.
     pub fn remove_if(&self, key: &K, mut condition: impl FnMut(&V) -> bool) -> Option<(&K, &V)> {
         loop {
             // SAFETY: pinned.

@@ -34,8 +34,8 @@ pub trait Set: Send + Sync {
     /// their number; `None` if the set has no order.
     fn scan(&self, from: u64, most: usize) -> Option<usize>;
 
-    /// The number of keys, while no thread changes the set. `None` if [`insert`](Self::insert) is `true` for each key: it
-    /// cannot be known how many there should be.
+    /// The number of keys, while no thread changes the set. `None` if [`insert`](Self::insert) is `true` for each key:
+    /// it cannot be known how many there should be.
     fn len(&self) -> Option<usize>;
 }
 

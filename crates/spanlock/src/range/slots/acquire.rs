@@ -16,7 +16,7 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::board::{Board, Entry, Seat, Whole};
+use super::board::{Board, Entry, OwnSlot, Whole};
 use super::slot::{Slot, SlotBlocker};
 use super::state::Seniority;
 use super::{Granted, Growth, RawSlots, Token};
@@ -213,7 +213,7 @@ impl<'a> SlotAcquisition<'a> {
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
-        let Seat { slot, is_home } = board.seat(self.record);
+        let OwnSlot { slot, is_home } = board.own_slot(self.record);
         let entry = Entry {
             request: self.request,
             grant: self.request.span,
@@ -223,8 +223,8 @@ impl<'a> SlotAcquisition<'a> {
         if is_home {
             slot.policy().was_blocked();
         }
-        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all others
-        // a cache miss.
+        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
+        // others a cache miss.
         let foreseen = if self.seniority == Seniority::NEWCOMER {
             None
         } else {

@@ -38,7 +38,7 @@ pub(super) struct Board {
 
 /// A slot to announce a request in.
 #[derive(Clone, Copy)]
-pub(super) struct Seat<'a> {
+pub(super) struct OwnSlot<'a> {
     pub(super) slot: &'a Slot,
     pub(super) is_home: bool,
 }
@@ -86,18 +86,18 @@ impl Board {
     }
 
     /// A free slot for a request of the running thread.
-    pub(super) fn seat(&self, record: &ThreadRecord) -> Seat<'_> {
+    pub(super) fn own_slot(&self, record: &ThreadRecord) -> OwnSlot<'_> {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
-            return Seat {
+            return OwnSlot {
                 slot,
                 is_home: false,
             };
         }
         let home = self.home(record);
         if home.is_free() {
-            return Seat {
+            return OwnSlot {
                 slot: home,
                 is_home: true,
             };
@@ -109,7 +109,7 @@ impl Board {
             |slot| unsafe { slot.as_ref() },
         );
         slot.attach(home);
-        Seat {
+        OwnSlot {
             slot,
             is_home: false,
         }

@@ -75,7 +75,8 @@
 //!   again, and others revoke it, by compare-exchanges of one word, so one of them comes first.
 //! - **grant-contended**: a request that has a grant in its way, but not what is held of it, marks the grant. The owner
 //!   keeps the grant only by a compare-exchange of a state without the mark.
-//! - **grant-mode**: a shared grant does not do for a writer. The mode of a grant is the mode in which it was announced.
+//! - **grant-mode**: a shared grant does not do for a writer. The mode of a grant is the mode in which it was
+//!   announced.
 //! - **grant-whole**: a request that asks for a larger grant than it needs does not keep it, if its look meets another
 //!   grant in the way of the rest.
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
