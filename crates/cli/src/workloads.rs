@@ -99,7 +99,8 @@ pub(crate) struct Patterns {
     reads: Vec<Percent>,
     /// Threads that exist meanwhile and sleep. Each has used another lock of the same kind once.
     #[arg(
-        long, num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u16).range(..=i64::from(MAX_BYSTANDERS)),
+        long, num_args = 1.., value_delimiter = ',',
+        value_parser = clap::value_parser!(u16).range(..=i64::from(MAX_BYSTANDERS)),
         value_name = "N,...", default_value = "0", allow_negative_numbers = true
     )]
     bystanders: Vec<u16>,

@@ -1,6 +1,6 @@
 //! Patterns of access: what users do with range locks and no paper measures, and what is meant to hurt a lock that
 //! adapts to what it saw. [`Pattern`] says what each is; to add one, add its sizes there and its arm in
-//! [`Actor::next`].
+//! `Actor::next`.
 //!
 //! All are one loop: draw a lock, a range and a mode; acquire; read the lines of the range, or add one to each;
 //! release. There are no pauses between operations, but for the writer of everything. In the end the lines must hold

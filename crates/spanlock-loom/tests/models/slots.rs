@@ -133,7 +133,6 @@ models! {
 models! {
     two_writers_overlapping: 2 on slots, 3 on moving_slots;
     a_reader_and_a_writer: 1 on slots, 3 on moving_slots;
-    three_writers: 0 on slots;
     overlapping_readers_coexist: 2 on slots moving_slots;
     disjoint_holders_coexist: 2 on slots moving_slots;
     neighbours_do_not_wait_for_each_other: 2 on slots;
