@@ -267,7 +267,10 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
         if !cannot {
             let part = |part: &str| run["read_ns"][part].as_f64().unwrap();
             assert!(part("copy") > 0.0 && part("check") > 0.0, "{run}");
-            assert_eq!(part("lock") > 0.0, by != "copy", "{run}");
+            // All reads of a run this short may find their alias in the cache.
+            if !has_cache {
+                assert_eq!(part("lock") > 0.0, by != "copy", "{run}");
+            }
         }
     }
     let sources = of(&lines, "claim").into_iter();
