@@ -104,8 +104,10 @@ impl Subject for Simple {
 /// What is measured.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Faults in one area after another.
-    Fault,
+    /// Faults in areas in a fixed order, which processors learn to predict.
+    Faults,
+    /// Faults in areas drawn by lot.
+    Lots,
     /// `mprotect` of a page at the beginning of a reserve, to and fro.
     Protect,
 }
@@ -114,9 +116,14 @@ impl Work {
     /// Does it so often.
     fn go(self, subject: &dyn Subject, areas: u64, operations: u64) {
         match self {
-            Self::Fault => {
+            Self::Faults => {
                 for round in 0..operations {
-                    subject.fault(black_box(BASE + 4 * PAGE * (round * STRIDE % areas)));
+                    subject.fault(of_area(black_box(round * STRIDE % areas)));
+                }
+            }
+            Self::Lots => {
+                for _ in 0..operations {
+                    subject.fault(of_area(fastrand::u64(..areas)));
                 }
             }
             Self::Protect => {
@@ -149,14 +156,19 @@ fn measure(work: Work, subjects: &[(&str, Box<dyn Subject>)], areas: u64) -> Vec
     shortest
 }
 
+/// Where an area begins.
+const fn of_area(area: u64) -> u64 {
+    BASE + 4 * area * PAGE
+}
+
 /// Where the reserve begins: some pages that may be used, and others behind that may not.
 const fn arena(areas: u64) -> u64 {
-    BASE + 4 * areas * PAGE
+    of_area(areas)
 }
 
 fn fill(space: &AddressSpace<impl RawRangeLock>, areas: u64) {
     for area in 0..areas {
-        let at = Placement::Fixed(BASE + 4 * area * PAGE);
+        let at = Placement::Fixed(of_area(area));
         space
             .mmap(at, 2 * PAGE, Mapping::anonymous(Protection::READ_WRITE))
             .expect("it is free");
@@ -208,19 +220,13 @@ fn main() -> ExitCode {
     let subjects: Vec<(_, Box<dyn Subject>)> = vec![("BTreeMap", Box::new(simple))];
     let mut spaces = Spaces { areas, subjects };
     variants::all(&mut spaces);
-    let [faults, protects] =
-        [Work::Fault, Work::Protect].map(|work| measure(work, &spaces.subjects, areas));
-    println!(
-        "{:<16} {:>9} {:>6} {:>12} {:>6}",
-        "ns", "fault", "ratio", "mprotect", "ratio"
-    );
+    let works = [Work::Faults, Work::Lots, Work::Protect];
+    let times = works.map(|work| measure(work, &spaces.subjects, areas));
+    let head = ["faults", "by lot", "mprotect"].map(|work| format!("{work:>9} {:>6}", "ratio"));
+    println!("{:<16} {}", "ns", head.join("  "));
     for (at, (name, _)) in spaces.subjects.iter().enumerate() {
-        let (fault, protect) = (faults[at], protects[at]);
-        let ratios = [fault / faults[0], protect / protects[0]];
-        println!(
-            "{name:<16} {fault:>9.1} {:>6.2} {protect:>12.1} {:>6.2}",
-            ratios[0], ratios[1]
-        );
+        let cell = |times: &Vec<f64>| format!("{:>9.1} {:>6.2}", times[at], times[at] / times[0]);
+        println!("{name:<16} {}", times.each_ref().map(cell).join("  "));
     }
     ExitCode::SUCCESS
 }
