@@ -33,7 +33,7 @@
 
 mod node;
 
-use crate::plan::{Edit, Kind, Piece, Pieces, Range};
+use crate::plan::{Found, Kind, Piece, Range};
 use crate::reclaim::Grace;
 pub(crate) use node::Node;
 use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -83,10 +83,10 @@ struct Removed(ptr::NonNull<Node>);
 // SAFETY: nobody links the area again; it is freed by one thread, which then has it alone.
 unsafe impl Send for Removed {}
 
-/// The areas around a range: what was found, and where.
+/// The areas around a range, and where they are.
 pub(crate) struct Around<'a> {
-    pub(crate) pieces: Pieces,
-    pub(crate) nodes: SmallVec<[&'a Node; 4]>,
+    pub(crate) areas: SmallVec<[Found; 4]>,
+    nodes: SmallVec<[&'a Node; 4]>,
 }
 
 impl Index {
@@ -193,7 +193,7 @@ impl Index {
     #[inline]
     fn collect<'a>(&'a self, first: Option<&'a Node>, within: Range) -> Around<'a> {
         let mut around = Around {
-            pieces: SmallVec::new(),
+            areas: SmallVec::new(),
             nodes: SmallVec::new(),
         };
         let mut next = first;
@@ -202,7 +202,10 @@ impl Index {
             next = self.next(Some(node), 0);
         }
         while let Some(node) = next.filter(|node| node.start() < within.end) {
-            around.pieces.push(Piece::found(node.range(), node.kind()));
+            around.areas.push(Found {
+                range: node.range(),
+                kind: node.kind(),
+            });
             around.nodes.push(node);
             next = self.next(Some(node), 0);
         }
@@ -218,45 +221,50 @@ impl Index {
         })
     }
 
-    /// Makes the edits that move boundaries and rewrite kinds.
+    /// Makes the areas become pieces by moving boundaries and rewriting kinds alone.
     ///
     /// # Safety
-    /// The caller holds what the edits need, exclusively.
-    pub(crate) unsafe fn edit_in_place(edits: &[Edit], nodes: &[&Node]) {
-        for &edit in edits {
-            match edit {
-                Edit::Start(at, start) => {
-                    nodes[at].set_start(start);
-                    // [origin] The mutant rewrites the offset along with the start.
-                    if !prim::intact!("origin") {
-                        // SAFETY: none, as it is the mutant.
-                        unsafe { nodes[at].set_kind(nodes[at].kind()) };
-                    }
+    /// The caller holds what the plan of these pieces needs, exclusively.
+    #[inline]
+    pub(crate) unsafe fn edit_in_place(around: &Around<'_>, pieces: &[Piece]) {
+        let kept = pieces
+            .iter()
+            .filter_map(|piece| Some((piece, piece.record?)));
+        for (piece, record) in kept {
+            let (node, Found { range, kind }) = (around.nodes[record], around.areas[record]);
+            if range.start != piece.range.start {
+                node.set_start(piece.range.start);
+                // [origin] The mutant rewrites the offset along with the start.
+                if !prim::intact!("origin") {
+                    // SAFETY: none, as it is the mutant.
+                    unsafe { node.set_kind(node.kind()) };
                 }
-                Edit::End(at, end) => nodes[at].set_end(end),
+            }
+            if range.end != piece.range.end {
+                node.set_end(piece.range.end);
+            }
+            if kind != piece.kind {
                 // SAFETY: the caller holds all of the area.
-                Edit::Kind(at, kind) => unsafe { nodes[at].set_kind(kind) },
-                Edit::Remove(_) | Edit::Insert(..) => {}
+                unsafe { node.set_kind(piece.kind) };
             }
         }
     }
 
-    /// Makes all edits.
+    /// Makes the areas become pieces.
     ///
     /// # Safety
-    /// The caller holds what the edits need, exclusively.
-    pub(crate) unsafe fn edit(&self, writer: &mut Writer, edits: &[Edit], nodes: &[&Node]) {
-        for &edit in edits {
-            if let Edit::Remove(at) = edit {
-                self.unlink(writer, nodes[at]);
+    /// The caller holds what the plan of these pieces needs, exclusively.
+    pub(crate) unsafe fn edit(&self, writer: &mut Writer, around: &Around<'_>, pieces: &[Piece]) {
+        let mut kept = pieces.iter().filter_map(|piece| piece.record).peekable();
+        for (at, node) in around.nodes.iter().enumerate() {
+            if kept.next_if_eq(&at).is_none() {
+                self.unlink(writer, node);
             }
         }
         // SAFETY: as the caller says.
-        unsafe { Self::edit_in_place(edits, nodes) };
-        for &edit in edits {
-            if let Edit::Insert(range, kind) = edit {
-                self.insert(writer, range, kind);
-            }
+        unsafe { Self::edit_in_place(around, pieces) };
+        for piece in pieces.iter().filter(|piece| piece.record.is_none()) {
+            self.insert(writer, piece.range, piece.kind);
         }
         self.sequence.fetch_add(1, Ordering::Relaxed);
     }

@@ -216,9 +216,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
             None => self.index.around(range),
         };
-        let is_taken = around.overlaps(range);
         match claim {
-            Claim::Free if is_taken => return Attempt::Done(Err(VmError::Occupied)),
+            Claim::Free if around.overlaps(range) => return Attempt::Done(Err(VmError::Occupied)),
             Claim::Apart
                 if around.overlaps(Range {
                     end: range.end + PAGE,
@@ -227,30 +226,30 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             {
                 return Attempt::Gone;
             }
-            Claim::Found(_) if is_taken => return Attempt::Gone,
+            Claim::Found(_) if around.overlaps(range) => return Attempt::Gone,
             Claim::Tail(start) if !around.has_whole(Range { start, ..range }) => {
                 return Attempt::Done(Err(VmError::Unmapped));
             }
             Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
-        let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
+        let plan = match plan::plan(&around.areas, range, change, &self.room()) {
             Ok(plan) => plan,
             Err(refusal) => return Attempt::Done(Err(refusal)),
         };
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
-            let why = match plan.is_structural() {
+            let why = match plan.is_structural {
                 true => Speculation::WholeForStructure,
                 false => Speculation::WholeForRange,
             };
             return self.needs_more(held.range.hull(plan.needs), why);
         }
         let is_whole = held.range == Range::ALL;
-        if !is_whole && plan.is_structural() && self.refinement.structure == StructureRange::Whole {
+        if !is_whole && plan.is_structural && self.refinement.structure == StructureRange::Whole {
             return Attempt::Needs(Range::ALL, Speculation::WholeForStructure);
         }
         if !is_whole {
-            let structural = plan.is_structural();
+            let structural = plan.is_structural;
             self.count(
                 operation,
                 if structural {
@@ -280,13 +279,13 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         around: &Around<'_>,
         plan: &Plan,
     ) -> Attempt {
-        let is_under_mutex = plan.is_structural() || change.changes_what_is_free();
+        let is_under_mutex = plan.is_structural || change.changes_what_is_free();
         let mut writer = is_under_mutex.then(|| self.index.writer());
         if writer.is_some() {
             // [number]
             let room = self.room();
             if prim::intact!("number")
-                && let Err(refusal) = plan.check_number(&around.pieces, range, change, &room)
+                && let Err(refusal) = plan.check_number(&around.areas, range, change, &room)
             {
                 return Attempt::Done(Err(refusal));
             }
@@ -317,9 +316,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
         match &mut writer {
             // SAFETY: [cover] was checked by the caller.
-            Some(writer) => unsafe { self.index.edit(writer, &plan.edits, &around.nodes) },
+            Some(writer) => unsafe { self.index.edit(writer, around, &plan.pieces) },
             // SAFETY: the same.
-            None => unsafe { Index::edit_in_place(&plan.edits, &around.nodes) },
+            None => unsafe { Index::edit_in_place(around, &plan.pieces) },
         }
         drop(writer);
         if change.changes_what_is_free() && around.overlaps(range) {
@@ -355,12 +354,12 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 impl Around<'_> {
     /// Whether one area has all of the range.
     fn has_whole(&self, range: Range) -> bool {
-        self.pieces.iter().any(|piece| piece.range.covers(range))
+        self.areas.iter().any(|area| area.range.covers(range))
     }
 
     pub(super) fn overlaps(&self, range: Range) -> bool {
-        self.pieces
+        self.areas
             .iter()
-            .any(|piece| piece.range.within(range).len() > 0)
+            .any(|area| area.range.within(range).len() > 0)
     }
 }

@@ -294,7 +294,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         // With a page on each side, as the look needs.
         let wanted = self.shared_range(range.widened());
         let held = self.hold(Operation::Madvise, Mode::Shared, wanted);
-        let around = searching(|| self.index.around(range).pieces);
+        let around = searching(|| self.index.around(range).areas);
         let mut done = range.start;
         let mut result = Ok(());
         for piece in around {
