@@ -174,29 +174,26 @@ impl Index {
         self.next(self.floor(address - 1), 0)
     }
 
+    /// The area where a look at those that overlap or touch the range begins; `None`: the first of all. The caller
+    /// searches, and holds the range and a page on each side.
+    #[inline]
+    pub(crate) fn before(&self, range: Range) -> Option<&Node> {
+        self.floor(range.widened().start)
+    }
+
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
-    #[inline]
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
+        self.around_from(self.before(range), range)
+    }
+
+    /// The same, from an area on that is not after the first of them.
+    pub(crate) fn around_from<'a>(&'a self, first: Option<&'a Node>, range: Range) -> Around<'a> {
         let within = range.widened();
-        match self.floor(within.start) {
-            Some(node) => self.around_from(node, range),
-            None => self.collect(self.next(None, 0), within),
-        }
-    }
-
-    /// The same, if an area is known that is at or before the first of them.
-    pub(crate) fn around_from<'a>(&'a self, first: &'a Node, range: Range) -> Around<'a> {
-        self.collect(Some(first), range.widened())
-    }
-
-    /// The areas that overlap a range, from one on.
-    #[inline]
-    fn collect<'a>(&'a self, first: Option<&'a Node>, within: Range) -> Around<'a> {
         let mut around = Around {
             areas: SmallVec::new(),
             nodes: SmallVec::new(),
         };
-        let mut next = first;
+        let mut next = first.or_else(|| self.next(None, 0));
         // What lies before the range may come and go.
         while let Some(node) = next.filter(|node| node.end() <= within.start) {
             next = self.next(Some(node), 0);
@@ -270,7 +267,7 @@ impl Index {
     }
 
     /// The last nodes before the key, at each level.
-    fn before(&self, key: u64) -> [Option<&Node>; LEVELS] {
+    fn towers_before(&self, key: u64) -> [Option<&Node>; LEVELS] {
         let mut before = [None; LEVELS];
         let mut at = None;
         for level in (0..LEVELS).rev() {
@@ -287,7 +284,7 @@ impl Index {
         if height > self.height.load(Ordering::Relaxed) {
             self.height.store(height, Ordering::Relaxed);
         }
-        let before = self.before(range.start);
+        let before = self.towers_before(range.start);
         let node = Box::new(Node::new(range, kind, height));
         for (level, &before) in before.iter().enumerate().take(height) {
             // Relaxed: the mutex orders changes of links, and the Release below publishes this one.
@@ -304,7 +301,7 @@ impl Index {
     }
 
     fn unlink(&self, writer: &mut Writer, node: &Node) {
-        let before = self.before(node.start());
+        let before = self.towers_before(node.start());
         for level in (0..node.height()).rev() {
             let next = node.link(level).load(Ordering::Relaxed);
             // Release, as where an area is linked: whoever comes to `next` this way sees what it is.

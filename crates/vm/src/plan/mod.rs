@@ -122,40 +122,44 @@ pub(crate) struct Plan {
     pub(crate) error: Option<VmError>,
 }
 
-/// Plans a change of `range`, given the areas that overlap or touch it.
-#[inline]
-pub(crate) fn plan(
-    found: &[Found],
-    range: Range,
-    change: Change,
-    room: &Room,
-) -> Result<Plan, VmError> {
-    let mut plan = Plan {
-        pieces: SmallVec::new(),
-        needs: range.widened(),
-        is_structural: false,
-        growth: 0,
-        before: Pages::default(),
-        after: Pages::default(),
-        done: range.end,
-        error: None,
-    };
-    match change {
-        Change::Map(kind) | Change::Extend(kind) | Change::Lengthen(kind) => {
-            plan.replace(found, range, change, Some(kind))
-        }
-        Change::Unmap => plan.replace(found, range, change, None),
-        Change::Protect(_) | Change::Advise(..) => plan.alter(found, range, change, room),
-    }
-    if !room.admits(plan.before, plan.after) {
-        return Err(VmError::OverLimit);
-    }
-    plan.hand_over(found);
-    plan.check_number(found, range, change, room)?;
-    Ok(plan)
-}
-
 impl Plan {
+    /// Nothing is planned yet for this range.
+    #[inline]
+    pub(crate) fn new(range: Range) -> Self {
+        Self {
+            pieces: SmallVec::new(),
+            needs: range.widened(),
+            is_structural: false,
+            growth: 0,
+            before: Pages::default(),
+            after: Pages::default(),
+            done: range.end,
+            error: None,
+        }
+    }
+
+    /// Plans a change of `range`, given the areas that overlap or touch it. The plan is new.
+    pub(crate) fn make(
+        &mut self,
+        found: &[Found],
+        range: Range,
+        change: Change,
+        room: &Room,
+    ) -> Result<(), VmError> {
+        match change {
+            Change::Map(kind) | Change::Extend(kind) | Change::Lengthen(kind) => {
+                self.replace(found, range, change, Some(kind))
+            }
+            Change::Unmap => self.replace(found, range, change, None),
+            Change::Protect(_) | Change::Advise(..) => self.alter(found, range, change, room),
+        }
+        if !room.admits(self.before, self.after) {
+            return Err(VmError::OverLimit);
+        }
+        self.hand_over(found);
+        self.check_number(found, range, change, room)
+    }
+
     /// Adds a piece; merges it with the one before, if they fit and the operation changed one of them.
     #[inline]
     fn push(&mut self, range: Range, kind: Kind, changed: bool, of: usize) {

@@ -29,7 +29,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Index, Node};
 use crate::kind::PAGE;
-use crate::plan::{self, Change, Kind, Plan, Range, Room};
+use crate::plan::{Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
@@ -211,11 +211,12 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if !held.range.covers(range.widened()) {
             return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
         }
-        let around = match glance {
+        let first = match glance {
             // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
-            Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
-            None => self.index.around(range),
+            Some(glance) => Some(unsafe { &*glance.first }),
+            None => self.index.before(range),
         };
+        let around = self.index.around_from(first, range);
         match claim {
             Claim::Free if around.overlaps(range) => return Attempt::Done(Err(VmError::Occupied)),
             Claim::Apart
@@ -232,10 +233,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             }
             Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
-        let plan = match plan::plan(&around.areas, range, change, &self.room()) {
-            Ok(plan) => plan,
-            Err(refusal) => return Attempt::Done(Err(refusal)),
-        };
+        let mut plan = Plan::new(range);
+        if let Err(refusal) = plan.make(&around.areas, range, change, &self.room()) {
+            return Attempt::Done(Err(refusal));
+        }
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
             let why = match plan.is_structural {
