@@ -14,8 +14,6 @@
 //!
 //! - **cover**: a plan is carried out only if the range that is held covers what the plan needs. The plan was made of
 //!   what the thread found, and what it found is certain only as far as it is held.
-//! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
-//!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
 //! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
 //!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
@@ -27,7 +25,7 @@ use super::refinement::{ChangeRange, StructureRange};
 use super::stat::{Operation, Speculation};
 use crate::backing::Backing;
 use crate::error::VmError;
-use crate::index::{Around, Index, Node};
+use crate::index::{Around, Index};
 use crate::kind::PAGE;
 use crate::plan::{Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
@@ -66,12 +64,11 @@ pub(super) enum Attempt {
 /// three in a row are a fight.
 const RETRIES: u32 = 3;
 
-/// What a speculation found before it locked.
-#[derive(Clone, Copy)]
+/// What a speculation finds before it locks, and must find again. (P1, Listing 4, lines 15 to 17.)
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glance {
-    area: *const Node,
-    first: *const Node,
-    range: Range,
+    area: Range,
+    /// The number of changes under the mutex.
     sequence: u64,
 }
 
@@ -120,7 +117,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let (mut wanted, mut change, mut claim, mut refusal) = (first, change, claim, Ok(()));
         loop {
             let held = self.hold(operation, Mode::Exclusive, wanted);
-            match searching(|| self.attempt(operation, &held, range, change, claim, None)) {
+            match searching(|| self.attempt(operation, &held, range, change, claim)) {
                 Attempt::Done(result) => return refusal.and(result),
                 Attempt::Needs(more, why) => {
                     self.count(operation, why);
@@ -145,23 +142,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             let Some(glance) = glance else {
                 return Some(Err(VmError::Hole));
             };
-            let held = self.hold(operation, Mode::Exclusive, glance.range.widened());
+            let held = self.hold(operation, Mode::Exclusive, glance.area.widened());
             let attempt = searching(|| {
-                // [look-again] The areas are read only if nothing was removed since.
-                let is_current = !prim::intact!("look-again")
-                    || (self.index.sequence() == glance.sequence
-                        // SAFETY: nothing was removed, so nothing was freed; and while the range is held, this area
-                        // is not removed.
-                        && unsafe { &*glance.area }.range() == glance.range);
-                if is_current {
-                    self.attempt(
-                        operation,
-                        &held,
-                        range,
-                        change,
-                        Claim::Replace,
-                        Some(glance),
-                    )
+                if self.glance(range) == Some(glance) {
+                    self.attempt(operation, &held, range, change, Claim::Replace)
                 } else {
                     Attempt::Again
                 }
@@ -181,20 +165,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         None
     }
 
-    /// Looks at the area where a range begins, of which the thread holds that page.
+    /// Looks at the area where a range begins, of which the thread holds that page. The caller searches.
     fn glance(&self, range: Range) -> Option<Glance> {
         let sequence = self.index.sequence();
-        let area = self.index.at(range.start)?;
-        let first = match self.index.at(range.start.saturating_sub(1)) {
-            Some(before) => before,
-            None => area,
-        };
-        Some(Glance {
-            area,
-            first,
-            range: area.range(),
-            sequence,
-        })
+        let area = self.index.at(range.start)?.range();
+        Some(Glance { area, sequence })
     }
 
     /// Changes a range if what is held suffices. The caller searches.
@@ -205,18 +180,12 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         range: Range,
         change: Change,
         claim: Claim,
-        glance: Option<Glance>,
     ) -> Attempt {
         // Otherwise even the look is a guess, at areas that others may be writing to.
         if !held.range.covers(range.widened()) {
             return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
         }
-        let first = match glance {
-            // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
-            Some(glance) => Some(unsafe { &*glance.first }),
-            None => self.index.before(range),
-        };
-        let around = self.index.around_from(first, range);
+        let around = self.index.around(range);
         match claim {
             Claim::Free if around.overlaps(range) => return Attempt::Done(Err(VmError::Occupied)),
             Claim::Apart
@@ -293,7 +262,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             // [search-again]
             if let Claim::Found(wish) = claim
                 && prim::intact!("search-again")
-                && self.find_room(wish) != Some(range.start)
+                && self.find_room(writer.as_deref(), wish) != Some(range.start)
             {
                 return Attempt::Gone;
             }
@@ -317,7 +286,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
         match &mut writer {
             // SAFETY: [cover] was checked by the caller.
-            Some(writer) => unsafe { self.index.edit(writer, around, &plan.pieces) },
+            Some(writer) => unsafe { self.index.edit(writer, around, plan) },
             // SAFETY: the same.
             None => unsafe { Index::edit_in_place(around, &plan.pieces) },
         }

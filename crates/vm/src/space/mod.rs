@@ -462,7 +462,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     ) -> Result<(), VmError> {
         let (mut change, mut refusal) = (change, Ok(()));
         loop {
-            match searching(|| self.attempt(operation, held, range, change, Claim::Replace, None)) {
+            match searching(|| self.attempt(operation, held, range, change, Claim::Replace)) {
                 Attempt::Done(result) => return refusal.and(result),
                 Attempt::Undo(error) => (change, refusal) = (Change::Unmap, Err(error)),
                 Attempt::Again | Attempt::Gone | Attempt::Needs(..) => {}
