@@ -14,9 +14,7 @@ pub(super) const CHUNK: usize = prim::sized(32, 2);
 #[derive(Debug)]
 pub(super) struct Chunk {
     len: usize,
-    /// Where each area began when somebody looked last: a hint.
-    keys: [AtomicU64; CHUNK],
-    nodes: [*const Node; CHUNK],
+    entries: [Entry; CHUNK],
     pub(super) life: Life,
     _track: Track,
 }
@@ -27,41 +25,54 @@ unsafe impl Sync for Chunk {}
 // SAFETY: the same.
 unsafe impl Send for Chunk {}
 
-/// An area and where it began when somebody looked last.
-#[derive(Debug, Clone, Copy)]
+/// An area in a chunk.
+#[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) key: u64,
+    /// Where it began when somebody looked last: a hint.
+    key: AtomicU64,
     pub(super) node: *const Node,
+}
+
+impl Entry {
+    pub(super) fn new(key: u64, node: *const Node) -> Self {
+        let key = AtomicU64::new(key);
+        Self { key, node }
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> u64 {
+        // Relaxed: hints order nothing, and are checked.
+        self.key.load(Ordering::Relaxed)
+    }
+}
+
+impl Clone for Entry {
+    fn clone(&self) -> Self {
+        Self::new(self.key(), self.node)
+    }
 }
 
 impl Chunk {
     /// A chunk of these areas, at most [`CHUNK`].
     pub(super) fn new(entries: &[Entry]) -> Self {
         debug_assert!((1..=CHUNK).contains(&entries.len()));
-        let node = |at: usize| entries.get(at).map_or(ptr::null(), |entry| entry.node);
-        let chunk = Self {
+        let none = || Entry::new(u64::MAX, ptr::null());
+        Self {
             len: entries.len(),
-            keys: prim::array![AtomicU64::new(0); CHUNK],
-            nodes: std::array::from_fn(node),
+            entries: std::array::from_fn(|at| entries.get(at).cloned().unwrap_or_else(none)),
             life: Life::new(),
             _track: Track::new(),
-        };
-        for (key, entry) in chunk.keys.iter().zip(entries) {
-            key.store(entry.key, Ordering::Relaxed);
         }
-        chunk
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
-        let keys = self.keys.iter().map(|key| key.load(Ordering::Relaxed));
-        let entries = keys.zip(self.nodes).map(|(key, node)| Entry { key, node });
-        entries.take(self.len)
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries[..self.len]
     }
 
     #[inline]
     fn node(&self, at: usize) -> &Node {
         // SAFETY: whoever has the chunk searches or holds the mutex, so its areas are not freed.
-        let node = unsafe { &*self.nodes[at] };
+        let node = unsafe { &*self.entries[at].node };
         node.life.met();
         node
     }
@@ -163,9 +174,9 @@ impl Directory {
         if self.slots.is_empty() {
             return None;
         }
-        let slot = last_at_or_before(self.slots.len(), |slot| &self.slots[slot].key, key);
+        let slot = last_at_or_before(&self.slots, |slot| &slot.key, key);
         let chunk = self.chunk(slot);
-        let at = last_at_or_before(chunk.len, |at| &chunk.keys[at], key);
+        let at = last_at_or_before(chunk.entries(), |entry| &entry.key, key);
         let place = Place {
             directory: self,
             slot,
@@ -180,19 +191,30 @@ impl Directory {
     }
 }
 
-/// The last of so many keys in order that is at or before the key; the first, if none is.
+/// As many keys are compared one after the other: the processor does it at the same time.
+const FEW: usize = 8;
+
+/// The place of the last of some hints in order that is at or before the key; the first, if none is.
 ///
-/// Without branches that depend on the keys: a processor cannot predict them.
+/// No branch depends on the hints, because a processor could not predict it.
 #[inline]
-fn last_at_or_before<'a>(len: usize, hint: impl Fn(usize) -> &'a AtomicU64, key: u64) -> usize {
-    let (mut first, mut rest) = (0, len);
-    while rest > 1 {
-        let half = rest / 2;
-        let is_beyond = hint(first + half).load(Ordering::Relaxed) > key;
-        first = select_unpredictable(is_beyond, first, first + half);
-        rest -= half;
+fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) -> usize {
+    // Relaxed: hints order nothing, and are checked.
+    let is_beyond = |of: &T| hint(of).load(Ordering::Relaxed) > key;
+    let mut rest = all;
+    let mut first = 0;
+    while rest.len() > FEW {
+        let (low, high) = rest.split_at(rest.len() / 2);
+        let is_low = is_beyond(&high[0]);
+        first = select_unpredictable(is_low, first, first + low.len());
+        // As long as the longer one: what is before and after does no harm.
+        rest = &all[first..first + high.len()];
     }
-    first
+    let beyond = rest
+        .iter()
+        .map(|of| usize::from(is_beyond(of)))
+        .sum::<usize>();
+    first + rest.len().saturating_sub(beyond + 1)
 }
 
 /// Where an area is: in a chunk of a directory.
@@ -261,7 +283,9 @@ impl<'a> Place<'a> {
     /// Relaxed: hints order nothing, and are checked.
     fn renew_hint(self) {
         let start = self.node().start();
-        self.chunk.keys[self.at].store(start, Ordering::Relaxed);
+        self.chunk.entries[self.at]
+            .key
+            .store(start, Ordering::Relaxed);
         if self.at == 0 {
             self.directory.slots[self.slot]
                 .key

@@ -126,15 +126,15 @@ impl Index {
                 || entries.len() < at + lost
                 || entries.len() - lost + pieces.len() < FEW)
         {
-            entries.extend(directory.chunk(slots.end).entries());
+            entries.extend_from_slice(directory.chunk(slots.end).entries());
             slots.end += 1;
         }
-        let records = pieces.iter().map(|piece| Entry {
-            key: piece.range.start,
-            node: match piece.record {
+        let records = pieces.iter().map(|piece| {
+            let node: *const Node = match piece.record {
                 Some(record) => around.nodes[record],
                 None => Box::into_raw(Box::new(Node::new(piece.range, piece.kind))),
-            },
+            };
+            Entry::new(piece.range.start, node)
         });
         entries.splice(at..at + lost, records);
         self.replace(writer, slots, &entries);
@@ -159,7 +159,7 @@ impl Index {
         let share = entries.len().div_ceil(chunks).max(1);
         let mut fresh = entries.chunks(share).map(|entries| {
             let chunk = Box::into_raw(Box::new(Chunk::new(entries)));
-            Slot::new(entries[0].key, chunk, room)
+            Slot::new(entries[0].key(), chunk, room)
         });
         let retired = old.iter().map(|slot| slot.chunk.load(Ordering::Relaxed));
         let retired: SmallVec<[_; 4]> = retired.collect();
