@@ -104,8 +104,10 @@ impl Subject for Simple {
 /// What is measured.
 #[derive(Clone, Copy)]
 enum Work {
+    /// Faults in one area.
+    One,
     /// Faults in areas in a fixed order, which processors learn to predict.
-    Faults,
+    Order,
     /// Faults in areas drawn by lot.
     Lots,
     /// `mprotect` of a page at the beginning of a reserve, to and fro.
@@ -116,7 +118,12 @@ impl Work {
     /// Does it so often.
     fn go(self, subject: &dyn Subject, areas: u64, operations: u64) {
         match self {
-            Self::Faults => {
+            Self::One => {
+                for _ in 0..operations {
+                    subject.fault(of_area(black_box(areas / 2)));
+                }
+            }
+            Self::Order => {
                 for round in 0..operations {
                     subject.fault(of_area(black_box(round * STRIDE % areas)));
                 }
@@ -220,9 +227,10 @@ fn main() -> ExitCode {
     let subjects: Vec<(_, Box<dyn Subject>)> = vec![("BTreeMap", Box::new(simple))];
     let mut spaces = Spaces { areas, subjects };
     variants::all(&mut spaces);
-    let works = [Work::Faults, Work::Lots, Work::Protect];
+    let works = [Work::One, Work::Order, Work::Lots, Work::Protect];
     let times = works.map(|work| measure(work, &spaces.subjects, areas));
-    let head = ["faults", "by lot", "mprotect"].map(|work| format!("{work:>9} {:>6}", "ratio"));
+    let head = ["one area", "in order", "by lot", "mprotect"]
+        .map(|work| format!("{work:>9} {:>6}", "ratio"));
     println!("{:<16} {}", "ns", head.join("  "));
     for (at, (name, _)) in spaces.subjects.iter().enumerate() {
         let cell = |times: &Vec<f64>| format!("{:>9.1} {:>6.2}", times[at], times[at] / times[0]);

@@ -140,6 +140,7 @@ impl Directory {
     }
 
     /// The place of the first area of a slot.
+    #[inline]
     pub(super) fn first_of(&self, slot: usize) -> Place<'_> {
         let chunk = self.chunk(slot);
         Place {
@@ -155,6 +156,19 @@ impl Directory {
         let first = self.first_of(slot);
         let at = first.chunk.len - 1;
         Place { at, ..first }
+    }
+
+    /// The place of an area, if there are so many.
+    #[inline]
+    pub(super) fn place(&self, slot: usize, at: usize) -> Option<Place<'_>> {
+        if slot >= self.slots.len() {
+            return None;
+        }
+        let place = Place {
+            at,
+            ..self.first_of(slot)
+        };
+        (at < place.chunk.len).then_some(place)
     }
 
     /// The place of the first area of all.
@@ -184,7 +198,7 @@ impl Directory {
             at,
         };
         let node = place.node();
-        if node.start() <= key && key < node.end() {
+        if node.contains(key) {
             return Some(place);
         }
         place.settled(key)

@@ -53,8 +53,15 @@ use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::cell::UnsafeCell;
 use prim::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::iter;
 pub(crate) use writer::{Side, Writer};
+
+prim::local! {
+    /// Where the thread's last search ended, in whatever space: slot and place in the chunk. The next search looks
+    /// there first.
+    static FINGER: Cell<(usize, usize)> = Cell::new((0, 0));
+}
 
 /// The areas of a space.
 #[derive(Debug)]
@@ -132,11 +139,26 @@ impl Index {
         directory
     }
 
+    /// The last area that starts at or before the key: first where the thread's last search ended.
+    #[inline]
+    fn floor(&self, key: u64) -> Option<Place<'_>> {
+        let directory = self.directory();
+        let (slot, at) = FINGER.with(Cell::get);
+        if let Some(place) = directory.place(slot, at)
+            && place.node().contains(key)
+        {
+            return Some(place);
+        }
+        let place = directory.floor(key)?;
+        FINGER.with(|finger| finger.set((place.slot, place.at)));
+        Some(place)
+    }
+
     /// The area that contains the address. The caller searches.
     #[inline]
     pub(crate) fn at(&self, address: u64) -> Option<&Node> {
-        let node = self.directory().floor(address)?.node();
-        (address < node.end()).then_some(node)
+        let node = self.floor(address)?.node();
+        node.contains(address).then_some(node)
     }
 
     /// The last area that starts before the address, which is not zero. The caller searches.
@@ -162,7 +184,7 @@ impl Index {
             end,
         };
         let directory = self.directory();
-        let mut next = directory.floor(start).or_else(|| directory.first());
+        let mut next = self.floor(start).or_else(|| directory.first());
         while let Some(place) = next {
             let node = place.node();
             let range = node.range();

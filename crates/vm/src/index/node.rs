@@ -63,6 +63,12 @@ impl Node {
         self.end.load(Ordering::Relaxed)
     }
 
+    #[inline]
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        self.start() <= address && address < self.end()
+    }
+
+    #[inline]
     pub(crate) fn range(&self) -> Range {
         Range {
             start: self.start(),
