@@ -206,7 +206,7 @@ impl Directory {
 }
 
 /// As many keys are compared one after the other: the processor does it at the same time.
-const FEW: usize = 8;
+const FEW: usize = 32;
 
 /// The place of the last of some hints in order that is at or before the key; the first, if none is.
 ///
@@ -224,11 +224,8 @@ fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) ->
         // As long as the longer one: what is before and after does no harm.
         rest = &all[first..first + high.len()];
     }
-    let beyond = rest
-        .iter()
-        .map(|of| usize::from(is_beyond(of)))
-        .sum::<usize>();
-    first + rest.len().saturating_sub(beyond + 1)
+    let end = rest.iter().position(is_beyond).unwrap_or(rest.len());
+    first + end.saturating_sub(1)
 }
 
 /// Where an area is: in a chunk of a directory.
