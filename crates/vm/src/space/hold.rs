@@ -4,7 +4,7 @@ use super::AddressSpace;
 use super::stat::Operation;
 use crate::plan::Range;
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeLock, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, Wait};
 
 /// A range that the running thread holds.
 pub(super) struct Held<'a, L: RawRangeLock> {
@@ -18,8 +18,8 @@ impl<L: RawRangeLock, B> AddressSpace<L, B> {
     #[inline]
     pub(super) fn hold(&self, operation: Operation, mode: Mode, range: Range) -> Held<'_, L> {
         let acquire = |wait| match mode {
-            Mode::Shared => self.lock.lock_shared(range.span(), wait),
-            Mode::Exclusive => self.lock.lock_exclusive(range.span(), wait),
+            Mode::Shared => self.lock.lock_shared(Ask::new(range.span(), wait)),
+            Mode::Exclusive => self.lock.lock_exclusive(Ask::new(range.span(), wait)),
         };
         let token = match &self.stat {
             None => acquire(Wait::Forever),
