@@ -201,15 +201,32 @@ impl Directory {
         if place.node().contains(key) {
             return Some(place);
         }
-        let (slot, at) = self.settle(slot, at, key)?;
-        self.place(slot, at)
+        let (slot, chunk, at) = self.settle(slot, chunk, at, key)?;
+        Some(Place {
+            directory: self,
+            slot,
+            chunk,
+            at,
+        })
     }
 
-    /// The slot and place of the last area that starts at or before the key, beginning nearby: hints may be old.
-    // Numbers and not a `Place`, which would have to be in memory for this.
+    /// The place of the last area that starts at or before the key, beginning nearby: hints may be old.
+    // The parts of a `Place`, which would have to be in memory for this. The chunk is among them: there may be another
+    // in the slot by now.
     #[inline(never)]
-    fn settle(&self, slot: usize, at: usize, key: u64) -> Option<(usize, usize)> {
-        let mut place = self.place(slot, at)?;
+    fn settle<'a>(
+        &'a self,
+        slot: usize,
+        chunk: &'a Chunk,
+        at: usize,
+        key: u64,
+    ) -> Option<(usize, &'a Chunk, usize)> {
+        let mut place = Place {
+            directory: self,
+            slot,
+            chunk,
+            at,
+        };
         while place.node().start() > key {
             place.renew_hint();
             place = place.previous()?;
@@ -220,23 +237,22 @@ impl Directory {
             place = next;
             place.renew_hint();
         }
-        Some((place.slot, place.at))
+        Some((place.slot, place.chunk, place.at))
     }
 }
 
-/// As many keys are compared one after the other: the processor does it at the same time.
-const FEW: usize = 32;
-
 /// The place of the last of some hints in order that is at or before the key; the first, if none is.
 ///
-/// No branch depends on the hints, because a processor could not predict it.
+/// It halves a long directory without branches on hints, which a processor could not predict. It reads as many as a
+/// chunk has one after the other, and stops at the first beyond the key: one branch for the processor to predict, and
+/// none that what follows has to wait for if the thread does the same again.
 #[inline]
 fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) -> usize {
     // Relaxed: hints order nothing, and are checked.
     let is_beyond = |of: &T| hint(of).load(Ordering::Relaxed) > key;
     let mut rest = all;
     let mut first = 0;
-    while rest.len() > FEW {
+    while rest.len() > CHUNK {
         let (low, high) = rest.split_at(rest.len() / 2);
         let is_low = is_beyond(&high[0]);
         first = select_unpredictable(is_low, first, first + low.len());
