@@ -1,6 +1,6 @@
 //! The memory of a space, counted by the allocator.
 
-use spanlock_vm::{AddressSpace, Mapping, PAGE, Placement, Protection};
+use spanlock_vm::{Access, AddressSpace, Mapping, PAGE, Placement, Protection};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,6 +57,7 @@ fn an_area_takes_at_most_192_bytes_and_a_dropped_space_none() {
         "{} bytes an area",
         of_areas / AREAS
     );
+    println!("{} bytes an area", of_areas / AREAS);
     // What is unmapped is freed, but for a few batches.
     space.munmap(0, space.layout().end).unwrap();
     for number in 0..200 {
@@ -70,4 +71,21 @@ fn an_area_takes_at_most_192_bytes_and_a_dropped_space_none() {
     );
     drop(space);
     assert_eq!(bytes(), before);
+    pages_take_eight_bytes_in_tables();
+}
+
+fn pages_take_eight_bytes_in_tables() {
+    /// Next to each other, in tables of 512.
+    const PAGES: u64 = 32 * 512;
+    let space = AddressSpace::new();
+    let at = Placement::Fixed(0x1000_0000);
+    let what = Mapping::anonymous(Protection::READ);
+    let arena = space.mmap(at, PAGES * PAGE, what).unwrap();
+    let mapped = bytes();
+    for page in 0..PAGES {
+        space.fault(arena + page * PAGE, Access::Read).unwrap();
+    }
+    let of_pages = (bytes() - mapped) as u64;
+    println!("{:.1} bytes a page", of_pages as f64 / PAGES as f64);
+    assert!(of_pages <= 10 * PAGES, "{of_pages} bytes");
 }
