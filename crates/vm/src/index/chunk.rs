@@ -213,7 +213,7 @@ impl Directory {
     /// The place of the last area that starts at or before the key, beginning nearby: hints may be old.
     // The parts of a `Place`, which would have to be in memory for this. The chunk is among them: there may be another
     // in the slot by now.
-    #[inline(never)]
+    #[cold] // Hints are seldom old.
     fn settle<'a>(
         &'a self,
         slot: usize,
