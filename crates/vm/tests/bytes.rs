@@ -57,7 +57,6 @@ fn an_area_takes_at_most_192_bytes_and_a_dropped_space_none() {
         "{} bytes an area",
         of_areas / AREAS
     );
-    println!("{} bytes an area", of_areas / AREAS);
     // What is unmapped is freed, but for a few batches.
     space.munmap(0, space.layout().end).unwrap();
     for number in 0..200 {
@@ -71,6 +70,7 @@ fn an_area_takes_at_most_192_bytes_and_a_dropped_space_none() {
     );
     drop(space);
     assert_eq!(bytes(), before);
+    println!("{} bytes an area", of_areas / AREAS);
     pages_take_eight_bytes_in_tables();
 }
 
