@@ -9,7 +9,7 @@ mod vm;
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
-use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Sets, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, SimulatedSets, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
@@ -168,7 +168,7 @@ struct Set {
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sets::find_simulated, value_name = "NAME,...")]
     sets: Vec<&'static sets::Simulated>,
     #[command(flatten)]
-    workload: Sets,
+    workload: SimulatedSets,
     #[command(flatten)]
     length: Length,
     #[command(flatten)]
