@@ -15,7 +15,11 @@ fn sets_write_a_line_for_each_run_and_their_bytes() {
     assert_eq!(runs.len(), 4 * 2 * 2 * 2, "sets, chosen, mixes, repeats");
     for run in &runs {
         let cannot = run["lock"] == "dashmap" && run["mix"] == "scans";
-        assert_eq!(run.get("skipped").is_some(), cannot, "it has no order: {run}");
+        assert_eq!(
+            run.get("skipped").is_some(),
+            cannot,
+            "it has no order: {run}"
+        );
         assert_eq!(run["ops_per_sec"].is_null(), cannot, "{run}");
     }
     let memory = of(&lines, "set_memory");

@@ -12,7 +12,7 @@
 mod keys;
 pub mod table;
 
-use crate::crew::{self, Meter, Phase, Timekeeper};
+use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
 use prim::{cost, thread};
@@ -111,11 +111,7 @@ fn work(set: &dyn Set, keys: Keys, load: Load, mut rng: Rng, keeper: &impl Timek
         Mix::Scans => 10,
     };
     let mut tally = Tally::default();
-    loop {
-        let phase = keeper.phase();
-        if phase == Phase::Stop {
-            return tally;
-        }
+    keeper.until_stop(|phase| {
         let key = keys.draw(&mut rng);
         cost::work(load.stall.into());
         match rng.u8(..100) {
@@ -129,5 +125,6 @@ fn work(set: &dyn Set, keys: Keys, load: Load, mut rng: Rng, keeper: &impl Timek
             }
         }
         tally.ops += phase.counts();
-    }
+    });
+    tally
 }
