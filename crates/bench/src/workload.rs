@@ -4,7 +4,6 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
-use crate::meter::Meter;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
@@ -18,7 +17,6 @@ use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
 use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workloads::crew::Signal;
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::time::Duration;
@@ -107,7 +105,7 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
     })
 }
 
-/// Runs a workload on hardware, on a fresh lock, and checks it. If the lock cannot do it, the record says why.
+/// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record says why.
 ///
 /// # Errors
 /// When the lock did not do what it promises.
@@ -402,16 +400,17 @@ impl Workload for rw::Load {
 }
 
 impl Workload for set::Load {
-    type Lock = &'static sets::Row;
+    type Lock = &'static sets::Stock;
     type Simulated = &'static sets::Simulated;
 
-    fn run(trial: &Trial<Self>, set: &'static sets::Row) -> Result<Outcome, &'static str> {
-        let mut meter = Meter::of(trial.events);
-        spanlock_workloads::set::run::<Signal>(&*(set.make)(), trial, &mut meter)
+    fn run(trial: &Trial<Self>, stock: &'static sets::Stock) -> Result<Outcome, &'static str> {
+        stock.run(trial)
     }
 
     fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
-        let outcome = simulated::set::run::<Clock>(&*(set.make)(), trial, &mut ());
+        let set = (set.make)();
+        let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
+        let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
         outcome.expect("sets that can be simulated have an order")
     }
 
@@ -422,8 +421,18 @@ impl Workload for set::Load {
     }
 
     fn panel(self) -> Panel {
-        let Self { keys, chosen, mix } = self;
-        Panel::Set { keys, chosen, mix }
+        let Self {
+            keys,
+            chosen,
+            mix,
+            stall,
+        } = self;
+        Panel::Set {
+            keys,
+            chosen,
+            mix,
+            stall,
+        }
     }
 }
 
