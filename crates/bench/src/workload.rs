@@ -67,7 +67,7 @@ fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
 ///
 /// # Errors
 /// When the lock did not do what it promises.
-fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
+fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     let promised = outcome.check(record.lock.exclusion);
     promised.map_err(|found| found.to_string())?;
     let record = if outcome.work.ops.is_empty() {
@@ -112,7 +112,7 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
 pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, String> {
     let record = record(&trial, lock.known());
     match W::run(&trial, lock) {
-        Ok(outcome) => yielded(record, &outcome),
+        Ok(outcome) => yielded(record, outcome),
         Err(why) => Ok(Record {
             skipped: Some(why.to_owned()),
             ..record
@@ -145,7 +145,7 @@ pub fn simulate<W: Workload>(
         }),
         ..record(&trial, lock.known())
     };
-    yielded(record, &ended.value)
+    yielded(record, ended.value)
 }
 
 /// The length of a run, as its name has it.
