@@ -11,7 +11,7 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use spanlock::range::Span;
-use spanlock_store::{Kind, NewNode, PAGE, ROOT, Stat, Store};
+use spanlock_store::{Kind, MAX_NAME, NewNode, PAGE, ROOT, Stat, Store};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -61,6 +61,9 @@ impl Server {
     }
 
     fn lookup_name(&self, parent: INodeNo, name: &OsStr) -> Result<Stat, Errno> {
+        if name.len() > MAX_NAME {
+            return Err(Errno::ENAMETOOLONG);
+        }
         let parent = self.nodes.get(parent.0)?.live()?;
         let found = self.store.lookup(parent, name.as_bytes());
         found.map_err(|error| errno(&error))
@@ -624,7 +627,7 @@ impl Filesystem for Server {
         let space = self.store.status().space;
         let free = space.free + space.free_at_sync;
         let page = u32::try_from(PAGE).expect("4096");
-        let longest_name = 255;
+        let longest_name = u32::try_from(MAX_NAME).expect("255");
         reply.statfs(
             space.pages,
             free,
