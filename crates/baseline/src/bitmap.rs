@@ -28,10 +28,11 @@
 //! - **bitmap-roll-back**: a request that fails at one word clears the bits that it set in earlier words. So it holds
 //!   nothing while it waits.
 
+use super::grid::Grid;
 use super::spin_lock::{gives_up, spin_until};
 use prim::atomic::{AtomicU64, Ordering};
 use spanlock::range::Span;
-use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeMutex};
 
 const WORD: u64 = u64::BITS as u64;
 
@@ -39,9 +40,7 @@ const WORD: u64 = u64::BITS as u64;
 ///
 /// After its construction it allocates nothing.
 pub struct Bitmap {
-    /// The positions in a block. The last block also has all positions after it.
-    block: u64,
-    last_block: u64,
+    blocks: Grid,
     words: Box<[AtomicU64]>,
 }
 
@@ -60,25 +59,17 @@ impl Bitmap {
     /// When the resource or the block is empty, and when there is not enough memory for the bits.
     #[must_use]
     pub fn new(units: u64, block: u64) -> Self {
-        assert!(
-            units > 0 && block > 0,
-            "{units} positions in blocks of {block}"
-        );
-        let last_block = (units - 1) / block;
-        let words = 0..=last_block / WORD;
+        let blocks = Grid::new(units, block);
+        let words = 0..=blocks.last() / WORD;
         Self {
-            block,
-            last_block,
+            blocks,
             words: words.map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
     fn blocks(&self, span: Span) -> BitmapToken {
-        let block = |position: u64| (position / self.block).min(self.last_block);
-        BitmapToken {
-            first: block(span.start()),
-            last: block(span.last()),
-        }
+        let (first, last) = self.blocks.parts(span);
+        BitmapToken { first, last }
     }
 
     /// The words of a range of blocks, each with the bits of those blocks.
@@ -137,12 +128,12 @@ fn set(word: &AtomicU64, mask: u64) -> bool {
 unsafe impl RawRangeMutex for Bitmap {
     type Token = BitmapToken;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<BitmapToken> {
-        let blocks = self.blocks(span);
+    fn lock_exclusive(&self, ask: Ask<'_, BitmapToken>) -> Option<BitmapToken> {
+        let blocks = self.blocks(ask.span);
         let mut granted = false;
         spin_until(|| {
             granted = self.take(&blocks);
-            granted || gives_up(wait)
+            granted || gives_up(ask.wait)
         });
         granted.then_some(blocks)
     }
@@ -152,13 +143,7 @@ unsafe impl RawRangeMutex for Bitmap {
     }
 
     fn granule(&self, span: Span) -> Span {
-        let BitmapToken { first, last } = self.blocks(span);
-        let last = if last == self.last_block {
-            u64::MAX
-        } else {
-            last * self.block + (self.block - 1)
-        };
-        Span::of(first * self.block..=last).expect("a block has positions")
+        self.blocks.granule(span)
     }
 }
 

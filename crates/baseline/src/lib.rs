@@ -14,6 +14,7 @@
 
 mod bitmap;
 mod bravo;
+mod grid;
 mod interval_tree;
 mod pnova;
 mod song;
@@ -24,7 +25,7 @@ pub use bitmap::{Bitmap, BitmapToken};
 pub use bravo::{FastReader, PaperBravo, Way};
 pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
-pub use tree_lock::{KernelRw, LustreEx, Token};
+pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock};
 
 /// No published package contains the repository's README, so its example is tested here.
 #[cfg(doctest)]

@@ -21,10 +21,11 @@
 //! # Steps
 //! - **pnova-roll-back**: a request that gives up leaves the words that it has entered.
 
+use super::grid::Grid;
 use super::spin_lock::{gives_up, spin_until};
 use prim::atomic::{AtomicU32, Ordering};
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
 
 /// The bit of a writer. The other bits count the readers.
 const WRITER: u32 = 1 << 31;
@@ -33,8 +34,7 @@ const WRITER: u32 = 1 << 31;
 ///
 /// After its construction it allocates nothing.
 pub struct Pnova {
-    /// The positions in a segment. The last segment also has all positions after it.
-    segment: u64,
+    segments: Grid,
     words: Box<[AtomicU32]>,
 }
 
@@ -54,26 +54,24 @@ impl Pnova {
     /// When the resource or the segment is empty, and when there is not enough memory for the words.
     #[must_use]
     pub fn new(units: u64, segment: u64) -> Self {
-        assert!(
-            units > 0 && segment > 0,
-            "{units} positions in segments of {segment}"
-        );
-        let words = (0..units.div_ceil(segment)).map(|_| AtomicU32::new(0));
+        let segments = Grid::new(units, segment);
+        let words = 0..=segments.last();
         Self {
-            segment,
-            words: words.collect(),
+            segments,
+            words: words.map(|_| AtomicU32::new(0)).collect(),
         }
     }
 
-    fn number(&self, position: u64) -> usize {
-        let last = self.words.len() - 1;
-        usize::try_from(position / self.segment).map_or(last, |number| number.min(last))
-    }
-
-    fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<PnovaToken> {
+    fn acquire(
+        &self,
+        mode: Mode,
+        Ask { span, wait, .. }: Ask<'_, PnovaToken>,
+    ) -> Option<PnovaToken> {
+        let (first, last) = self.segments.parts(span);
+        let word = |number| usize::try_from(number).expect("there is a word for it");
         let token = PnovaToken {
-            first: self.number(span.start()),
-            last: self.number(span.last()),
+            first: word(first),
+            last: word(last),
             mode,
         };
         for at in token.first..=token.last {
@@ -131,8 +129,8 @@ fn enter(word: &AtomicU32, mode: Mode) -> bool {
 unsafe impl RawRangeMutex for Pnova {
     type Token = PnovaToken;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<PnovaToken> {
-        self.acquire(span, Mode::Exclusive, wait)
+    fn lock_exclusive(&self, ask: Ask<'_, PnovaToken>) -> Option<PnovaToken> {
+        self.acquire(Mode::Exclusive, ask)
     }
 
     unsafe fn unlock(&self, token: PnovaToken) {
@@ -140,21 +138,14 @@ unsafe impl RawRangeMutex for Pnova {
     }
 
     fn granule(&self, span: Span) -> Span {
-        let last = self.number(span.last());
-        let end = if last == self.words.len() - 1 {
-            u64::MAX
-        } else {
-            (last as u64 + 1) * self.segment - 1
-        };
-        Span::of(self.number(span.start()) as u64 * self.segment..=end)
-            .expect("a segment has positions")
+        self.segments.granule(span)
     }
 }
 
 // SAFETY: as for the exclusive half; and a reader's count keeps writers out of the word.
 unsafe impl RawRangeLock for Pnova {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<PnovaToken> {
-        self.acquire(span, Mode::Shared, wait)
+    fn lock_shared(&self, ask: Ask<'_, PnovaToken>) -> Option<PnovaToken> {
+        self.acquire(Mode::Shared, ask)
     }
 
     unsafe fn downgrade(&self, token: PnovaToken) -> PnovaToken {

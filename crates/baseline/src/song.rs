@@ -16,7 +16,7 @@
 
 use super::spin_lock::{SpinLock, gives_up, spin_until};
 use spanlock::range::Span;
-use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeMutex};
 
 /// The largest number of levels.
 pub const MAX_HEIGHT: usize = 16;
@@ -190,11 +190,11 @@ impl Song {
 unsafe impl RawRangeMutex for Song {
     type Token = SongToken;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<SongToken> {
+    fn lock_exclusive(&self, ask: Ask<'_, SongToken>) -> Option<SongToken> {
         let mut granted = None;
         spin_until(|| {
-            granted = self.0.with(|list| list.insert(span));
-            granted.is_some() || gives_up(wait)
+            granted = self.0.with(|list| list.insert(ask.span));
+            granted.is_some() || gives_up(ask.wait)
         });
         granted.map(SongToken)
     }

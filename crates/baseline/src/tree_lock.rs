@@ -30,7 +30,9 @@ use super::spin_lock::{SpinLock, spin_until};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::Instant;
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::list::{ExclusiveOnly, SharedExclusive};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 /// The number of earlier requests that a waiting request conflicts with. It lives on the waiter's stack.
@@ -69,15 +71,20 @@ unsafe impl Send for Request {}
 #[derive(Debug)]
 pub struct Token(Slot);
 
-struct TreeLock {
+/// An interval tree of requests: [`KernelRw`] or [`LustreEx`], which differ in the modes that they grant.
+pub struct TreeLock<P> {
     tree: SpinLock<IntervalTree<Request>>,
+    modes: PhantomData<fn() -> P>,
 }
 
-impl TreeLock {
+impl<P> TreeLock<P> {
     prim::const_fn! {
-        const fn new() -> Self {
+        /// A lock with nothing held.
+        #[must_use]
+        pub const fn new() -> Self {
             Self {
                 tree: SpinLock::new(IntervalTree::new()),
+                modes: PhantomData,
             }
         }
     }
@@ -165,75 +172,40 @@ fn count_down(
 /// under a spin lock, first come first served. The source of this module describes the consequences.
 ///
 /// It allocates nothing after its tree has grown to the largest number of requests at a time.
-#[derive(Default)]
-pub struct KernelRw(TreeLock);
+pub type KernelRw = TreeLock<SharedExclusive>;
 
 /// The range lock of Lustre, from which [`KernelRw`] was derived: the same algorithm for exclusive ranges only.
-#[derive(Default)]
-pub struct LustreEx(TreeLock);
+pub type LustreEx = TreeLock<ExclusiveOnly>;
 
-impl Default for TreeLock {
+impl<P> Default for TreeLock<P> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl KernelRw {
-    prim::const_fn! {
-        /// A lock with nothing held.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self(TreeLock::new())
-        }
-    }
-}
-
-impl LustreEx {
-    prim::const_fn! {
-        /// A lock with nothing held.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self(TreeLock::new())
-        }
     }
 }
 
 // SAFETY: a request enters the tree and takes its count in one section of the spin lock. It is granted when all
 // conflicting requests before it have left the tree. Their critical sections are visible by [spin-lock-release]
 // and [tree-grant-release].
-unsafe impl RawRangeMutex for KernelRw {
+unsafe impl<P> RawRangeMutex for TreeLock<P> {
     type Token = Token;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.0.acquire(span, Mode::Exclusive, wait)
+    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(ask.span, Mode::Exclusive, ask.wait)
     }
 
     unsafe fn unlock(&self, token: Token) {
-        self.0.release(token);
+        self.release(token);
     }
 }
 
 // SAFETY: as for the exclusive half. Two requests conflict unless both are shared, so a reader is granted beside
 // readers only.
 unsafe impl RawRangeLock for KernelRw {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.0.acquire(span, Mode::Shared, wait)
+    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(ask.span, Mode::Shared, ask.wait)
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {
-        self.0.make_shared(token)
-    }
-}
-
-// SAFETY: this is the same algorithm as `KernelRw`, with exclusive requests only: see there.
-unsafe impl RawRangeMutex for LustreEx {
-    type Token = Token;
-
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.0.acquire(span, Mode::Exclusive, wait)
-    }
-
-    unsafe fn unlock(&self, token: Token) {
-        self.0.release(token);
+        self.make_shared(token)
     }
 }

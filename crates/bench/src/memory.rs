@@ -99,16 +99,11 @@ fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>)
 mod tests {
     use super::{Memory, RESOURCE, run};
     use crate::target::{Null, RangeLockCrate};
-    use std::cell::Cell;
+    use crate::touch::growing;
 
-    /// An allocator's count that grows at each reading.
     #[test]
     fn what_is_reported_is_what_was_counted() {
-        let readings = Cell::new(0);
-        let allocated = || {
-            readings.set(readings.get() + 10);
-            readings.get()
-        };
+        let allocated = growing();
         let outcome = run(|| Null, 3, &allocated);
         let expected = Memory {
             hold: 3,

@@ -105,17 +105,21 @@ fn count<T: Target>(
     }
 }
 
+/// An allocator's count that grows at each reading.
+#[cfg(test)]
+pub(crate) fn growing() -> impl Fn() -> Bytes + Sync {
+    let readings = std::sync::atomic::AtomicI64::new(0);
+    move || readings.fetch_add(10, std::sync::atomic::Ordering::Relaxed)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{RESOURCE, Touched, run};
+    use super::{RESOURCE, Touched, growing, run};
     use crate::target::{Null, RangeLockCrate};
-    use std::sync::atomic::{AtomicI64, Ordering};
 
-    /// An allocator's count that grows at each reading.
     #[test]
-    fn what_is_reported_is_what_was_counted() {
-        let readings = AtomicI64::new(0);
-        let allocated = || readings.fetch_add(10, Ordering::Relaxed);
+    fn threads_are_counted_apart_from_locks() {
+        let allocated = growing();
         let expected = Touched {
             locks: 5,
             threads: 3,

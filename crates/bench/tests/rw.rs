@@ -1,5 +1,8 @@
 //! Runs of the workloads of reader-writer locks are checked, and what they report can be read back.
 
+mod loads;
+
+use loads::LOADS;
 use spanlock_bench::costs;
 use spanlock_bench::registry::Exclusion;
 use spanlock_bench::run::{Schedule, Trial};
@@ -17,16 +20,6 @@ fn trial(load: Load, threads: usize, measured: Duration) -> Trial<Load> {
     };
     Trial::new(schedule, 7).with(load, threads)
 }
-
-/// One of each, small.
-const LOADS: [Load; 6] = [
-    Load::Interference { pool: 3 },
-    Load::Alternator,
-    Load::TestRwlock { pause: 100 },
-    Load::Rwbench { writes: 0.5 },
-    Load::HashTable { entries: 64 },
-    Load::Readers,
-];
 
 #[test]
 fn every_lock_passes_every_workload() {

@@ -1,5 +1,8 @@
 //! Reader-writer locks and microbenchmarks on simulated machines.
 
+mod loads;
+
+use loads::LOADS;
 use spanlock_bench::micro;
 use spanlock_bench::micro::Kernel;
 use spanlock_bench::run::{Schedule, Trial};
@@ -7,6 +10,7 @@ use spanlock_bench::rw::{self, Load};
 use spanlock_bench::sim::{Machine, RwLock as Lock, Setup};
 use spanlock_bench::workload::{Workload, simulate};
 use spanlock_judge::record::{Line, Record};
+use spanlock_testkit::assert_repeats;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -29,16 +33,6 @@ fn measure(lock: &'static Lock, load: Load, threads: usize, machine: &str) -> Re
     record.unwrap_or_else(|what| panic!("{}: {what}", Load::name(&trial, lock)))
 }
 
-/// One of each, small.
-const LOADS: [Load; 6] = [
-    Load::Interference { pool: 3 },
-    Load::Alternator,
-    Load::TestRwlock { pause: 100 },
-    Load::Rwbench { writes: 0.2 },
-    Load::HashTable { entries: 64 },
-    Load::Readers,
-];
-
 #[test]
 fn every_lock_passes_every_workload() {
     for lock in Lock::simulated() {
@@ -56,10 +50,7 @@ fn every_lock_passes_every_workload() {
 fn the_same_point_yields_the_same_record() {
     for lock in Lock::measured() {
         let record = || measure(lock, Load::Rwbench { writes: 0.1 }, 5, "xeon-4x18x2");
-        let first = record();
-        let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
-        assert_eq!(first, record(), "{}", lock.name());
-        drop(disturbance);
+        assert_repeats(lock.name(), record);
     }
 }
 

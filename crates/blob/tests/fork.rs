@@ -2,22 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use spanlock_blob::{AliasArea, AliasCache, Error, Pool};
-
-/// Forks; the child does `what`. The status with which it ended.
-fn in_child(what: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child calls what can be called in a child of a process with several threads: it allocates nothing.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let code = i32::from(!what());
-        // SAFETY: it ends.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    // SAFETY: the status is a place to write to.
-    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!(waited, pid);
-    status
-}
+use spanlock_testkit::fork::status_of_child;
 
 #[test]
 fn a_child_is_refused_and_drops_nothing_of_its_parent() {
@@ -33,7 +18,7 @@ fn a_child_is_refused_and_drops_nothing_of_its_parent() {
     let addresses = [alias.as_ptr(), cached.as_ptr(), blob[0].as_ptr()];
 
     let mut inherited = Some((kept, alias));
-    let status = in_child(|| {
+    let status = status_of_child(|| {
         let refused = [
             area.map(&blob).err(),
             cache.map(&blob).err(),
@@ -48,7 +33,7 @@ fn a_child_is_refused_and_drops_nothing_of_its_parent() {
 
     for address in addresses {
         // SAFETY: none in the child, which is to die of it.
-        let status = in_child(|| unsafe { address.read_volatile() } == 3);
+        let status = status_of_child(|| unsafe { address.read_volatile() } == 3);
         assert!(libc::WIFSIGNALED(status));
         assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
     }

@@ -46,6 +46,15 @@ fn program(test: &str) -> Option<PathBuf> {
     compiled("signals.c", &name, &["-Wall", "-Wextra", "-Werror"], &[])
 }
 
+/// Runs a test of the program in each way, if there is a compiler for it.
+fn in_each_way(test: &str, run: impl Fn(&'static [&'static str], &Path)) {
+    if let Some(program) = program(test) {
+        for way in WAYS {
+            run(way, &program);
+        }
+    }
+}
+
 fn spanlock(way: &[&str], program: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
     command.arg("run").args(way).arg("--").arg(program);
@@ -144,18 +153,15 @@ impl Drop for Running {
 
 #[test]
 fn what_is_sent_to_spanlock_the_program_gets() {
-    let Some(program) = program("sent") else {
-        return;
-    };
-    for way in WAYS {
-        let mut running = Running::start(&mut spanlock(way, &program));
+    in_each_way("sent", |way, program| {
+        let mut running = Running::start(&mut spanlock(way, program));
         running.await_ready();
         for signal in SENT {
             running.send(signal);
             running.tells(signal, "process");
         }
         running.ends_in_silence(way);
-    }
+    });
 }
 
 #[test]
@@ -183,19 +189,16 @@ fn a_signal_that_ends_the_program_is_in_the_exit_status() {
 
 #[test]
 fn the_program_is_killed_with_spanlock_and_no_file_stays() {
-    let Some(program) = program("killed") else {
-        return;
-    };
-    for way in WAYS {
+    in_each_way("killed", |way, program| {
         let folder = tempfile::tempdir().unwrap();
-        let mut running = Running::start(spanlock(way, &program).env("TMPDIR", folder.path()));
+        let mut running = Running::start(spanlock(way, program).env("TMPDIR", folder.path()));
         running.await_ready();
         running.send(Signal::KILL);
         assert_eq!(running.end().signal(), Some(9));
         running.is_silent_for_good();
         let left: Vec<_> = folder.path().read_dir().unwrap().collect();
         assert!(left.is_empty(), "{way:?}: {left:?}");
-    }
+    });
 }
 
 /// A parent that ignores SIGCHLD leaves that to `spanlock`, which then is not told that its child ends.
@@ -266,12 +269,9 @@ const CONTROL_Z: u8 = 0x1a;
 
 #[test]
 fn what_a_terminal_sends_the_program_gets_once() {
-    let Some(program) = program("terminal") else {
-        return;
-    };
-    for way in WAYS {
+    in_each_way("terminal", |way, program| {
         let mut terminal = Terminal::new();
-        let mut running = terminal.start(&mut spanlock(way, &program));
+        let mut running = terminal.start(&mut spanlock(way, program));
         running.await_ready();
         // Signals that come at once may become one.
         for round in 1..=20 {
@@ -288,44 +288,38 @@ fn what_a_terminal_sends_the_program_gets_once() {
             tcsetwinsize(&terminal.keyboard, size).unwrap();
             running.tells(Signal::WINCH, "kernel");
         }
+        // By then `spanlock` has read what the terminal sent, with which the next one would become one signal.
+        running.send(Signal::USR1);
+        running.tells(Signal::USR1, "process");
         // What is sent is still told apart from what the terminal sends.
         running.send(Signal::INT);
         running.tells(Signal::INT, "process");
         running.ends_in_silence(way);
-    }
+    });
 }
 
 #[test]
 fn the_program_is_told_that_the_terminal_hangs_up() {
-    let Some(program) = program("hangs-up") else {
-        return;
-    };
-    for way in WAYS {
+    in_each_way("hangs-up", |way, program| {
         let terminal = Terminal::new();
-        let mut running = terminal.start(&mut spanlock(way, &program));
+        let mut running = terminal.start(&mut spanlock(way, program));
         running.await_ready();
         drop(terminal);
         let (hung_up, number) = (running.line(), Signal::HUP.as_raw());
         assert!(hung_up.starts_with(&format!("{number} ")), "{hung_up}");
         running.send(Signal::POWER);
         assert_eq!(running.end().code(), Some(7), "{way:?}");
-    }
+    });
 }
 
 #[test]
 fn a_shell_sees_the_program_stop_and_go_on() {
-    let Some(program) = program("stops") else {
-        return;
-    };
-    for way in WAYS {
+    in_each_way("stops", |way, program| {
         let mut terminal = Terminal::new();
         let mut shell = Command::new("sh");
         let spanlock = [&[env!("CARGO_BIN_EXE_spanlock"), "run"], way, &["--"]].concat();
         let script = "set -m; \"$@\"; echo stopped $?; fg > /dev/null; echo ended $?";
-        shell
-            .args(["-c", script, "sh"])
-            .args(spanlock)
-            .arg(&program);
+        shell.args(["-c", script, "sh"]).args(spanlock).arg(program);
         let mut running = terminal.start(shell.env_remove("LD_PRELOAD").stderr(Stdio::null()));
         running.await_ready();
         terminal.type_in(CONTROL_Z);
@@ -337,5 +331,5 @@ fn a_shell_sees_the_program_stop_and_go_on() {
         let again = format!("{} process", Signal::CONT.as_raw());
         let ended: Vec<_> = rest.iter().filter(|&line| *line != again).collect();
         assert_eq!(ended, ["ended 7"], "{way:?}");
-    }
+    });
 }

@@ -164,6 +164,25 @@ mod tests {
         }
     }
 
+    /// What one side sees of the other in each round. It delays its store by up to so many nanoseconds.
+    fn side(
+        rounds: u32,
+        start: &Start,
+        delays: u32,
+        own: &AtomicU32,
+        fence: impl Fn(u32),
+        other: &AtomicU32,
+    ) -> Vec<u32> {
+        let step = |round| {
+            start.wait(round);
+            delay(round % delays);
+            own.store(round, Ordering::Relaxed);
+            fence(round);
+            other.load(Ordering::Relaxed)
+        };
+        (1..=rounds).map(step).collect()
+    }
+
     /// Store, fence, load on both sides, in each round. One test at a time: side by side the threads hardly meet.
     fn one_of_two_sees_the_other(
         rounds: u32,
@@ -175,24 +194,8 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (mine, theirs) = (&AtomicU32::new(0), &AtomicU32::new(0));
         thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                let step = |round| {
-                    start.wait(round);
-                    delay(round % 61);
-                    theirs.store(round, Ordering::Relaxed);
-                    light(round);
-                    mine.load(Ordering::Relaxed)
-                };
-                (1..=rounds).map(step).collect::<Vec<_>>()
-            });
-            let step = |round| {
-                start.wait(round);
-                delay(round % 67);
-                mine.store(round, Ordering::Relaxed);
-                heavy(round);
-                theirs.load(Ordering::Relaxed)
-            };
-            let seen: Vec<_> = (1..=rounds).map(step).collect();
+            let other = scope.spawn(move || side(rounds, start, 61, theirs, light, mine));
+            let seen = side(rounds, start, 67, mine, heavy, theirs);
             let seen_by_other = other.join().unwrap();
             for (round, (by_me, by_other)) in (1..=rounds).zip(seen.into_iter().zip(seen_by_other))
             {

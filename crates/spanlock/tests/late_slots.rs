@@ -1,7 +1,7 @@
 //! Slots of threads that have ended, given to others.
 
 use spanlock::range::Span;
-use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeMutex, Wait};
 use spanlock::range::slots::RawSlots;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +14,10 @@ type Token = <RawSlots as RawRangeMutex>::Token;
 static LOCK: LazyLock<RawSlots> = LazyLock::new(|| RawSlots::builder().slots_at_once().build());
 
 fn attempt(range: Range<u64>) -> Option<Token> {
-    LOCK.lock_exclusive(Span::of(range).expect("it is not empty"), Wait::Never)
+    LOCK.lock_exclusive(Ask::new(
+        Span::of(range).expect("it is not empty"),
+        Wait::Never,
+    ))
 }
 
 fn take(range: Range<u64>) -> Token {

@@ -364,13 +364,7 @@ fn everything_that_slots_do<L: Lock>(make: fn() -> L) {
 }
 
 fn everything_that_lists_do<L: Lock>(make: fn() -> L) {
-    threads_that_come_and_go_leave_nothing(make);
-    readers_that_hand_over_leave_nothing(&RangeLock::from_raw(make()));
-    locks_that_come_and_go_leave_nothing(make);
-    locks_dropped_elsewhere_leave_nothing(make);
-    refused_requests_leave_nothing(make);
-    timed_out_requests_leave_nothing(make);
-    threads_that_work_together_keep_little(make);
+    everything_that_slots_do(make);
     a_thread_that_unlinks_for_others_keeps_little(make);
     descents_of_all_kinds_leave_nothing(make);
     a_descent_beside_another_thread_leaves_nothing(make);

@@ -10,7 +10,7 @@ mod common;
 use common::{HANG, Shared, assert_nothing_held, setting, snapshot};
 use fastrand::Rng;
 use spanlock::range::inspect::Snapshot;
-use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::{RangeLock, Span};
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use spanlock_testkit::watchdog;
@@ -97,8 +97,8 @@ impl<'a, L: Shared> Worker<'a, L> {
         let raw = self.lock.raw();
         let wait = wait(&mut self.random);
         let granted = match mode {
-            Mode::Shared => raw.lock_shared(span, wait),
-            Mode::Exclusive => raw.lock_exclusive(span, wait),
+            Mode::Shared => raw.lock_shared(Ask::new(span, wait)),
+            Mode::Exclusive => raw.lock_exclusive(Ask::new(span, wait)),
         };
         if granted.is_some() {
             let _held = Granted {
@@ -247,8 +247,8 @@ struct NoSharing<L>(L);
 unsafe impl<L: RawRangeMutex> RawRangeMutex for NoSharing<L> {
     type Token = L::Token;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token> {
-        self.0.lock_exclusive(span, wait)
+    fn lock_exclusive(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token> {
+        self.0.lock_exclusive(ask)
     }
 
     unsafe fn unlock(&self, token: Self::Token) {
@@ -263,8 +263,8 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for NoSharing<L> {
 
 // SAFETY: exclusive is more than shared.
 unsafe impl<L: RawRangeMutex> RawRangeLock for NoSharing<L> {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Self::Token> {
-        self.0.lock_exclusive(span, wait)
+    fn lock_shared(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token> {
+        self.0.lock_exclusive(ask)
     }
 
     unsafe fn downgrade(&self, token: Self::Token) -> Self::Token {

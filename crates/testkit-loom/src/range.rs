@@ -24,7 +24,7 @@ use prim::cell::UnsafeCell;
 use prim::clock::{Duration, Instant};
 use spanlock::range::Span;
 use spanlock::range::inspect::Snapshot;
-use spanlock::range::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::{RangeLock, RangeMutex};
 use std::ops::Range;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl<L: RawRangeMutex> World<L> {
 
     /// Locks a range exclusively, if `wait` allows to wait that long.
     pub fn write_within(&self, range: Range<u64>, wait: Wait) -> Option<Hold<'_, L>> {
-        let token = self.lock.lock_exclusive(span(&range), wait);
+        let token = self.lock.lock_exclusive(Ask::new(span(&range), wait));
         self.hold(range, Mode::Exclusive, token)
     }
 
@@ -214,7 +214,7 @@ impl<L: RawRangeLock> World<L> {
 
     /// Locks a range shared, if `wait` allows to wait that long.
     pub fn read_within(&self, range: Range<u64>, wait: Wait) -> Option<Hold<'_, L>> {
-        let token = self.lock.lock_shared(span(&range), wait);
+        let token = self.lock.lock_shared(Ask::new(span(&range), wait));
         self.hold(range, Mode::Shared, token)
     }
 }
@@ -302,18 +302,8 @@ struct Borrowed<'a, L>(&'a L);
 unsafe impl<L: RawRangeMutex> RawRangeMutex for Borrowed<'_, L> {
     type Token = L::Token;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        self.0.lock_exclusive(span, wait)
-    }
-
-    unsafe fn lock_exclusive_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, L::Token>,
-    ) -> Option<L::Token> {
-        // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
-        unsafe { self.0.lock_exclusive_behind(span, wait, behind) }
+    fn lock_exclusive(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        self.0.lock_exclusive(ask)
     }
 
     unsafe fn unlock(&self, token: L::Token) {
@@ -328,18 +318,8 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Borrowed<'_, L> {
 
 // SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
 unsafe impl<L: RawRangeLock> RawRangeLock for Borrowed<'_, L> {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        self.0.lock_shared(span, wait)
-    }
-
-    unsafe fn lock_shared_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, L::Token>,
-    ) -> Option<L::Token> {
-        // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
-        unsafe { self.0.lock_shared_behind(span, wait, behind) }
+    fn lock_shared(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        self.0.lock_shared(ask)
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {

@@ -5,14 +5,28 @@
 //! | `documents` | the examples of the documents, as doctests |
 //! | [`edges`] | the names of protocol edges, and where comments cite them |
 //! | [`exclusion`] | the oracle: panics when holders coexist that exclude each other |
+//! | `fork` | runs a part of a test in a forked child |
 //! | [`mutation`] | weakens one named edge at a time and expects a model to fail |
 //! | [`watchdog`] | ends a process whose work gets nowhere |
 
 mod documents;
 pub mod edges;
 pub mod exclusion;
+#[cfg(target_os = "linux")]
+pub mod fork;
 pub mod mutation;
 pub mod watchdog;
+
+/// Checks that `run` yields the same twice, whatever was allocated between.
+///
+/// # Panics
+/// When it does not.
+pub fn assert_repeats<T: PartialEq + std::fmt::Debug>(what: &str, run: impl Fn() -> T) {
+    let first = run();
+    let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
+    assert_eq!(first, run(), "{what}");
+    drop(disturbance);
+}
 
 /// The number in an environment variable, or `default`.
 ///

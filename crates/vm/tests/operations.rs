@@ -45,6 +45,11 @@ fn with_pages(count: u64) -> AddressSpace {
     space
 }
 
+fn map_to_read(space: &AddressSpace, address: u64) {
+    let what = Mapping::anonymous(Protection::READ);
+    space.mmap(Placement::Fixed(address), PAGE, what).unwrap();
+}
+
 fn protect(space: &AddressSpace, from: u64, to: u64, protection: Protection) {
     space
         .mprotect(BASE + from * PAGE, (to - from) * PAGE, protection)
@@ -158,13 +163,7 @@ fn the_heap_grows_and_shrinks() {
     assert_eq!(space.brk(heap + 3 * PAGE), heap + 3 * PAGE);
     assert_eq!(space.areas(), 1);
     assert_eq!(space.brk(heap - 1), heap + 3 * PAGE);
-    space
-        .mmap(
-            Placement::Fixed(heap + 5 * PAGE),
-            PAGE,
-            Mapping::anonymous(Protection::READ),
-        )
-        .unwrap();
+    map_to_read(&space, heap + 5 * PAGE);
     assert_eq!(
         space.brk(heap + 5 * PAGE),
         heap + 3 * PAGE,
@@ -181,13 +180,7 @@ fn remapping_shrinks_grows_and_moves() {
     let remap = |old, new, to| space.mremap(BASE, old * PAGE, new * PAGE, to);
     assert_eq!(remap(4, 2, Relocation::Stay), Ok(BASE));
     assert_eq!(remap(2, 3, Relocation::Stay), Ok(BASE));
-    space
-        .mmap(
-            Placement::Fixed(BASE + 3 * PAGE),
-            PAGE,
-            Mapping::anonymous(Protection::READ),
-        )
-        .unwrap();
+    map_to_read(&space, BASE + 3 * PAGE);
     assert_eq!(remap(3, 4, Relocation::Stay), Err(VmError::NoRoom));
     space.fault(BASE + PAGE, Access::Write).unwrap();
     let moved = remap(3, 4, Relocation::May).unwrap();

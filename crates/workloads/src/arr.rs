@@ -85,11 +85,7 @@ fn work<C: Clock>(
         added: 0,
         clock: C::default(),
     };
-    loop {
-        let phase = keeper.phase();
-        if phase == Phase::Stop {
-            return tally;
-        }
+    keeper.until_stop(|phase| {
         let (range, passes) = ranges.next(&mut rng);
         if rng.u8(..100) < trial.load.reads.get() {
             let held = tally.clock.time(phase, || lock.read(positions(&range)));
@@ -109,7 +105,8 @@ fn work<C: Clock>(
         if let Pauses::UpTo(most) = trial.load.pauses {
             pause(rng.u64(..=u64::from(most)));
         }
-    }
+    });
+    tally
 }
 
 fn positions(range: &Range<usize>) -> Range<u64> {

@@ -18,7 +18,7 @@ mod area;
 
 pub use area::Area;
 
-use crate::crew::{self, Meter, Phase, Timekeeper};
+use crate::crew::{self, Meter, Timekeeper};
 use crate::target::Target;
 use fastrand::Rng;
 use prim::cost;
@@ -69,11 +69,7 @@ fn work(
     let mut tally = Tally::default();
     let mut batch = Vec::with_capacity(hold);
     let mut held = Vec::with_capacity(hold);
-    loop {
-        let phase = keeper.phase();
-        if phase == Phase::Stop {
-            return tally;
-        }
+    keeper.until_stop(|phase| {
         draw(&mut rng, hold, ranges, &mut batch);
         cost::work(DRAW * hold as u64);
         held.extend(
@@ -90,7 +86,8 @@ fn work(
         tally.torn += torn.count() as u64;
         held.clear();
         tally.ops += hold as u64 * phase.counts();
-    }
+    });
+    tally
 }
 
 /// Cycles of drawing a range on a simulated machine. An assumption: a few instructions.

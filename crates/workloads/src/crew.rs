@@ -53,6 +53,17 @@ pub trait Timekeeper: Sync {
     /// Where the run is. Ask before each operation; an operation counts by the phase it began in.
     fn phase(&self) -> Phase;
 
+    /// Repeats an operation until the end, with the phase in which each begins.
+    #[inline]
+    fn until_stop(&self, mut operation: impl FnMut(Phase)) {
+        loop {
+            match self.phase() {
+                Phase::Stop => return,
+                phase => operation(phase),
+            }
+        }
+    }
+
     /// The thread that started the others calls this. Returns when the schedule is over: how long the measured time
     /// was, and what was metered in it.
     fn keep(&self, meter: &mut impl Meter) -> (Duration, Metered);
@@ -159,16 +170,6 @@ pub fn run<K: Timekeeper, W: Send>(
         elapsed,
         metered,
     }
-}
-
-/// The same, by a [`Signal`].
-pub fn run_signalled<W: Send>(
-    threads: usize,
-    schedule: Schedule,
-    meter: &mut impl Meter,
-    work: impl Fn(usize, &Signal) -> W + Sync,
-) -> Run<W> {
-    run(threads, schedule, meter, work)
 }
 
 /// Random numbers of one thread in one of several equal runs.

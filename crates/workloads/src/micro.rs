@@ -3,9 +3,9 @@
 //! Counters are changed without a pause. Locks guard one line, which is written inside (or read, by 99 of 100 of the
 //! reader-writer lock's), and there is a pause of about a hundred cycles outside. They spin without end, as published.
 
-use crate::crew::{self, Meter};
+use crate::crew::{self, Meter, Signal};
 use crate::rw::guarded::Guarded;
-use crate::rw::{steps, until_stop};
+use crate::rw::{steps, tallied, until_stop};
 use prim::atomic::{AtomicU64, Ordering::*};
 use prim::spin;
 use spanlock_trial::micro::{Kernel, Trial};
@@ -42,16 +42,16 @@ struct Word(AtomicU64);
 /// All threads count on one word.
 fn count(trial: &Trial, meter: &mut impl Meter, add: impl Fn(&AtomicU64) + Sync) -> Outcome {
     let Word(word) = &Word::default();
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |_, signal| {
-        let mut tally = Tally::default();
+    let work = |_: usize, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             add(word);
             tally.writes += counts;
             tally.wrote += 1;
         });
-        tally
-    });
-    Outcome::of(&run, |wrote| word.load(Relaxed).abs_diff(wrote))
+    };
+    tallied(trial.threads, trial.schedule, meter, work, |wrote| {
+        word.load(Relaxed).abs_diff(wrote)
+    })
 }
 
 /// A lock that knows threads by numbers. Readers are writers, unless it says otherwise.
@@ -69,9 +69,8 @@ trait Lock: Sync {
 /// All threads write, and in so many of a hundred operations not, what a lock guards.
 fn guard(trial: &Trial, meter: &mut impl Meter, writes: u32, lock: &impl Lock) -> Outcome {
     let data = Guarded::default();
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |thread, signal| {
+    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
         let mut rng = crew::rng(trial.seed, trial.repeat, thread);
-        let mut tally = Tally::default();
         until_stop(signal, |counts| {
             if rng.u32(..100) < writes {
                 lock.lock(thread);
@@ -87,9 +86,10 @@ fn guard(trial: &Trial, meter: &mut impl Meter, writes: u32, lock: &impl Lock) -
             }
             steps(&mut rng, OUTSIDE);
         });
-        tally
-    });
-    Outcome::of(&run, |wrote| data.lost(wrote))
+    };
+    tallied(trial.threads, trial.schedule, meter, work, |wrote| {
+        data.lost(wrote)
+    })
 }
 
 /// Test, and test-and-set.

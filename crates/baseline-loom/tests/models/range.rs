@@ -1,7 +1,7 @@
 //! Range locks.
 
 use spanlock::range::Span;
-use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeMutex};
 use spanlock_baseline_loom::{Bitmap, BitmapToken, KernelRw, LustreEx, Pnova, Song};
 use spanlock_testkit_loom::range::*;
 use spanlock_testkit_loom::{locks, models};
@@ -13,9 +13,11 @@ struct Sparse(Bitmap);
 unsafe impl RawRangeMutex for Sparse {
     type Token = BitmapToken;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<BitmapToken> {
+    fn lock_exclusive(&self, ask: Ask<'_, BitmapToken>) -> Option<BitmapToken> {
+        let span = ask.span;
         let wide = Span::of(64 * span.start()..=64 * span.last() + 63);
-        self.0.lock_exclusive(wide.expect("not empty"), wait)
+        self.0
+            .lock_exclusive(Ask::new(wide.expect("not empty"), ask.wait))
     }
 
     unsafe fn unlock(&self, token: BitmapToken) {

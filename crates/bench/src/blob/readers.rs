@@ -64,12 +64,8 @@ struct Shared<'a, R: Ranges> {
 
 impl<R: Ranges> Reader for Shared<'_, R> {
     fn read(&mut self, record: usize) -> Result<Read, Error> {
-        let Self {
-            records,
-            cache,
-            buffer,
-        } = self;
-        read_alias(buffer, record, || cache.map(&records[record]))
+        let (extents, cache) = (&self.records[record], &mut self.cache);
+        read_alias(&mut self.buffer, record, || cache.map(extents))
     }
 }
 
@@ -97,13 +93,9 @@ struct Own<'a> {
 
 impl Reader for Own<'_> {
     fn read(&mut self, record: usize) -> Result<Read, Error> {
-        let Self {
-            records,
-            area,
-            buffer,
-        } = self;
-        let area = area.as_ref().map_err(|error| *error)?;
-        read_alias(buffer, record, || area.map(&records[record]))
+        let area = self.area.as_ref().map_err(|error| *error)?;
+        let extents = &self.records[record];
+        read_alias(&mut self.buffer, record, || area.map(extents))
     }
 }
 

@@ -44,29 +44,21 @@ macro_rules! peer {
         }
 
         impl Calls for $peer {
-            #[inline]
-            fn read_lock(&self) {
-                // SAFETY: made by `$new`.
-                unsafe { $read(self.0.as_ptr()) };
-            }
+            peer!(@read_lock $read, read_unlock $unread);
+            peer!(@write_lock $write, write_unlock $unwrite);
+        }
+    };
+    (@$lock:ident $acquire:ident, $unlock:ident $release:ident) => {
+        #[inline]
+        fn $lock(&self) {
+            // SAFETY: made by the macro's function.
+            unsafe { $acquire(self.0.as_ptr()) };
+        }
 
-            #[inline]
-            fn read_unlock(&self) {
-                // SAFETY: made by `$new`; held by this thread.
-                unsafe { $unread(self.0.as_ptr()) };
-            }
-
-            #[inline]
-            fn write_lock(&self) {
-                // SAFETY: made by `$new`.
-                unsafe { $write(self.0.as_ptr()) };
-            }
-
-            #[inline]
-            fn write_unlock(&self) {
-                // SAFETY: made by `$new`; held by this thread.
-                unsafe { $unwrite(self.0.as_ptr()) };
-            }
+        #[inline]
+        fn $unlock(&self) {
+            // SAFETY: made by the macro's function; held by this thread.
+            unsafe { $release(self.0.as_ptr()) };
         }
     };
 }

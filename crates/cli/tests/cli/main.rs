@@ -43,6 +43,31 @@ fn json_lines(arguments: &str) -> Vec<Value> {
     written(arguments).lines().map(parse).collect()
 }
 
+/// The lines of a command that counts, and so reports the same each time.
+fn counted(arguments: &str) -> Vec<Value> {
+    let count = || {
+        let mut lines = json_lines(arguments);
+        lines.remove(0); // the time is in it
+        lines
+    };
+    let lines = count();
+    assert_eq!(lines, count());
+    lines
+}
+
+/// A number in the line of a lock, in which another field has a value.
+fn number(lines: &[Value], lock: &str, (key, value): (&str, usize), field: &str) -> Option<i64> {
+    let is_it = |line: &&Value| line["lock"] == lock && line[key] == value;
+    lines.iter().find(is_it).expect("it is there")[field].as_i64()
+}
+
+#[track_caller]
+fn has_all(table: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(table.contains(part), "{part} not in {table}");
+    }
+}
+
 #[test]
 fn locks_are_listed_one_per_line() {
     let list = written("bench --list");
@@ -139,16 +164,17 @@ fn soak_checks_all_locks_that_promise_exclusion() {
         "160",
         "bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2",
     );
-    for part in [
-        "song:h=2",
-        "longest wait",
-        "grown",
-        "locks the whole",
-        "at once",
-        "machine: ",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "song:h=2",
+            "longest wait",
+            "grown",
+            "locks the whole",
+            "at once",
+            "machine: ",
+        ],
+    );
 }
 
 #[test]
@@ -204,15 +230,16 @@ fn arr_writes_a_table_and_compares() {
         "bench arr --locks list-rw,kernel-rw,range-lock --variant disjoint --reads 80 --threads 1,2 \
          --seconds 0.005 --warmup 0 --repeat 1",
     );
-    for part in [
-        "disjoint range, 80 % reads",
-        "kernel-rw",
-        "machine: ",
-        "commit: ",
-        "command: ",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "disjoint range, 80 % reads",
+            "kernel-rw",
+            "machine: ",
+            "commit: ",
+            "command: ",
+        ],
+    );
     let verdicts = ["where list-rw is below", "list-rw is nowhere below"];
     assert!(
         verdicts.iter().any(|verdict| table.contains(verdict)),
@@ -263,8 +290,10 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
         let has_cache = run["cache"] == 2;
         let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by == "own-area");
         assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
-        assert_eq!(run["read_ns"].is_null(), cannot, "{run}");
-        if !cannot {
+        // On a machine that does other work too, a run this short may end before the first read does.
+        let has_read = run["ops_per_sec"].as_f64().is_some_and(|ops| ops > 0.0);
+        assert_eq!(run["read_ns"].is_null(), !has_read, "{run}");
+        if has_read {
             let part = |part: &str| run["read_ns"][part].as_f64().unwrap();
             assert!(part("copy") > 0.0 && part("check") > 0.0, "{run}");
             // All reads of a run this short may find their alias in the cache.
@@ -279,13 +308,14 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
     let table = written(
         "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
     );
-    for part in [
-        "lock's share",
-        "null is not in BLOBs, uniform",
-        "does not exclude",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "lock's share",
+            "null is not in BLOBs, uniform",
+            "does not exclude",
+        ],
+    );
 }
 
 #[test]
@@ -304,33 +334,23 @@ fn patterns_write_a_line_for_each_run_and_tables() {
         assert_eq!(run["torn_reads"], 0);
     }
     let table = written(arguments);
-    for part in [
-        "files, 50 % reads: million operations",
-        "everything, 100 % reads, beside 5 threads",
-        "acquisition in ns",
-        "machine: ",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "files, 50 % reads: million operations",
+            "everything, 100 % reads, beside 5 threads",
+            "acquisition in ns",
+            "machine: ",
+        ],
+    );
 }
 
 #[test]
 fn many_locks_are_counted_and_the_same_each_time() {
     let arguments = "bench touch --locks list-rw,srl-tree,null --number 1000 --threads 1,2";
-    let count = || {
-        let mut lines = json_lines(&format!("{arguments} --format json"));
-        lines.remove(0); // the time is in it
-        lines
-    };
-    let lines = count();
-    assert_eq!(lines, count());
+    let lines = counted(&format!("{arguments} --format json"));
     assert_eq!(lines.len(), 3 * 2);
-    let bytes = |lock: &str, threads: usize, field: &str| {
-        let found = lines
-            .iter()
-            .find(|line| line["lock"] == lock && line["threads"] == threads);
-        found.unwrap()[field].as_i64().unwrap()
-    };
+    let bytes = |lock, threads, field| number(&lines, lock, ("threads", threads), field).unwrap();
     assert_eq!(bytes("list-rw", 1, "idle_bytes"), 64_000);
     assert_eq!(
         bytes("list-rw", 2, "touched_bytes"),
@@ -340,9 +360,10 @@ fn many_locks_are_counted_and_the_same_each_time() {
     assert!(bytes("srl-tree", 1, "touched_bytes") > 0, "it keeps a leaf");
     assert_eq!(bytes("null", 2, "thread_bytes"), 0);
     let table = written(arguments);
-    for part in ["per lock and thread", "1000", "srl-tree", "machine: "] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &["per lock and thread", "1000", "srl-tree", "machine: "],
+    );
 }
 
 #[test]
@@ -367,15 +388,16 @@ fn batch_writes_tables_that_say_what_did_not_run() {
     let table = written(
         "bench batch --locks list-ex parking-lot --threads 2 --seconds 0.002 --warmup 0 --repeat 1",
     );
-    for part in [
-        "W1, ranges held one at a time",
-        "W2, 16 ranges held together",
-        "locks the whole",
-        "parking-lot cannot hold several",
-        "machine: ",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "W1, ranges held one at a time",
+            "W2, 16 ranges held together",
+            "locks the whole",
+            "parking-lot cannot hold several",
+            "machine: ",
+        ],
+    );
     assert!(!table.contains("list-ex cannot"), "{table}");
 }
 
@@ -398,28 +420,15 @@ fn latency_reports_first_and_later_acquisitions_apart() {
         }
     }
     let table = written("bench latency --locks list-rw --threads 2 --parts 50 --repeat 1");
-    for part in ["first", "again", "p99.9", "machine: "] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(&table, &["first", "again", "p99.9", "machine: "]);
 }
 
 #[test]
 fn memory_is_counted_and_the_same_each_time() {
     let arguments = "bench memory --locks list-rw,song,bitmap,bitmap:block=64,std-rwlock,null,srl-tree --format json";
-    let count = || {
-        let mut lines = json_lines(arguments);
-        lines.remove(0); // the time is in it
-        lines
-    };
-    let lines = count();
-    assert_eq!(lines, count());
+    let lines = counted(arguments);
     assert_eq!(lines.len(), 7 * 3);
-    let bytes = |lock: &str, hold: usize, field: &str| {
-        let found = lines
-            .iter()
-            .find(|line| line["lock"] == lock && line["hold"] == hold);
-        found.unwrap()[field].as_i64()
-    };
+    let bytes = |lock, hold, field| number(&lines, lock, ("hold", hold), field);
     for line in &lines {
         assert_eq!(line["workload"], "memory");
         for field in [
@@ -458,14 +467,15 @@ fn memory_is_counted_and_the_same_each_time() {
         assert!(bytes(lock, 256, "held_bytes") >= Some(256 * 20), "{lock}");
     }
     let table = written("bench memory --locks list-rw,std-rwlock --hold 2");
-    for part in [
-        "held",
-        "once for the process",
-        "locks the whole",
-        "machine: ",
-    ] {
-        assert!(table.contains(part), "{part} not in {table}");
-    }
+    has_all(
+        &table,
+        &[
+            "held",
+            "once for the process",
+            "locks the whole",
+            "machine: ",
+        ],
+    );
 }
 
 #[test]

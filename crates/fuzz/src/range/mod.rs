@@ -7,13 +7,13 @@ use crate::{Case, Lock, Run, holder, no_conflict};
 use prim_sim::clock::Duration;
 use prim_sim::{cost, mark, thread};
 use spanlock_sim::range::Span;
-use spanlock_sim::range::raw::{Mode, Wait};
+use spanlock_sim::range::raw::{Mode, RawRangeMutex, Wait};
 use spanlock_testkit::exclusion::Place;
 use spanlock_trial::lock::Overtaking;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use subject::{Lines, Subject};
+use subject::{Lines, Many, Subject, Token};
 
 /// All rows of the common table.
 pub(crate) fn locks() -> Vec<Lock> {
@@ -81,6 +81,15 @@ impl Wanted {
     fn one(mode: Mode, span: Span) -> Self {
         let spans = vec![span];
         Self { mode, spans }
+    }
+
+    /// All of it, within a time.
+    fn many(&self, timeout: Option<Duration>) -> Many<'_> {
+        Many {
+            spans: &self.spans,
+            mode: self.mode,
+            timeout,
+        }
     }
 }
 
@@ -157,7 +166,7 @@ impl<S: Subject> Worker<'_, Resource<S>> {
             // Any range, its own or one that touches it too.
             0 => self.ask(),
             _ => {
-                let granule = self.resource().lock.granule(wanted.spans[0]);
+                let granule = self.resource().lock.raw_lock().granule(wanted.spans[0]);
                 if let Some(beyond) = granule.last().checked_add(1) {
                     self.hold(beyond, depth - 1);
                 }
@@ -181,7 +190,7 @@ impl<S: Subject> Worker<'_, Resource<S>> {
         let timeout = self.rng.bool().then(|| self.patience());
         mark(format!("asks for {wanted}"));
         let lock = &self.resource().lock;
-        let granted = lock.hold_many(&wanted.spans, wanted.mode, timeout, || {
+        let granted = lock.hold_many(wanted.many(timeout), || {
             mark(format!("has {wanted}"));
             self.enter(&wanted);
             self.stay(&wanted);
@@ -199,7 +208,7 @@ impl<S: Subject> Worker<'_, Resource<S>> {
         mark(format!("asks for {wanted}"));
         let thrown = catch_unwind(AssertUnwindSafe(|| {
             let lock = &self.resource().lock;
-            lock.hold_many(&wanted.spans, wanted.mode, None, || {
+            lock.hold_many(wanted.many(None), || {
                 mark(format!("has {wanted}"));
                 self.enter(&wanted);
                 self.stay(&wanted);
@@ -305,14 +314,14 @@ impl<S: Subject> Worker<'_, Resource<S>> {
     fn granule(&self, number: usize) -> Span {
         let of = |position| {
             let span = Span::of(position..=position).expect("not empty");
-            self.resource().lock.granule(span)
+            self.resource().lock.raw_lock().granule(span)
         };
         (0..number).fold(of(0), |before, _| of(before.last() + 1))
     }
 
     /// Acquires, and reports to the oracle.
     #[track_caller]
-    fn acquire(&self, wanted: &Wanted, wait: Wait) -> Option<S::Token> {
+    fn acquire(&self, wanted: &Wanted, wait: Wait) -> Option<Token<S>> {
         let token = self.get(wanted, wait)?;
         self.enter(wanted);
         Some(token)
@@ -320,7 +329,7 @@ impl<S: Subject> Worker<'_, Resource<S>> {
 
     /// Acquires the only span.
     #[track_caller]
-    fn get(&self, wanted: &Wanted, wait: Wait) -> Option<S::Token> {
+    fn get(&self, wanted: &Wanted, wait: Wait) -> Option<Token<S>> {
         mark(format!("asks for {wanted}"));
         let token = self
             .resource()
@@ -334,7 +343,7 @@ impl<S: Subject> Worker<'_, Resource<S>> {
     }
 
     #[track_caller]
-    fn downgrade(&self, wanted: &Wanted, token: S::Token) -> (Wanted, S::Token) {
+    fn downgrade(&self, wanted: &Wanted, token: Token<S>) -> (Wanted, Token<S>) {
         mark(format!("shares {wanted}"));
         let shared = Wanted {
             mode: Mode::Shared,
@@ -348,16 +357,16 @@ impl<S: Subject> Worker<'_, Resource<S>> {
     }
 
     #[track_caller]
-    fn release(&self, wanted: &Wanted, token: S::Token) {
+    fn release(&self, wanted: &Wanted, token: Token<S>) {
         self.leave(wanted);
         self.give_back(wanted, token);
     }
 
     #[track_caller]
-    fn give_back(&self, wanted: &Wanted, token: S::Token) {
+    fn give_back(&self, wanted: &Wanted, token: Token<S>) {
         mark(format!("releases {wanted}"));
         // SAFETY: this lock's token.
-        unsafe { self.resource().lock.unlock(token) };
+        unsafe { self.resource().lock.raw_lock().unlock(token) };
     }
 
     /// For a while, in which others run.

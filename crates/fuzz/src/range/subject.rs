@@ -2,7 +2,7 @@
 
 use super::run;
 use crate::Lock;
-use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock_sim::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::{RangeLock, RangeMutex, Span};
 use spanlock_trial::lock::Described;
 use spanlock_trial::setting::{Resource, Setting, Values};
@@ -12,51 +12,52 @@ use std::time::Duration;
 
 /// A range lock, with readers or without.
 pub(super) trait Subject: Send + Sync + 'static {
-    type Token;
+    type Raw: RawRangeMutex;
     /// Whether readers share.
     const SHARES: bool;
 
-    fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<Self::Token>;
+    /// The raw lock.
+    fn raw_lock(&self) -> &Self::Raw;
+
+    fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<Token<Self>>;
 
     /// # Safety
     /// As for the lock's own.
-    unsafe fn unlock(&self, token: Self::Token);
-
-    /// # Safety
-    /// As for the lock's own.
-    unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
-
-    /// The positions that are locked as one with those of a span.
-    fn granule(&self, span: Span) -> Span;
+    unsafe fn downgrade(&self, token: Token<Self>) -> Token<Self>;
 
     /// Calls `f` while several spans are held; not, if that takes longer than it may.
-    fn hold_many<R>(
-        &self,
-        spans: &[Span],
-        mode: Mode,
-        timeout: Option<Duration>,
-        f: impl FnOnce() -> R,
-    ) -> Option<R>;
+    fn hold_many<R>(&self, wanted: Many<'_>, f: impl FnOnce() -> R) -> Option<R>;
 }
 
-fn ranges(spans: &[Span]) -> impl Iterator<Item = RangeInclusive<u64>> {
-    spans.iter().map(|span| span.start()..=span.last())
+pub(super) type Token<S> = <<S as Subject>::Raw as RawRangeMutex>::Token;
+
+/// Several spans to be held at a time, and how long that may take.
+#[derive(Clone, Copy)]
+pub(super) struct Many<'a> {
+    pub(super) spans: &'a [Span],
+    pub(super) mode: Mode,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl<'a> Many<'a> {
+    fn ranges(self) -> impl Iterator<Item = RangeInclusive<u64>> + 'a {
+        self.spans.iter().map(|span| span.start()..=span.last())
+    }
 }
 
 impl<L: RawRangeLock + Send + Sync + 'static> Subject for RangeLock<L> {
-    type Token = L::Token;
+    type Raw = L;
     const SHARES: bool = true;
+
+    fn raw_lock(&self) -> &L {
+        self.raw()
+    }
 
     fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<L::Token> {
         match mode {
-            Mode::Shared => self.raw().lock_shared(span, wait),
-            Mode::Exclusive => self.raw().lock_exclusive(span, wait),
+            Mode::Shared => self.raw().lock_shared(Ask::new(span, wait)),
+            Mode::Exclusive => self.raw().lock_exclusive(Ask::new(span, wait)),
         }
-    }
-
-    unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the caller's promise.
-        unsafe { self.raw().unlock(token) };
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
@@ -64,59 +65,38 @@ impl<L: RawRangeLock + Send + Sync + 'static> Subject for RangeLock<L> {
         unsafe { self.raw().downgrade(token) }
     }
 
-    fn granule(&self, span: Span) -> Span {
-        self.raw().granule(span)
-    }
-
-    fn hold_many<R>(
-        &self,
-        spans: &[Span],
-        mode: Mode,
-        timeout: Option<Duration>,
-        f: impl FnOnce() -> R,
-    ) -> Option<R> {
-        let spans = ranges(spans);
-        Some(match (mode, timeout) {
-            (Mode::Shared, None) => held(self.read_many(spans), f),
-            (Mode::Shared, Some(timeout)) => held(self.try_read_many_for(spans, timeout)?, f),
-            (Mode::Exclusive, None) => held(self.write_many(spans), f),
-            (Mode::Exclusive, Some(timeout)) => held(self.try_write_many_for(spans, timeout)?, f),
+    fn hold_many<R>(&self, wanted: Many<'_>, f: impl FnOnce() -> R) -> Option<R> {
+        let ranges = wanted.ranges();
+        Some(match (wanted.mode, wanted.timeout) {
+            (Mode::Shared, None) => held(self.read_many(ranges), f),
+            (Mode::Shared, Some(timeout)) => held(self.try_read_many_for(ranges, timeout)?, f),
+            (Mode::Exclusive, None) => held(self.write_many(ranges), f),
+            (Mode::Exclusive, Some(timeout)) => held(self.try_write_many_for(ranges, timeout)?, f),
         })
     }
 }
 
 impl<L: RawRangeMutex + Send + Sync + 'static> Subject for RangeMutex<L> {
-    type Token = L::Token;
+    type Raw = L;
     const SHARES: bool = false;
 
-    fn lock(&self, _: Mode, span: Span, wait: Wait) -> Option<L::Token> {
-        self.raw().lock_exclusive(span, wait)
+    fn raw_lock(&self) -> &L {
+        self.raw()
     }
 
-    unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the caller's promise.
-        unsafe { self.raw().unlock(token) };
+    fn lock(&self, _: Mode, span: Span, wait: Wait) -> Option<L::Token> {
+        self.raw().lock_exclusive(Ask::new(span, wait))
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
         token
     }
 
-    fn granule(&self, span: Span) -> Span {
-        self.raw().granule(span)
-    }
-
-    fn hold_many<R>(
-        &self,
-        spans: &[Span],
-        _: Mode,
-        timeout: Option<Duration>,
-        f: impl FnOnce() -> R,
-    ) -> Option<R> {
-        let spans = ranges(spans);
-        Some(match timeout {
-            None => held(self.lock_many(spans), f),
-            Some(timeout) => held(self.try_lock_many_for(spans, timeout)?, f),
+    fn hold_many<R>(&self, wanted: Many<'_>, f: impl FnOnce() -> R) -> Option<R> {
+        let ranges = wanted.ranges();
+        Some(match wanted.timeout {
+            None => held(self.lock_many(ranges), f),
+            Some(timeout) => held(self.try_lock_many_for(ranges, timeout)?, f),
         })
     }
 }

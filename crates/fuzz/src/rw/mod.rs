@@ -146,16 +146,21 @@ impl<'a> Worker<'a, Resource> {
         }
     }
 
+    /// Is inside for a while in one mode, before it goes on in the other.
+    fn pass(&mut self, at: usize, mode: Mode, then: &str) {
+        self.enter(at, mode);
+        self.stay(at, mode);
+        mark(format!("{then} lock {at}"));
+        self.leave(at, mode);
+    }
+
     /// Goes on as a reader, if the lock can do that.
     fn downgrade(&mut self) {
         let at = self.any(0);
         let resource = self.resource();
         mark(format!("asks to write lock {at}, and to share it then"));
         let held = resource.locks[at].lock.write_and_read(&mut || {
-            self.enter(at, Mode::Exclusive);
-            self.stay(at, Mode::Exclusive);
-            mark(format!("shares lock {at}"));
-            self.leave(at, Mode::Exclusive);
+            self.pass(at, Mode::Exclusive, "shares");
             no_conflict(resource.locks[at].place.enter(Holder::Reader));
         });
         if let Some(held) = held {
@@ -170,10 +175,7 @@ impl<'a> Worker<'a, Resource> {
         let resource = self.resource();
         mark(format!("asks to read lock {at}, and to write it then"));
         let held = resource.locks[at].lock.read_and_write(&mut || {
-            self.enter(at, Mode::Shared);
-            self.stay(at, Mode::Shared);
-            mark(format!("asks to write lock {at}"));
-            self.leave(at, Mode::Shared);
+            self.pass(at, Mode::Shared, "asks to write");
         });
         if let Some(held) = held {
             self.enter(at, Mode::Exclusive);

@@ -7,7 +7,7 @@
 mod mutants;
 
 use spanlock_fuzz::{Lock, Mutant, search};
-use spanlock_testkit::setting;
+use spanlock_testkit::{assert_repeats, setting};
 use std::sync::Mutex;
 use std::{env, thread};
 
@@ -43,27 +43,27 @@ fn no_schedule_breaks(locks: impl Iterator<Item = &'static Lock> + Send) {
     });
 }
 
-#[test]
-fn no_schedule_breaks_a_range_lock() {
-    no_schedule_breaks(Lock::range().filter(|lock| !lock.is_baseline()));
+macro_rules! no_schedule_breaks {
+    ($($(#[$documented:meta])* $name:ident: $locks:expr;)+) => {$(
+        $(#[$documented])*
+        #[test]
+        fn $name() {
+            no_schedule_breaks($locks);
+        }
+    )+};
 }
 
-/// BRAVO as published is among them.
-#[test]
-fn no_schedule_breaks_a_reader_writer_lock() {
-    no_schedule_breaks(Lock::rw());
-}
+no_schedule_breaks! {
+    no_schedule_breaks_a_range_lock: Lock::range().filter(|lock| !lock.is_baseline());
 
-/// Each history of an address space is one that a single thread could have made.
-#[test]
-fn no_schedule_breaks_an_address_space() {
-    no_schedule_breaks(Lock::vm().filter(|variant| !variant.is_baseline()));
-}
+    /// BRAVO as published is among them.
+    no_schedule_breaks_a_reader_writer_lock: Lock::rw();
 
-/// Histories are linearisable, and views keep what they have found.
-#[test]
-fn no_schedule_breaks_an_ordered_map() {
-    no_schedule_breaks(Lock::maps());
+    /// Each history of an address space is one that a single thread could have made.
+    no_schedule_breaks_an_address_space: Lock::vm().filter(|variant| !variant.is_baseline());
+
+    /// Histories are linearisable, and views keep what they have found.
+    no_schedule_breaks_an_ordered_map: Lock::maps();
 }
 
 /// The runs of a lock are the same whatever was allocated meanwhile.
@@ -76,10 +76,7 @@ fn runs_repeat(locks: impl Iterator<Item = &'static Lock>, seeds: u64) {
             assert!(ended.is_ok());
             digests
         };
-        let first = digests();
-        let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
-        assert_eq!(first, digests(), "{}", lock.name());
-        drop(disturbance);
+        assert_repeats(lock.name(), digests);
     }
 }
 

@@ -6,7 +6,7 @@ use prim::futex;
 use prim::sync::Mutex;
 use spanlock::range::Span;
 use spanlock::range::list::ListEx;
-use spanlock::range::raw::{RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeMutex, Wait};
 
 #[derive(Debug)]
 pub struct Specified {
@@ -18,8 +18,9 @@ pub struct Specified {
 unsafe impl RawRangeMutex for Specified {
     type Token = Span;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Span> {
-        assert!(wait == Wait::Forever, "maps wait");
+    fn lock_exclusive(&self, ask: Ask<'_, Span>) -> Option<Span> {
+        assert!(ask.wait == Wait::Forever, "maps wait");
+        let span = ask.span;
         loop {
             let mut held = self.held.lock();
             if !held.iter().any(|other| other.overlaps(span)) {

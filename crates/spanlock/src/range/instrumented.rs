@@ -1,7 +1,7 @@
 //! Counting what a lock does, in the spirit of Linux's `lock_stat`.
 
 use super::inspect::Snapshot;
-use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
@@ -78,15 +78,16 @@ impl Counters {
     }
 }
 
-/// Evaluates the acquisition `$acquire`, which uses the limit `$wait`: first without waiting, to find out whether it
-/// has to wait. A macro and not a closure, so that the acquisition reports the caller's line.
+/// Evaluates the acquisition `$acquire` of `$ask`: first without waiting, to find out whether it has to wait. A macro
+/// and not a closure, so that the acquisition reports the caller's line.
 macro_rules! counted {
-    ($counters:expr, $wait:ident, $acquire:expr) => {{
+    ($counters:expr, $ask:ident, $acquire:expr) => {{
         let mut granted = {
-            let $wait = Wait::Never;
+            let mut $ask = $ask;
+            $ask.wait = Wait::Never;
             $acquire
         };
-        if granted.is_none() && $wait != Wait::Never {
+        if granted.is_none() && $ask.wait != Wait::Never {
             let start = Instant::now();
             granted = $acquire;
             $counters.waited(start.elapsed());
@@ -124,20 +125,8 @@ impl<L> Instrumented<L> {
 unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
     type Token = L::Token;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        counted!(self.exclusive, wait, self.raw.lock_exclusive(span, wait))
-    }
-
-    unsafe fn lock_exclusive_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, L::Token>,
-    ) -> Option<L::Token> {
-        counted!(self.exclusive, wait, {
-            // SAFETY: the caller promises the same of the inner lock's token.
-            unsafe { self.raw.lock_exclusive_behind(span, wait, behind) }
-        })
+    fn lock_exclusive(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        counted!(self.exclusive, ask, self.raw.lock_exclusive(ask))
     }
 
     unsafe fn unlock(&self, token: L::Token) {
@@ -156,20 +145,8 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
 
 // SAFETY: every method forwards to the inner lock, which keeps the promise.
 unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<L::Token> {
-        counted!(self.shared, wait, self.raw.lock_shared(span, wait))
-    }
-
-    unsafe fn lock_shared_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, L::Token>,
-    ) -> Option<L::Token> {
-        counted!(self.shared, wait, {
-            // SAFETY: the caller promises the same of the inner lock's token.
-            unsafe { self.raw.lock_shared_behind(span, wait, behind) }
-        })
+    fn lock_shared(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        counted!(self.shared, ask, self.raw.lock_shared(ask))
     }
 
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {

@@ -20,7 +20,7 @@
 //!   of two ranges in one granule would wait for the first (in a segment lock).
 
 use super::guard::{Guards, Held};
-use super::raw::{Behind, RawRangeLock, RawRangeMutex, Wait};
+use super::raw::{Ask, Behind, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use smallvec::SmallVec;
 use std::ops::RangeBounds;
@@ -33,16 +33,11 @@ type Spans = SmallVec<[Span; 8]>;
 /// What a call holds of several ranges.
 type AllHeld<'a, L> = SmallVec<[Held<'a, L>; 8]>;
 
-/// The range acquired before the next one, which lies behind it.
-type Last<'a, L> = Option<Behind<'a, <L as RawRangeMutex>::Token>>;
-
 /// The mode of an acquisition: [`Shared`] or [`Exclusive`].
 pub(super) trait AcquireMode<L: RawRangeMutex> {
-    /// # Safety
-    /// `last`, if there is one, is held in the same lock, by this thread and in this mode, and ends before `span`
-    /// starts.
+    /// Acquires a range in this mode.
     #[track_caller]
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token>;
+    fn acquire(raw: &L, ask: Ask<'_, L::Token>) -> Option<L::Token>;
 }
 
 /// Together with other requests that share.
@@ -53,23 +48,15 @@ pub(super) struct Exclusive;
 
 impl<L: RawRangeLock> AcquireMode<L> for Shared {
     #[inline]
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
-        match last {
-            // SAFETY: the caller promises the same of `last`.
-            Some(last) => unsafe { raw.lock_shared_behind(span, wait, last) },
-            None => raw.lock_shared(span, wait),
-        }
+    fn acquire(raw: &L, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        raw.lock_shared(ask)
     }
 }
 
 impl<L: RawRangeMutex> AcquireMode<L> for Exclusive {
     #[inline]
-    unsafe fn acquire(raw: &L, span: Span, wait: Wait, last: Last<'_, L>) -> Option<L::Token> {
-        match last {
-            // SAFETY: the caller promises the same of `last`.
-            Some(last) => unsafe { raw.lock_exclusive_behind(span, wait, last) },
-            None => raw.lock_exclusive(span, wait),
-        }
+    fn acquire(raw: &L, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        raw.lock_exclusive(ask)
     }
 }
 
@@ -86,8 +73,7 @@ pub(super) fn acquire_one<'a, L: RawRangeMutex, M: AcquireMode<L>>(
     wait: Wait,
 ) -> Option<Held<'a, L>> {
     let token = match Span::of(range) {
-        // SAFETY: there is no range before it.
-        Some(span) => Some(unsafe { M::acquire(raw, span, wait, None) }?),
+        Some(span) => Some(M::acquire(raw, Ask::new(span, wait))?),
         None => None,
     };
     Some(Held::new(raw, token))
@@ -152,11 +138,12 @@ fn hold<'a, L: RawRangeMutex, M: AcquireMode<L>>(
     wait: Wait,
     last: Option<&Held<'a, L>>,
 ) -> Option<Held<'a, L>> {
-    let last = last
-        .and_then(Held::token)
-        .map(|token| Behind { token, ranges: at });
-    // SAFETY: spans ascend and are disjoint, so the one before ends before this one starts.
-    let token = unsafe { M::acquire(raw, spans[at], wait, last) }?;
+    let ask = match last.and_then(Held::token) {
+        // SAFETY: it is held in this lock and mode. Spans ascend and are disjoint, so it ends before this one starts.
+        Some(token) => unsafe { Ask::after(Behind { token, ranges: at }, spans[at], wait) },
+        None => Ask::new(spans[at], wait),
+    };
+    let token = M::acquire(raw, ask)?;
     Some(Held::new(raw, Some(token)))
 }
 

@@ -23,6 +23,61 @@ impl Mode {
     }
 }
 
+/// What is asked of a raw lock, whose tokens are `T`: a range, in the mode that the method's name says.
+#[derive(Debug)]
+pub struct Ask<'a, T> {
+    /// The range.
+    pub span: Span,
+    /// How long the request may take.
+    pub wait: Wait,
+    behind: Option<Behind<'a, T>>,
+}
+
+impl<'a, T> Ask<'a, T> {
+    /// Asks for `span`.
+    #[inline]
+    #[must_use]
+    pub const fn new(span: Span, wait: Wait) -> Self {
+        Self {
+            span,
+            wait,
+            behind: None,
+        }
+    }
+
+    /// Asks for `span`, for a thread that holds ranges before it. A lock that keeps its ranges in order may begin its
+    /// search behind those, so that many ranges cost no more than as many single ranges.
+    ///
+    /// # Safety
+    /// Only the lock and the mode of `behind` are asked. Its range ends before `span` starts, and this thread holds it
+    /// meanwhile.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn after(behind: Behind<'a, T>, span: Span, wait: Wait) -> Self {
+        Self {
+            span,
+            wait,
+            behind: Some(behind),
+        }
+    }
+
+    /// What this thread holds before the range. It holds that in the lock and in the mode that are asked.
+    #[inline]
+    #[must_use]
+    pub const fn behind(&self) -> Option<Behind<'a, T>> {
+        self.behind
+    }
+}
+
+impl<T> Clone for Ask<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Ask<'_, T> {}
+
 /// What a thread already holds before the range that it asks for: a place where the search may begin.
 #[derive(Debug)]
 pub struct Behind<'a, T> {
@@ -33,6 +88,7 @@ pub struct Behind<'a, T> {
 }
 
 impl<T> Clone for Behind<'_, T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -49,27 +105,11 @@ pub unsafe trait RawRangeMutex {
     /// Proof of one acquisition, needed to release it.
     type Token;
 
-    /// Acquires `span` exclusively; `None` if that takes longer than `wait` allows.
+    /// Acquires the range exclusively; `None` if that takes longer than it may.
     ///
     /// With [`Wait::Forever`] the result is never `None`.
     #[track_caller]
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Self::Token>;
-
-    /// As [`lock_exclusive`](Self::lock_exclusive), for a thread that holds ranges before `span`. A lock that keeps its
-    /// ranges in order may begin its search behind those, so that many ranges cost no more than as many single ranges.
-    ///
-    /// # Safety
-    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock, exclusively.
-    #[track_caller]
-    unsafe fn lock_exclusive_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Self::Token>,
-    ) -> Option<Self::Token> {
-        let _ = behind;
-        self.lock_exclusive(span, wait)
-    }
+    fn lock_exclusive(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token>;
 
     /// Releases what `token` acquired.
     ///
@@ -94,27 +134,11 @@ pub unsafe trait RawRangeMutex {
 /// # Safety
 /// As for [`RawRangeMutex`], and no shared range overlaps an exclusive one.
 pub unsafe trait RawRangeLock: RawRangeMutex {
-    /// Acquires `span` shared; `None` if that takes longer than `wait` allows.
+    /// Acquires the range shared; `None` if that takes longer than it may.
     ///
     /// With [`Wait::Forever`] the result is never `None`.
     #[track_caller]
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Self::Token>;
-
-    /// As [`lock_shared`](Self::lock_shared), for a thread that holds ranges before `span`: see
-    /// [`lock_exclusive_behind`](RawRangeMutex::lock_exclusive_behind).
-    ///
-    /// # Safety
-    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock, shared.
-    #[track_caller]
-    unsafe fn lock_shared_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Self::Token>,
-    ) -> Option<Self::Token> {
-        let _ = behind;
-        self.lock_shared(span, wait)
-    }
+    fn lock_shared(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token>;
 
     /// Turns an exclusive acquisition into a shared one. No other request holds any of it exclusively in between.
     ///

@@ -55,7 +55,7 @@
 //! - The mutexes order the critical sections of writers.
 
 use super::mutex::FutexMutex;
-use super::raw::{Stays, raw_rwlock};
+use super::raw::{Remembers, Stays, raw_rwlock};
 use super::watch;
 use crate::wait::Wait;
 use crate::wait::word::Awaited;
@@ -133,14 +133,7 @@ pub struct CohortRwLock<const NODES: usize> {
 }
 
 /// The node on which a reader counted itself, or to which a writer belongs.
-#[derive(Debug)]
-pub struct NodeToken(usize, Stays);
-
-impl NodeToken {
-    const fn new(node: usize) -> Self {
-        Self(node, Stays::new())
-    }
-}
+pub type NodeToken = Remembers<usize>;
 
 /// How a writer got ahead of the others.
 enum Turn {
@@ -233,7 +226,8 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     }
 
     /// Stays inside as a reader. The caller has the writers' turn, and gives it up.
-    fn stay_as_reader(&self, NodeToken(at, _): NodeToken) -> NodeToken {
+    fn stay_as_reader(&self, token: NodeToken) -> NodeToken {
+        let at = token.what();
         self.nodes[at].readers.fetch_add(READER, Ordering::Relaxed);
         // [cohort-queue]
         if prim::intact!("cohort-queue") {
@@ -245,7 +239,8 @@ impl<const NODES: usize> CohortRwLock<NODES> {
     }
 
     #[inline]
-    fn leave_shared(&self, NodeToken(at, _): NodeToken) {
+    fn leave_shared(&self, token: NodeToken) {
+        let at = token.what();
         Self::depart(&self.nodes[at]);
     }
 
@@ -336,7 +331,8 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         })
     }
 
-    fn leave_exclusive(&self, NodeToken(at, _): NodeToken) {
+    fn leave_exclusive(&self, token: NodeToken) {
+        let at = token.what();
         let node = &self.nodes[at];
         let handed = node.handed.load(Ordering::Relaxed);
         if node.waiting.load(Ordering::Relaxed) == 0 || handed == prim::stock(IN_A_ROW, 1) as u32 {

@@ -68,6 +68,7 @@ mod per_cpu;
 mod phase_fair;
 mod raw;
 mod watch;
+mod whole;
 
 pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
 pub use bravo::{Bravo, ReadToken, UnderToken};
@@ -77,6 +78,7 @@ pub use mutex::{FutexMutex, MutexRwLock};
 pub use per_cpu::{PartToken, PerCpu};
 pub use phase_fair::queue::PhaseFairQueue;
 pub use phase_fair::ticket::{PhaseFairTicket, Ticket};
+pub use whole::{WholeRange, WholeToken};
 
 /// The parts of the preload library's lock. Not part of the library's interface: they may change at any time.
 #[doc(hidden)]

@@ -27,6 +27,22 @@ impl Stays {
     }
 }
 
+/// A token of a lock that remembers something. It stays on its thread as [`Stays`] does.
+#[derive(Debug)]
+pub struct Remembers<T>(T, Stays);
+
+impl<T: Copy> Remembers<T> {
+    #[inline(always)]
+    pub(crate) const fn new(what: T) -> Self {
+        Self(what, Stays::new())
+    }
+
+    #[inline(always)]
+    pub(crate) const fn what(&self) -> T {
+        self.0
+    }
+}
+
 /// The result of an acquisition that may wait for ever, which is always granted.
 #[inline]
 pub(crate) fn granted<T>(acquired: Option<T>) -> T {

@@ -13,11 +13,13 @@ pub mod rw;
 
 use spanlock::range::inspect::Snapshot;
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
-use spanlock::range::raw::{RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Instrumented, RangeLock, Span};
+#[cfg(target_os = "linux")]
+pub use spanlock_testkit::fork::status_of_child;
 pub use spanlock_testkit::setting;
 use spanlock_testkit::watchdog;
 pub use spanlock_testkit::watchdog::{HANG, abort};
@@ -33,21 +35,31 @@ impl<L: RawRangeMutex + Send + Sync + 'static> Exclusive for L {}
 pub trait Shared: RawRangeLock + Exclusive {}
 impl<L: RawRangeLock + Exclusive> Shared for L {}
 
-pub fn standard() -> ListRw {
-    ListRw::new()
+/// The configurations that locks with readers have in common with those without.
+macro_rules! of_lists {
+    ($($List:ident: $standard:ident $slow_path:ident $unfair:ident $fair_at_once:ident;)+) => {$(
+        pub fn $standard() -> $List {
+            $List::new()
+        }
+
+        pub fn $slow_path() -> $List {
+            $List::builder().fast_path(FastPath::Off).build()
+        }
+
+        pub fn $unfair() -> $List {
+            $List::builder().fairness(Fairness::Unfair).build()
+        }
+
+        pub fn $fair_at_once() -> $List {
+            let fairness = Fairness::After(Duration::ZERO);
+            $List::builder().fairness(fairness).build()
+        }
+    )+};
 }
 
-pub fn slow_path() -> ListRw {
-    ListRw::builder().fast_path(FastPath::Off).build()
-}
-
-pub fn unfair() -> ListRw {
-    ListRw::builder().fairness(Fairness::Unfair).build()
-}
-
-pub fn fair_at_once() -> ListRw {
-    let fairness = Fairness::After(Duration::ZERO);
-    ListRw::builder().fairness(fairness).build()
+of_lists! {
+    ListRw: standard slow_path unfair fair_at_once;
+    ListEx: exclusive exclusive_slow_path exclusive_unfair exclusive_fair_at_once;
 }
 
 pub fn writers_first() -> ListRw {
@@ -63,23 +75,6 @@ pub fn writers_first_unfair() -> ListRw {
 
 pub fn instrumented() -> Instrumented<ListRw> {
     Instrumented::new(ListRw::new())
-}
-
-pub fn exclusive() -> ListEx {
-    ListEx::new()
-}
-
-pub fn exclusive_slow_path() -> ListEx {
-    ListEx::builder().fast_path(FastPath::Off).build()
-}
-
-pub fn exclusive_unfair() -> ListEx {
-    ListEx::builder().fairness(Fairness::Unfair).build()
-}
-
-pub fn exclusive_fair_at_once() -> ListEx {
-    let fairness = Fairness::After(Duration::ZERO);
-    ListEx::builder().fairness(fairness).build()
 }
 
 /// Every range that the lot gives a tower enters the index, though tests hold few ranges.
@@ -218,7 +213,7 @@ pub fn watched_silently<R>(scenario: impl FnOnce() -> R) -> R {
 
 /// The leak probe: everything is lockable at once, and the listing agrees.
 pub fn assert_nothing_held(raw: &impl RawRangeMutex) {
-    let probe = raw.lock_exclusive(Span::ALL, Wait::Never);
+    let probe = raw.lock_exclusive(Ask::new(Span::ALL, Wait::Never));
     let token = probe.unwrap_or_else(|| panic!("something is held:\n{}", snapshot(raw)));
     // SAFETY: the lock's own token.
     unsafe { raw.unlock(token) };
@@ -272,26 +267,4 @@ pub fn panic_message(f: impl FnOnce()) -> String {
             .downcast_ref::<&str>()
             .map_or_else(String::new, |text| (*text).to_owned()),
     }
-}
-
-/// Runs `child` in a forked process and returns its exit status; `child` says whether all is well.
-///
-/// The child neither allocates through std's locks nor unwinds: it runs `child` and exits without any clean-up.
-#[cfg(target_os = "linux")]
-pub fn status_of_child(child: impl Fn() -> bool) -> i32 {
-    // SAFETY: the child keeps to what is said above.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "fork failed");
-    if pid == 0 {
-        // SAFETY: alarm has no preconditions: a child that hangs is killed.
-        unsafe { libc::alarm(60) };
-        let code = i32::from(!child());
-        // SAFETY: _exit has no preconditions.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    // SAFETY: it writes to the place it is given.
-    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!(waited, pid);
-    status
 }

@@ -6,7 +6,7 @@ use crate::suite::Make;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeMutex, Wait};
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ fn step(tail: u64, modes: impl Strategy<Value = Mode>) -> impl Strategy<Value = 
 /// The exclusive half.
 pub fn exclusive<L: Exclusive>(make: Make<L>, tail: u64) {
     let operations = Operations {
-        acquire: |raw: &L, _, span, wait| raw.lock_exclusive(span, wait),
+        acquire: |raw: &L, _, span, wait| raw.lock_exclusive(Ask::new(span, wait)),
         downgrade: |_, token| token,
     };
     agrees(make, tail, Just(Mode::Exclusive), &operations);
@@ -137,8 +137,8 @@ pub fn exclusive<L: Exclusive>(make: Make<L>, tail: u64) {
 pub fn shared<L: Shared>(make: Make<L>, tail: u64) {
     let operations = Operations {
         acquire: |raw: &L, mode, span, wait| match mode {
-            Mode::Shared => raw.lock_shared(span, wait),
-            Mode::Exclusive => raw.lock_exclusive(span, wait),
+            Mode::Shared => raw.lock_shared(Ask::new(span, wait)),
+            Mode::Exclusive => raw.lock_exclusive(Ask::new(span, wait)),
         },
         // SAFETY: the lock's own token, and exclusive.
         downgrade: |raw, token| unsafe { raw.downgrade(token) },

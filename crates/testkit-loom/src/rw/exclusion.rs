@@ -2,15 +2,34 @@
 
 use super::*;
 
-/// A reader and a writer.
-pub fn a_reader_and_a_writer<L: Lock>(world: &Arc<World<L>>) {
-    world.meet([write, read]);
-}
+in_steps! {
+    Lock;
 
-/// Two writers: the second sees what the first did.
-pub fn two_writers<L: Lock>(world: &Arc<World<L>>) {
-    world.meet([write, write]);
-    world.was_written(2);
+    /// A reader and a writer.
+    a_reader_and_a_writer: meet([write, read]);
+
+    /// Two writers: the second sees what the first did.
+    two_writers: meet([write, write]), was_written(2);
+
+    /// Two readers and a writer.
+    two_readers_and_a_writer: meet([write, read, read]);
+
+    /// Two writers and a reader.
+    two_writers_and_a_reader: meet([write, read, write]), was_written(2);
+
+    /// A try does not wait. One that is granted excludes.
+    a_try_does_not_wait: meet([try_write, try_read]), is_free();
+
+    /// A reader and a writer come while a writer is inside. The reader waits for one writer only: else a phase-fair
+    /// reader
+    /// and the next writer would wait for each other.
+    a_reader_and_a_writer_behind_a_writer: behind_a_writer([read, write]), is_free();
+
+    /// One writer hands the lock to the next. The writer after them waits for readers all the same.
+    a_writer_after_a_handover_waits_for_readers: behind_a_writer([write]), meet([write, read]);
+
+    /// A thread that reads, reads again while a writer waits for it.
+    reading_twice_beside_a_writer: read_twice_beside([write]);
 }
 
 /// Three writers: all sleep behind one, or behind each other.
@@ -20,35 +39,11 @@ pub fn three_writers<L: Lock>(world: &Arc<World<L>>) {
     world.try_read().expect("nobody is there").done();
 }
 
-/// Two readers and a writer.
-pub fn two_readers_and_a_writer<L: Lock>(world: &Arc<World<L>>) {
-    world.meet([write, read, read]);
-}
-
-/// Two writers and a reader.
-pub fn two_writers_and_a_reader<L: Lock>(world: &Arc<World<L>>) {
-    world.meet([write, read, write]);
-    world.was_written(2);
-}
-
 /// A reader beside a reader: joined while the lock is held, so that exclusion would be a deadlock.
 pub fn readers_are_inside_together<L: Lock>(world: &Arc<World<L>>) {
     let mine = world.read();
     world.run([read]);
     mine.done();
-}
-
-/// A try does not wait. One that is granted excludes.
-pub fn a_try_does_not_wait<L: Lock>(world: &Arc<World<L>>) {
-    world.meet([try_write, try_read]);
-    world.is_free();
-}
-
-/// A reader and a writer come while a writer is inside. The reader waits for one writer only: else a phase-fair reader
-/// and the next writer would wait for each other.
-pub fn a_reader_and_a_writer_behind_a_writer<L: Lock>(world: &Arc<World<L>>) {
-    world.behind_a_writer([read, write]);
-    world.is_free();
 }
 
 /// A try between two writers does not take the phase that a waiting reader waits for.
@@ -58,17 +53,6 @@ pub fn a_try_takes_no_phase<L: Lock>(world: &Arc<World<L>>) {
     mine.done();
     write(world);
     others.join();
-}
-
-/// One writer hands the lock to the next. The writer after them waits for readers all the same.
-pub fn a_writer_after_a_handover_waits_for_readers<L: Lock>(world: &Arc<World<L>>) {
-    world.behind_a_writer([write]);
-    world.meet([write, read]);
-}
-
-/// A thread that reads, reads again while a writer waits for it.
-pub fn reading_twice_beside_a_writer<L: Lock>(world: &Arc<World<L>>) {
-    world.read_twice_beside([write]);
 }
 
 /// A token goes to another thread, which releases it while a writer waits for that.

@@ -2,21 +2,33 @@
 
 use super::*;
 
-/// Beside a reader.
-pub fn an_upgrade_beside_a_reader<L: Upgrades>(world: &Arc<World<L>>) {
-    world.meet([read, read_and_upgrade]);
+in_steps! {
+    Upgrades;
+
+    /// Beside a reader.
+    an_upgrade_beside_a_reader: meet([read, read_and_upgrade]);
+
+    /// Beside a writer.
+    an_upgrade_beside_a_writer: meet([write, read_and_upgrade]), was_written(2);
+
+    /// Two threads upgrade, one at a time.
+    one_upgrade_at_a_time: meet([read_and_upgrade, read_and_upgrade]), was_written(2);
+
+    /// What one that only reads saw is before what a writer does next.
+    an_upgradable_before_a_writer: meet([write, read_upgradable]);
+
+    /// A thread that reads, reads again while an upgrade waits for it.
+    reading_twice_beside_an_upgrade: read_twice_beside([read_and_upgrade]);
+
+    /// The same beside a writer that waits, too, of a lock that lets readers in all the same.
+    reading_twice_beside_an_upgrade_and_a_writer: read_twice_beside([read_and_upgrade, write]);
 }
 
-/// Beside a writer.
-pub fn an_upgrade_beside_a_writer<L: Upgrades>(world: &Arc<World<L>>) {
-    world.meet([write, read_and_upgrade]);
-    world.was_written(2);
-}
+in_steps! {
+    UpgradesTimed;
 
-/// Two threads upgrade, one at a time.
-pub fn one_upgrade_at_a_time<L: Upgrades>(world: &Arc<World<L>>) {
-    world.meet([read_and_upgrade, read_and_upgrade]);
-    world.was_written(2);
+    /// A reader that held back for an upgrade goes on when that gives up.
+    a_reader_goes_on_when_an_upgrade_gives_up: read_together_beside([read_and_upgrade_soon]), is_free();
 }
 
 /// One that only reads lets the next in when it leaves.
@@ -36,11 +48,6 @@ pub fn one_upgradable_beside_the_last<L: Upgrades>(world: &Arc<World<L>>) {
     other.join();
     mine.done();
     write(world);
-}
-
-/// What one that only reads saw is before what a writer does next.
-pub fn an_upgradable_before_a_writer<L: Upgrades>(world: &Arc<World<L>>) {
-    world.meet([write, read_upgradable]);
 }
 
 /// A reader is inside beside one that may upgrade.
@@ -64,20 +71,4 @@ where
     reader.join().unwrap();
     writer.join();
     world.was_written(2);
-}
-
-/// A reader that held back for an upgrade goes on when that gives up.
-pub fn a_reader_goes_on_when_an_upgrade_gives_up<L: UpgradesTimed>(world: &Arc<World<L>>) {
-    world.read_together_beside([read_and_upgrade_soon]);
-    world.is_free();
-}
-
-/// A thread that reads, reads again while an upgrade waits for it.
-pub fn reading_twice_beside_an_upgrade<L: Upgrades>(world: &Arc<World<L>>) {
-    world.read_twice_beside([read_and_upgrade]);
-}
-
-/// The same beside a writer that waits, too, of a lock that lets readers in all the same.
-pub fn reading_twice_beside_an_upgrade_and_a_writer<L: Upgrades>(world: &Arc<World<L>>) {
-    world.read_twice_beside([read_and_upgrade, write]);
 }

@@ -8,8 +8,8 @@ mod world;
 
 use prim::Model;
 use spanlock_vm_loom::{
-    Access, ChangeRange, FaultRange, Limits, Mapping, PAGE, Placement, Refinement, StructureRange,
-    VmError,
+    Access, ChangeRange, FaultRange, Limits, Mapping, PAGE, Placement, Protection, Refinement,
+    StructureRange, VmError,
 };
 use world::*;
 
@@ -164,7 +164,22 @@ fn counts_of_changes_side_by_side() {
     });
 }
 
-/// Of two changes that together exceed a limit on pages, one is refused.
+/// Two changes, which together exceed a limit: one is refused.
+fn one_is_refused(
+    limits: Limits,
+    areas: &[(u64, u64, Protection)],
+    change: impl Fn(&Space, u64) -> Result<(), VmError> + Copy + Send + 'static,
+    [theirs, mine]: [u64; 2],
+    is_right: impl Fn(&Space) -> bool,
+) {
+    let space = space(areas, Refinement::REFINED, limits);
+    let other = spawn(&space, move |space| change(space, theirs));
+    let results = [change(&space, mine), other.join().unwrap()];
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
+    assert!(is_right(&space));
+}
+
+/// A limit on pages.
 #[test]
 fn a_limit_on_pages() {
     check(|| {
@@ -172,12 +187,11 @@ fn a_limit_on_pages() {
             data: 1,
             ..Limits::default()
         };
-        let space = space(&[(2, 3, NONE), (6, 7, NONE)], Refinement::REFINED, limits);
-        let other = spawn(&space, |space| protect(space, 2, 3, RW));
-        let mine = protect(&space, 6, 7, RW);
-        let results = [mine, other.join().unwrap()];
-        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
-        assert_eq!(space.pages().data, 1);
+        let areas = [(2, 3, NONE), (6, 7, NONE)];
+        let change = |space: &Space, at| protect(space, at, at + 1, RW);
+        one_is_refused(limits, &areas, change, [2, 6], |space| {
+            space.pages().data == 1
+        });
     });
 }
 
@@ -189,12 +203,9 @@ fn a_limit_on_areas() {
             areas: 3,
             ..Limits::default()
         };
-        let space = space(&[(1, 4, RW), (6, 9, RW)], Refinement::REFINED, limits);
-        let other = spawn(&space, |space| unmap(space, 2, 3));
-        let mine = unmap(&space, 7, 8);
-        let results = [mine, other.join().unwrap()];
-        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
-        assert_eq!(space.areas(), 3);
+        let areas = [(1, 4, RW), (6, 9, RW)];
+        let change = |space: &Space, at| unmap(space, at, at + 1);
+        one_is_refused(limits, &areas, change, [2, 7], |space| space.areas() == 3);
     });
 }
 

@@ -5,7 +5,7 @@ use prim::futex;
 use prim::sync::Mutex;
 use prim::thread::{self, JoinHandle};
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_vm_loom::{
     Access, AddressSpace, Area, Backing, Layout, Limits, Mapping, PAGE, Placement, Protection,
     Refinement, VmError,
@@ -55,8 +55,8 @@ impl Holders {
 unsafe impl RawRangeMutex for Holders {
     type Token = u32;
 
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<u32> {
-        self.acquire(span, Mode::Exclusive, wait)
+    fn lock_exclusive(&self, ask: Ask<'_, u32>) -> Option<u32> {
+        self.acquire(ask.span, Mode::Exclusive, ask.wait)
     }
 
     unsafe fn unlock(&self, token: u32) {
@@ -70,8 +70,8 @@ unsafe impl RawRangeMutex for Holders {
 
 // SAFETY: as above.
 unsafe impl RawRangeLock for Holders {
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<u32> {
-        self.acquire(span, Mode::Shared, wait)
+    fn lock_shared(&self, ask: Ask<'_, u32>) -> Option<u32> {
+        self.acquire(ask.span, Mode::Shared, ask.wait)
     }
 
     unsafe fn downgrade(&self, token: u32) -> u32 {

@@ -4,7 +4,7 @@ use super::AddressSpace;
 use super::stat::Operation;
 use crate::plan::Range;
 use spanlock::range::Span;
-use spanlock::range::raw::{Mode, RawRangeLock, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, Wait};
 
 /// A range that the running thread holds.
 pub(super) struct Held<'a, L: RawRangeLock> {
@@ -15,10 +15,11 @@ pub(super) struct Held<'a, L: RawRangeLock> {
 
 impl<L: RawRangeLock, B> AddressSpace<L, B> {
     /// Acquires a range for an operation.
+    #[inline]
     pub(super) fn hold(&self, operation: Operation, mode: Mode, range: Range) -> Held<'_, L> {
         let acquire = |wait| match mode {
-            Mode::Shared => self.lock.lock_shared(range.span(), wait),
-            Mode::Exclusive => self.lock.lock_exclusive(range.span(), wait),
+            Mode::Shared => self.lock.lock_shared(Ask::new(range.span(), wait)),
+            Mode::Exclusive => self.lock.lock_exclusive(Ask::new(range.span(), wait)),
         };
         let token = match &self.stat {
             None => acquire(Wait::Forever),
@@ -34,6 +35,7 @@ impl<L: RawRangeLock, B> AddressSpace<L, B> {
 }
 
 impl Range {
+    #[inline]
     fn span(self) -> Span {
         match self {
             Self::ALL => Span::ALL,
@@ -43,6 +45,7 @@ impl Range {
 }
 
 impl<L: RawRangeLock> Drop for Held<'_, L> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token came from this lock. It stays on this thread: holds are no longer than a call.

@@ -1,15 +1,10 @@
 //! The calls, with what Linux (x86-64, 6.18) answers.
 
+pub(crate) use libc::{EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EOVERFLOW, EPERM};
 use spanlock_vm::PAGE;
 
+/// Success.
 pub(crate) const OK: i32 = 0;
-pub(crate) const EPERM: i32 = 1;
-pub(crate) const ENOMEM: i32 = 12;
-pub(crate) const EACCES: i32 = 13;
-pub(crate) const EFAULT: i32 = 14;
-pub(crate) const EEXIST: i32 = 17;
-pub(crate) const EINVAL: i32 = 22;
-pub(crate) const EOVERFLOW: i32 = 75;
 
 /// Where the pages of this test are: far from what programs map by themselves.
 const BASE: u64 = 0x1000_0000_0000;
@@ -116,6 +111,13 @@ pub(crate) const SETUP: &[Call] = &[
 pub(crate) const MAPPED: u64 = 7;
 pub(crate) const DATA: u64 = 4;
 
+/// Calls by name, and what each returns.
+macro_rules! cases {
+    ($($name:literal: $Call:ident($($of:expr),*) => $errno:expr;)+) => {
+        &[$(case($name, Call::$Call($($of),*), $errno)),+]
+    };
+}
+
 const fn case(name: &'static str, call: Call, errno: i32) -> Case {
     Case { name, call, errno }
 }
@@ -123,351 +125,94 @@ const fn case(name: &'static str, call: Call, errno: i32) -> Case {
 const HUGE: u64 = 1 << 62;
 const MAX: u64 = u64::MAX;
 
-pub(crate) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = cases! {
     // mmap
-    case(
-        "mmap of nothing",
-        Call::Mmap(Place::Anywhere, 0, 3, What::Anonymous),
-        EINVAL,
-    ),
-    case(
-        "mmap of a byte",
-        Call::Mmap(Place::Fixed(page(4)), 1, 3, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap of too much",
-        Call::Mmap(Place::Anywhere, HUGE, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap of everything",
-        Call::Mmap(Place::Anywhere, MAX, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap where it ends",
-        Call::Mmap(Place::Anywhere, MAX - 1, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap with a crooked hint",
-        Call::Mmap(Place::Hint(At(at(9) + 5)), PAGE, 3, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap at a crooked place",
-        Call::Mmap(Place::Fixed(At(at(9) + 5)), PAGE, 3, What::Anonymous),
-        EINVAL,
-    ),
-    case(
-        "the same, not replacing",
-        Call::Mmap(Place::NoReplace(At(at(9) + 5)), PAGE, 3, What::Anonymous),
-        EINVAL,
-    ),
-    case(
-        "mmap over an area",
-        Call::Mmap(Place::Fixed(page(3)), 3 * PAGE, 1, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap in an area",
-        Call::Mmap(Place::Fixed(page(1)), PAGE, 1, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap beside a like area",
-        Call::Mmap(Place::NoReplace(page(4)), PAGE, 3, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap between areas",
-        Call::Mmap(Place::NoReplace(page(4)), PAGE, 1, What::Anonymous),
-        OK,
-    ),
-    case(
-        "mmap on an area",
-        Call::Mmap(Place::NoReplace(page(3)), PAGE, 3, What::Anonymous),
-        EEXIST,
-    ),
-    case(
-        "mmap into an area",
-        Call::Mmap(Place::NoReplace(page(4)), 2 * PAGE, 3, What::Anonymous),
-        EEXIST,
-    ),
-    case(
-        "mmap at the end",
-        Call::Mmap(Place::Fixed(BehindEnd(0)), PAGE, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap across the end",
-        Call::Mmap(Place::Fixed(BeforeEnd(PAGE)), 2 * PAGE, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap at the last address",
-        Call::Mmap(Place::Fixed(At(MAX - PAGE + 1)), PAGE, 3, What::Anonymous),
-        ENOMEM,
-    ),
-    case(
-        "mmap at null",
-        Call::Mmap(Place::Fixed(At(0)), PAGE, 3, What::Anonymous),
-        EPERM,
-    ),
-    case(
-        "mmap from a crooked offset",
-        Call::Mmap(Place::Fixed(page(9)), PAGE, 1, What::Private(7)),
-        EINVAL,
-    ),
-    case(
-        "mmap from an offset",
-        Call::Mmap(Place::Fixed(page(9)), 2 * PAGE, 1, What::Private(PAGE)),
-        OK,
-    ),
-    case(
-        "mmap beyond offsets",
-        Call::Mmap(
-            Place::Fixed(page(9)),
-            2 * PAGE,
-            1,
-            What::Private(MAX - PAGE + 1),
-        ),
-        EOVERFLOW,
-    ),
-    case(
-        "mmap to write what may be read",
-        Call::Mmap(Place::Fixed(page(9)), PAGE, 3, What::SharedToRead(0)),
-        EACCES,
-    ),
-    case(
-        "mmap of more of the file",
-        Call::Mmap(Place::Fixed(page(8)), PAGE, 1, What::SharedToRead(PAGE)),
-        OK,
-    ),
+    "mmap of nothing": Mmap(Place::Anywhere, 0, 3, What::Anonymous) => EINVAL;
+    "mmap of a byte": Mmap(Place::Fixed(page(4)), 1, 3, What::Anonymous) => OK;
+    "mmap of too much": Mmap(Place::Anywhere, HUGE, 3, What::Anonymous) => ENOMEM;
+    "mmap of everything": Mmap(Place::Anywhere, MAX, 3, What::Anonymous) => ENOMEM;
+    "mmap where it ends": Mmap(Place::Anywhere, MAX - 1, 3, What::Anonymous) => ENOMEM;
+    "mmap with a crooked hint": Mmap(Place::Hint(At(at(9) + 5)), PAGE, 3, What::Anonymous) => OK;
+    "mmap at a crooked place": Mmap(Place::Fixed(At(at(9) + 5)), PAGE, 3, What::Anonymous) => EINVAL;
+    "the same, not replacing": Mmap(Place::NoReplace(At(at(9) + 5)), PAGE, 3, What::Anonymous) => EINVAL;
+    "mmap over an area": Mmap(Place::Fixed(page(3)), 3 * PAGE, 1, What::Anonymous) => OK;
+    "mmap in an area": Mmap(Place::Fixed(page(1)), PAGE, 1, What::Anonymous) => OK;
+    "mmap beside a like area": Mmap(Place::NoReplace(page(4)), PAGE, 3, What::Anonymous) => OK;
+    "mmap between areas": Mmap(Place::NoReplace(page(4)), PAGE, 1, What::Anonymous) => OK;
+    "mmap on an area": Mmap(Place::NoReplace(page(3)), PAGE, 3, What::Anonymous) => EEXIST;
+    "mmap into an area": Mmap(Place::NoReplace(page(4)), 2 * PAGE, 3, What::Anonymous) => EEXIST;
+    "mmap at the end": Mmap(Place::Fixed(BehindEnd(0)), PAGE, 3, What::Anonymous) => ENOMEM;
+    "mmap across the end": Mmap(Place::Fixed(BeforeEnd(PAGE)), 2 * PAGE, 3, What::Anonymous) => ENOMEM;
+    "mmap at the last address": Mmap(Place::Fixed(At(MAX - PAGE + 1)), PAGE, 3, What::Anonymous) => ENOMEM;
+    "mmap at null": Mmap(Place::Fixed(At(0)), PAGE, 3, What::Anonymous) => EPERM;
+    "mmap from a crooked offset": Mmap(Place::Fixed(page(9)), PAGE, 1, What::Private(7)) => EINVAL;
+    "mmap from an offset": Mmap(Place::Fixed(page(9)), 2 * PAGE, 1, What::Private(PAGE)) => OK;
+    "mmap beyond offsets": Mmap(Place::Fixed(page(9)), 2 * PAGE, 1, What::Private(MAX - PAGE + 1)) => EOVERFLOW;
+    "mmap to write what may be read": Mmap(Place::Fixed(page(9)), PAGE, 3, What::SharedToRead(0)) => EACCES;
+    "mmap of more of the file": Mmap(Place::Fixed(page(8)), PAGE, 1, What::SharedToRead(PAGE)) => OK;
     // munmap
-    case(
-        "munmap of a crooked address",
-        Call::Munmap(At(at(0) + 1), PAGE),
-        EINVAL,
-    ),
-    case("munmap of nothing", Call::Munmap(page(0), 0), EINVAL),
-    case("munmap of a byte", Call::Munmap(page(0), 1), OK),
-    case("munmap of the middle", Call::Munmap(page(1), 2 * PAGE), OK),
-    case(
-        "munmap of what is not mapped",
-        Call::Munmap(page(20), PAGE),
-        OK,
-    ),
-    case("munmap of all", Call::Munmap(page(0), 20 * PAGE), OK),
-    case("munmap of everything", Call::Munmap(page(0), MAX), EINVAL),
-    case(
-        "munmap to the end",
-        Call::Munmap(BeforeEnd(PAGE), 2 * PAGE),
-        EINVAL,
-    ),
-    case(
-        "munmap behind the end",
-        Call::Munmap(BehindEnd(PAGE), PAGE),
-        EINVAL,
-    ),
+    "munmap of a crooked address": Munmap(At(at(0) + 1), PAGE) => EINVAL;
+    "munmap of nothing": Munmap(page(0), 0) => EINVAL;
+    "munmap of a byte": Munmap(page(0), 1) => OK;
+    "munmap of the middle": Munmap(page(1), 2 * PAGE) => OK;
+    "munmap of what is not mapped": Munmap(page(20), PAGE) => OK;
+    "munmap of all": Munmap(page(0), 20 * PAGE) => OK;
+    "munmap of everything": Munmap(page(0), MAX) => EINVAL;
+    "munmap to the end": Munmap(BeforeEnd(PAGE), 2 * PAGE) => EINVAL;
+    "munmap behind the end": Munmap(BehindEnd(PAGE), PAGE) => EINVAL;
     // mprotect
-    case(
-        "mprotect of a crooked address",
-        Call::Mprotect(At(at(0) + 1), PAGE, 1),
-        EINVAL,
-    ),
-    case("mprotect of nothing", Call::Mprotect(page(0), 0, 1), OK),
-    case(
-        "mprotect of nothing, not mapped",
-        Call::Mprotect(page(20), 0, 1),
-        OK,
-    ),
-    case("mprotect of a byte", Call::Mprotect(page(1), 1, 1), OK),
-    case("mprotect of all", Call::Mprotect(page(0), 4 * PAGE, 0), OK),
-    case("mprotect of the end", Call::Mprotect(page(3), PAGE, 1), OK),
-    case(
-        "mprotect to what it is",
-        Call::Mprotect(page(1), PAGE, 3),
-        OK,
-    ),
-    case(
-        "mprotect of a hole",
-        Call::Mprotect(page(4), PAGE, 1),
-        ENOMEM,
-    ),
-    case(
-        "mprotect into a hole",
-        Call::Mprotect(page(2), 4 * PAGE, 1),
-        ENOMEM,
-    ),
-    case(
-        "mprotect from a hole",
-        Call::Mprotect(page(4), 2 * PAGE, 3),
-        ENOMEM,
-    ),
-    case(
-        "mprotect of two areas",
-        Call::Mprotect(page(5), 3 * PAGE, 0),
-        OK,
-    ),
-    case(
-        "mprotect to write what may be read",
-        Call::Mprotect(page(7), PAGE, 3),
-        EACCES,
-    ),
-    case(
-        "the same behind an area",
-        Call::Mprotect(page(5), 3 * PAGE, 3),
-        EACCES,
-    ),
-    case("mprotect to execute", Call::Mprotect(page(7), PAGE, 5), OK),
-    case(
-        "mprotect of everything",
-        Call::Mprotect(page(0), MAX - PAGE, 1),
-        ENOMEM,
-    ),
-    case("mprotect of more", Call::Mprotect(page(0), MAX, 1), ENOMEM),
-    case(
-        "mprotect behind the end",
-        Call::Mprotect(BehindEnd(PAGE), PAGE, 1),
-        ENOMEM,
-    ),
+    "mprotect of a crooked address": Mprotect(At(at(0) + 1), PAGE, 1) => EINVAL;
+    "mprotect of nothing": Mprotect(page(0), 0, 1) => OK;
+    "mprotect of nothing, not mapped": Mprotect(page(20), 0, 1) => OK;
+    "mprotect of a byte": Mprotect(page(1), 1, 1) => OK;
+    "mprotect of all": Mprotect(page(0), 4 * PAGE, 0) => OK;
+    "mprotect of the end": Mprotect(page(3), PAGE, 1) => OK;
+    "mprotect to what it is": Mprotect(page(1), PAGE, 3) => OK;
+    "mprotect of a hole": Mprotect(page(4), PAGE, 1) => ENOMEM;
+    "mprotect into a hole": Mprotect(page(2), 4 * PAGE, 1) => ENOMEM;
+    "mprotect from a hole": Mprotect(page(4), 2 * PAGE, 3) => ENOMEM;
+    "mprotect of two areas": Mprotect(page(5), 3 * PAGE, 0) => OK;
+    "mprotect to write what may be read": Mprotect(page(7), PAGE, 3) => EACCES;
+    "the same behind an area": Mprotect(page(5), 3 * PAGE, 3) => EACCES;
+    "mprotect to execute": Mprotect(page(7), PAGE, 5) => OK;
+    "mprotect of everything": Mprotect(page(0), MAX - PAGE, 1) => ENOMEM;
+    "mprotect of more": Mprotect(page(0), MAX, 1) => ENOMEM;
+    "mprotect behind the end": Mprotect(BehindEnd(PAGE), PAGE, 1) => ENOMEM;
     // madvise
-    case(
-        "madvise of a crooked address",
-        Call::Dontneed(At(at(0) + 1), PAGE),
-        EINVAL,
-    ),
-    case("madvise of nothing", Call::Dontneed(page(0), 0), OK),
-    case("madvise of a byte", Call::Dontneed(page(0), 1), OK),
-    case(
-        "madvise into a hole",
-        Call::Dontneed(page(3), 2 * PAGE),
-        ENOMEM,
-    ),
-    case(
-        "madvise of what is not mapped",
-        Call::Dontneed(page(20), PAGE),
-        ENOMEM,
-    ),
-    case(
-        "madvise of more than there is",
-        Call::Dontneed(page(0), MAX),
-        EINVAL,
-    ),
-    case(
-        "madvise of everything",
-        Call::Dontneed(page(0), MAX - PAGE),
-        EINVAL,
-    ),
-    case(
-        "madvise behind the end",
-        Call::Dontneed(BehindEnd(PAGE), PAGE),
-        ENOMEM,
-    ),
+    "madvise of a crooked address": Dontneed(At(at(0) + 1), PAGE) => EINVAL;
+    "madvise of nothing": Dontneed(page(0), 0) => OK;
+    "madvise of a byte": Dontneed(page(0), 1) => OK;
+    "madvise into a hole": Dontneed(page(3), 2 * PAGE) => ENOMEM;
+    "madvise of what is not mapped": Dontneed(page(20), PAGE) => ENOMEM;
+    "madvise of more than there is": Dontneed(page(0), MAX) => EINVAL;
+    "madvise of everything": Dontneed(page(0), MAX - PAGE) => EINVAL;
+    "madvise behind the end": Dontneed(BehindEnd(PAGE), PAGE) => ENOMEM;
     // mremap
-    case(
-        "mremap of a crooked address",
-        Call::Mremap(At(at(0) + 1), PAGE, PAGE, To::Anywhere),
-        EINVAL,
-    ),
-    case(
-        "mremap to nothing",
-        Call::Mremap(page(0), PAGE, 0, To::Anywhere),
-        EINVAL,
-    ),
-    case(
-        "mremap to as much",
-        Call::Mremap(page(0), 4 * PAGE, 4 * PAGE, To::Here),
-        OK,
-    ),
-    case(
-        "mremap to less",
-        Call::Mremap(page(0), 4 * PAGE, 2 * PAGE, To::Here),
-        OK,
-    ),
-    case(
-        "mremap to more",
-        Call::Mremap(page(0), 4 * PAGE, 5 * PAGE, To::Here),
-        OK,
-    ),
-    case(
-        "mremap to too much",
-        Call::Mremap(page(0), 4 * PAGE, 6 * PAGE, To::Here),
-        ENOMEM,
-    ),
-    case(
-        "mremap of the middle to more",
-        Call::Mremap(page(0), 2 * PAGE, 3 * PAGE, To::Here),
-        ENOMEM,
-    ),
-    case(
-        "mremap of what is not mapped",
-        Call::Mremap(page(20), PAGE, 2 * PAGE, To::Anywhere),
-        EFAULT,
-    ),
-    case(
-        "mremap of more than an area",
-        Call::Mremap(page(3), 3 * PAGE, 4 * PAGE, To::Anywhere),
-        EFAULT,
-    ),
-    case(
-        "mremap elsewhere",
-        Call::Mremap(page(0), 2 * PAGE, 3 * PAGE, To::Fixed(page(20))),
-        OK,
-    ),
-    case(
-        "mremap elsewhere, less",
-        Call::Mremap(page(0), 3 * PAGE, PAGE, To::Fixed(page(20))),
-        OK,
-    ),
-    case(
-        "mremap over an area",
-        Call::Mremap(page(0), 2 * PAGE, 2 * PAGE, To::Fixed(page(5))),
-        OK,
-    ),
-    case(
-        "mremap to a crooked place",
-        Call::Mremap(page(0), PAGE, PAGE, To::Fixed(At(at(20) + 1))),
-        EINVAL,
-    ),
-    case(
-        "mremap onto itself",
-        Call::Mremap(page(0), 2 * PAGE, 2 * PAGE, To::Fixed(page(1))),
-        EINVAL,
-    ),
-    case(
-        "mremap behind the end",
-        Call::Mremap(page(0), PAGE, PAGE, To::Fixed(BehindEnd(PAGE))),
-        EINVAL,
-    ),
-    case(
-        "mremap to everything",
-        Call::Mremap(page(0), PAGE, HUGE, To::Fixed(page(20))),
-        EINVAL,
-    ),
-    case(
-        "mremap of no private pages",
-        Call::Mremap(page(0), 0, PAGE, To::Anywhere),
-        EINVAL,
-    ),
+    "mremap of a crooked address": Mremap(At(at(0) + 1), PAGE, PAGE, To::Anywhere) => EINVAL;
+    "mremap to nothing": Mremap(page(0), PAGE, 0, To::Anywhere) => EINVAL;
+    "mremap to as much": Mremap(page(0), 4 * PAGE, 4 * PAGE, To::Here) => OK;
+    "mremap to less": Mremap(page(0), 4 * PAGE, 2 * PAGE, To::Here) => OK;
+    "mremap to more": Mremap(page(0), 4 * PAGE, 5 * PAGE, To::Here) => OK;
+    "mremap to too much": Mremap(page(0), 4 * PAGE, 6 * PAGE, To::Here) => ENOMEM;
+    "mremap of the middle to more": Mremap(page(0), 2 * PAGE, 3 * PAGE, To::Here) => ENOMEM;
+    "mremap of what is not mapped": Mremap(page(20), PAGE, 2 * PAGE, To::Anywhere) => EFAULT;
+    "mremap of more than an area": Mremap(page(3), 3 * PAGE, 4 * PAGE, To::Anywhere) => EFAULT;
+    "mremap elsewhere": Mremap(page(0), 2 * PAGE, 3 * PAGE, To::Fixed(page(20))) => OK;
+    "mremap elsewhere, less": Mremap(page(0), 3 * PAGE, PAGE, To::Fixed(page(20))) => OK;
+    "mremap over an area": Mremap(page(0), 2 * PAGE, 2 * PAGE, To::Fixed(page(5))) => OK;
+    "mremap to a crooked place": Mremap(page(0), PAGE, PAGE, To::Fixed(At(at(20) + 1))) => EINVAL;
+    "mremap onto itself": Mremap(page(0), 2 * PAGE, 2 * PAGE, To::Fixed(page(1))) => EINVAL;
+    "mremap behind the end": Mremap(page(0), PAGE, PAGE, To::Fixed(BehindEnd(PAGE))) => EINVAL;
+    "mremap to everything": Mremap(page(0), PAGE, HUGE, To::Fixed(page(20))) => EINVAL;
+    "mremap of no private pages": Mremap(page(0), 0, PAGE, To::Anywhere) => EINVAL;
     // faults
-    case("a load", Call::Load(page(5)), OK),
-    case(
-        "a load where nothing is mapped",
-        Call::Load(page(4)),
-        EFAULT,
-    ),
-    case("a load behind the end", Call::Load(BehindEnd(PAGE)), EFAULT),
-    case("a store", Call::Store(page(0)), OK),
-    case(
-        "a store where nothing is mapped",
-        Call::Store(page(8)),
-        EFAULT,
-    ),
-    case("a store to what may be read", Call::Store(page(5)), EFAULT),
-];
+    "a load": Load(page(5)) => OK;
+    "a load where nothing is mapped": Load(page(4)) => EFAULT;
+    "a load behind the end": Load(BehindEnd(PAGE)) => EFAULT;
+    "a store": Store(page(0)) => OK;
+    "a store where nothing is mapped": Store(page(8)) => EFAULT;
+    "a store to what may be read": Store(page(5)) => EFAULT;
+};
 
 pub(crate) const LIMITED: &[(Case, Limit)] = &[
     (

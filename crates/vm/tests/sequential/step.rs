@@ -44,50 +44,35 @@ fn nameless(area: Area) -> Area {
 }
 
 /// What a step returns, in words.
-pub fn on_space<L: RawRangeLock>(space: &AddressSpace<L>, step: &Step) -> String {
-    match *step {
-        Step::Map(at, length, what) => format!("{:x?}", space.mmap(at, length, what)),
-        Step::Unmap(at, length) => format!("{:?}", space.munmap(at, length)),
-        Step::Protect(at, length, to) => format!("{:?}", space.mprotect(at, length, to)),
-        Step::Advise(at, length, set, clear) => {
-            format!("{:?}", space.madvise(at, length, set, clear))
+macro_rules! returned {
+    ($on:expr, $step:expr, dont_need: $dont_need:ident, find: $find:expr, maps: $maps:expr) => {
+        match *$step {
+            Step::Map(at, length, what) => format!("{:x?}", $on.mmap(at, length, what)),
+            Step::Unmap(at, length) => format!("{:?}", $on.munmap(at, length)),
+            Step::Protect(at, length, to) => format!("{:?}", $on.mprotect(at, length, to)),
+            Step::Advise(at, length, set, clear) => {
+                format!("{:?}", $on.madvise(at, length, set, clear))
+            }
+            Step::DontNeed(at, length) => format!("{:?}", $on.$dont_need(at, length)),
+            Step::Remap(at, old, new, to) => format!("{:x?}", $on.mremap(at, old, new, to)),
+            Step::Brk(to) => format!("{:x}", $on.brk(to)),
+            Step::Fault(at, access) => format!("{:?}", $on.fault(at, access)),
+            Step::Find(at) => format!("{:x?}", $find(at).map(nameless)),
+            Step::Maps => format!("{:x?}", $maps.map(nameless).collect::<Vec<_>>()),
         }
-        Step::DontNeed(at, length) => format!("{:?}", space.madvise_dontneed(at, length)),
-        Step::Remap(at, old, new, to) => format!("{:x?}", space.mremap(at, old, new, to)),
-        Step::Brk(to) => format!("{:x}", space.brk(to)),
-        Step::Fault(at, access) => format!("{:?}", space.fault(at, access)),
-        Step::Find(at) => format!("{:x?}", space.find(at).map(nameless)),
-        Step::Maps => format!(
-            "{:x?}",
-            space.maps().into_iter().map(nameless).collect::<Vec<_>>()
-        ),
-    }
+    };
+}
+
+/// What it returns on the space.
+pub fn on_space<L: RawRangeLock>(space: &AddressSpace<L>, step: &Step) -> String {
+    returned!(space, step, dont_need: madvise_dontneed, find: |at| space.find(at),
+        maps: space.maps().into_iter())
 }
 
 /// What it returns on the model.
 pub fn on_model(model: &mut Model, step: &Step) -> String {
-    match *step {
-        Step::Map(at, length, what) => format!("{:x?}", model.mmap(at, length, what)),
-        Step::Unmap(at, length) => format!("{:?}", model.munmap(at, length)),
-        Step::Protect(at, length, to) => format!("{:?}", model.mprotect(at, length, to)),
-        Step::Advise(at, length, set, clear) => {
-            format!("{:?}", model.madvise(at, length, set, clear))
-        }
-        Step::DontNeed(at, length) => format!("{:?}", model.dontneed(at, length)),
-        Step::Remap(at, old, new, to) => format!("{:x?}", model.mremap(at, old, new, to)),
-        Step::Brk(to) => format!("{:x}", model.brk(to)),
-        Step::Fault(at, access) => format!("{:?}", model.fault(at, access)),
-        Step::Find(at) => format!("{:x?}", model.at(at).map(area).map(nameless)),
-        Step::Maps => format!(
-            "{:x?}",
-            model
-                .blocks
-                .iter()
-                .map(area)
-                .map(nameless)
-                .collect::<Vec<_>>()
-        ),
-    }
+    returned!(model, step, dont_need: dontneed, find: |at| model.at(at).map(area),
+        maps: model.blocks.iter().map(area))
 }
 
 /// A block of the model as the space reports it.

@@ -5,7 +5,7 @@
 //! writes, so there is nothing to check. It polls, as the paper's does, but gives the processor away after a number of
 //! loads: there may be more threads than processors. The end goes round as turns do.
 
-use super::{Meter, Outcome, Phase, Tally, Target, Timekeeper, Trial, WHOLE, crew};
+use super::{Meter, Outcome, Phase, Run, Signal, Tally, Target, Timekeeper, WHOLE};
 use crossbeam_utils::CachePadded;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::spin;
@@ -13,26 +13,21 @@ use prim::spin;
 /// The last turn.
 const END: u64 = u64::MAX;
 
-pub(super) fn run<T: Target>(
-    make: impl Fn() -> T,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
-    let lock = CachePadded::new(make());
+pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>) -> Outcome {
+    let lock = run.lock();
     // How often each was notified. The first begins.
-    let notified: Vec<_> = (0..trial.threads)
+    let notified: Vec<_> = (0..run.trial.threads)
         .map(|thread| CachePadded::new(AtomicU64::new(u64::from(thread == 0))))
         .collect();
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |thread, signal| {
+    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
         let (own, right) = (&notified[thread], &notified[(thread + 1) % notified.len()]);
-        let mut tally = Tally::default();
         let mut turn = 0;
         loop {
             turn = spin::until_changed(own, turn);
             let phase = signal.phase();
             if turn == END || phase == Phase::Stop {
                 right.store(END, Ordering::Release);
-                return tally;
+                return;
             }
             drop(lock.read(WHOLE));
             // Only its left neighbour writes what a thread waits for.
@@ -40,6 +35,6 @@ pub(super) fn run<T: Target>(
             right.store(next, Ordering::Release);
             tally.reads += u64::from(phase == Phase::Measured);
         }
-    });
-    Outcome::of(&run, |_| 0)
+    };
+    run.work(work, |_| 0)
 }

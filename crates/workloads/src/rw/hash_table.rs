@@ -5,61 +5,48 @@
 //! the beginning, so that no allocator is measured, and in words that may be read while they are written, so that a
 //! lock that does not exclude is found out and does no worse. The paper does not give its size.
 
-use super::{Meter, Outcome, Tally, Target, Trial, WHOLE, crew, until_stop};
+use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, until_stop};
 use crossbeam_utils::CachePadded;
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use spanlock_trial::rw::MAX_ENTRIES;
 
-pub(super) fn run<T: Target>(
-    make: impl Fn() -> T,
-    entries: usize,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
+pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, entries: usize) -> Outcome {
     // On lines of their own: else it is the compiler that decides what shares one with the head of the free nodes.
     let table = CachePadded::new(Table::filled(entries));
     let keys = 2 * entries as u64;
-    let lock = CachePadded::new(make());
+    let lock = run.lock();
     let expected = CachePadded::new(AtomicU64::new(entries as u64));
     // Thread 0 inserts and thread 1 erases.
-    let run = crew::run_signalled(
-        trial.threads + 2,
-        trial.schedule,
-        meter,
-        |thread, signal| {
-            let mut rng = crew::rng(trial.seed, trial.repeat, thread);
-            let mut tally = Tally::default();
-            let mut grown = 0_u64; // Or shrunk: it wraps.
-            let mut write =
-                |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
-                    let key = rng.u64(..keys);
-                    let held = lock.write(WHOLE);
-                    let changed = change(&table, key);
-                    drop(held);
-                    grown = grown.wrapping_add(by * u64::from(changed));
-                    tally.writes += counts;
-                };
-            match thread {
-                0 => until_stop(signal, |counts| write(Table::insert, 1, &mut rng, counts)),
-                1 => until_stop(signal, |counts| {
-                    write(Table::erase, u64::MAX, &mut rng, counts);
-                }),
-                _ => until_stop(signal, |counts| {
-                    let key = rng.u64(..keys);
-                    let held = lock.read(WHOLE);
-                    let seen = table.find(key);
-                    drop(held);
-                    tally.torn += u64::from(seen == Seen::Torn);
-                    tally.reads += counts;
-                }),
-            }
-            expected.fetch_add(grown, Relaxed);
-            tally
-        },
-    );
-    let expected = expected.load(Relaxed);
-    Outcome::of(&run, |_| table.lost(expected))
+    let trial = run.trial;
+    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
+        let mut rng = crew::rng(trial.seed, trial.repeat, thread);
+        let mut grown = 0_u64; // Or shrunk: it wraps.
+        let mut write = |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
+            let key = rng.u64(..keys);
+            let held = lock.write(WHOLE);
+            let changed = change(&table, key);
+            drop(held);
+            grown = grown.wrapping_add(by * u64::from(changed));
+            tally.writes += counts;
+        };
+        match thread {
+            0 => until_stop(signal, |counts| write(Table::insert, 1, &mut rng, counts)),
+            1 => until_stop(signal, |counts| {
+                write(Table::erase, u64::MAX, &mut rng, counts);
+            }),
+            _ => until_stop(signal, |counts| {
+                let key = rng.u64(..keys);
+                let held = lock.read(WHOLE);
+                let seen = table.find(key);
+                drop(held);
+                tally.torn += u64::from(seen == Seen::Torn);
+                tally.reads += counts;
+            }),
+        }
+        expected.fetch_add(grown, Relaxed);
+    };
+    run.work(work, |_| table.lost(expected.load(Relaxed)))
 }
 
 /// The result of a lookup.

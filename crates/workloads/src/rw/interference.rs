@@ -3,24 +3,18 @@
 //! A thread reads a lock of the pool, chosen at random, and advances its random numbers 20 steps inside and 100
 //! outside. Nobody writes, so there is nothing to check. Locks lie 128 bytes apart, as the paper's do.
 
-use super::{Meter, Outcome, Tally, Target, Trial, WHOLE, crew, steps, until_stop};
-use crossbeam_utils::CachePadded;
+use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, steps, until_stop};
 use spanlock_trial::rw::MAX_POOL;
 
 const INSIDE: u32 = 20;
 const OUTSIDE: u32 = 100;
 
-pub(super) fn run<T: Target>(
-    make: impl Fn() -> T,
-    pool: usize,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
+pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, pool: usize) -> Outcome {
     assert!((1..=MAX_POOL).contains(&pool));
-    let pool: Vec<_> = (0..pool).map(|_| CachePadded::new(make())).collect();
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |thread, signal| {
+    let pool: Vec<_> = (0..pool).map(|_| run.lock()).collect();
+    let trial = run.trial;
+    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
         let mut rng = crew::rng(trial.seed, trial.repeat, thread);
-        let mut tally = Tally::default();
         until_stop(signal, |counts| {
             let lock = &pool[rng.usize(..pool.len())];
             let held = lock.read(WHOLE);
@@ -29,7 +23,6 @@ pub(super) fn run<T: Target>(
             steps(&mut rng, OUTSIDE);
             tally.reads += counts;
         });
-        tally
-    });
-    Outcome::of(&run, |_| 0)
+    };
+    run.work(work, |_| 0)
 }

@@ -23,8 +23,9 @@ mod test_rwlock;
 
 use crate::crew::{self, Meter, Phase, Signal, Timekeeper};
 use crate::target::{Target, WHOLE};
+use crossbeam_utils::CachePadded;
 use prim::cost;
-use spanlock_trial::run::Outcome;
+use spanlock_trial::run::{Outcome, Schedule};
 use spanlock_trial::rw::{Load, Tally, Trial};
 
 /// Runs a workload on fresh reader-writer locks.
@@ -33,25 +34,61 @@ use spanlock_trial::rw::{Load, Tally, Trial};
 /// When the trial's numbers are not within what they say of themselves.
 pub fn run<T: Target>(make: impl Fn() -> T, trial: &Trial, meter: &mut impl Meter) -> Outcome {
     assert!(trial.threads > 0);
+    let run = Run { make, trial, meter };
     match trial.load {
-        Load::Interference { pool } => interference::run(make, pool, trial, meter),
-        Load::Alternator => alternator::run(make, trial, meter),
-        Load::TestRwlock { pause } => test_rwlock::run(make, pause, trial, meter),
-        Load::Rwbench { writes } => rwbench::run(make, writes, trial, meter),
-        Load::HashTable { entries } => hash_table::run(make, entries, trial, meter),
-        Load::Readers => readers::run(make, trial, meter),
+        Load::Interference { pool } => interference::run(run, pool),
+        Load::Alternator => alternator::run(run),
+        Load::TestRwlock { pause } => test_rwlock::run(run, pause),
+        Load::Rwbench { writes } => rwbench::run(run, writes),
+        Load::HashTable { entries } => hash_table::run(run, entries),
+        Load::Readers => readers::run(run),
     }
+}
+
+/// A run to be made, and how its locks are.
+struct Run<'a, F, M> {
+    make: F,
+    trial: &'a Trial,
+    meter: &'a mut M,
+}
+
+impl<T, F: Fn() -> T, M: Meter> Run<'_, F, M> {
+    /// A lock on lines of its own.
+    fn lock(&self) -> CachePadded<T> {
+        CachePadded::new((self.make)())
+    }
+
+    /// Lets all threads work, also those that are not counted. Of so many writes, `lost` says which are missing.
+    fn work(
+        self,
+        work: impl Fn(usize, &Signal, &mut Tally) + Sync,
+        lost: impl FnOnce(u64) -> u64,
+    ) -> Outcome {
+        let threads = self.trial.threads + self.trial.load.more_threads();
+        tallied(threads, self.trial.schedule, self.meter, work, lost)
+    }
+}
+
+/// Lets threads work, each of which counts what it does.
+pub(crate) fn tallied(
+    threads: usize,
+    schedule: Schedule,
+    meter: &mut impl Meter,
+    work: impl Fn(usize, &Signal, &mut Tally) + Sync,
+    lost: impl FnOnce(u64) -> u64,
+) -> Outcome {
+    let run = crew::run(threads, schedule, meter, |thread, signal: &Signal| {
+        let mut tally = Tally::default();
+        work(thread, signal, &mut tally);
+        tally
+    });
+    Outcome::of(&run, lost)
 }
 
 /// Repeats an operation until the end, with whether it counts: by 1 or by 0.
 #[inline]
 pub(crate) fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
-    loop {
-        match signal.phase() {
-            Phase::Stop => return,
-            phase => operation(phase.counts()),
-        }
-    }
+    signal.until_stop(|phase| operation(phase.counts()));
 }
 
 /// Advances random numbers: work that no compiler takes away.

@@ -1,21 +1,14 @@
 //! Nothing but reading: each thread acquires one lock for reading, and releases it, without a pause.
 
-use super::{Meter, Outcome, Tally, Target, Trial, WHOLE, crew, until_stop};
-use crossbeam_utils::CachePadded;
+use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, until_stop};
 
-pub(super) fn run<T: Target>(
-    make: impl Fn() -> T,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
-    let lock = CachePadded::new(make());
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |_, signal| {
-        let mut tally = Tally::default();
+pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>) -> Outcome {
+    let lock = run.lock();
+    let work = |_: usize, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             drop(std::hint::black_box(lock.read(WHOLE)));
             tally.reads += counts;
         });
-        tally
-    });
-    Outcome::of(&run, |_| 0)
+    };
+    run.work(work, |_| 0)
 }

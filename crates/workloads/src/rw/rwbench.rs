@@ -4,24 +4,18 @@
 //! inside, and outside from 0 to 199.
 
 use super::guarded::Guarded;
-use super::{Meter, Outcome, Tally, Target, Trial, WHOLE, crew, steps, until_stop};
-use crossbeam_utils::CachePadded;
+use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, steps, until_stop};
 
 const INSIDE: u32 = 10;
 const OUTSIDE: u32 = 200;
 
-pub(super) fn run<T: Target>(
-    make: impl Fn() -> T,
-    writes: f64,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
+pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, writes: f64) -> Outcome {
     assert!((0.0..=1.0).contains(&writes));
-    let lock = CachePadded::new(make());
+    let lock = run.lock();
     let data = Guarded::default();
-    let run = crew::run_signalled(trial.threads, trial.schedule, meter, |thread, signal| {
+    let trial = run.trial;
+    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
         let mut rng = crew::rng(trial.seed, trial.repeat, thread);
-        let mut tally = Tally::default();
         until_stop(signal, |counts| {
             if rng.f64() < writes {
                 let held = lock.write(WHOLE);
@@ -38,7 +32,6 @@ pub(super) fn run<T: Target>(
             let outside = rng.u32(..OUTSIDE);
             steps(&mut rng, outside);
         });
-        tally
-    });
-    Outcome::of(&run, |wrote| data.lost(wrote))
+    };
+    run.work(work, |wrote| data.lost(wrote))
 }

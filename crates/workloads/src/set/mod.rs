@@ -11,7 +11,7 @@
 mod keys;
 pub mod table;
 
-use crate::crew::{self, Meter, Phase, Timekeeper};
+use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
 use prim::thread;
@@ -110,11 +110,7 @@ fn work(set: &dyn Set, keys: Keys, mix: Mix, mut rng: Rng, keeper: &impl Timekee
         Mix::Scans => 10,
     };
     let mut tally = Tally::default();
-    loop {
-        let phase = keeper.phase();
-        if phase == Phase::Stop {
-            return tally;
-        }
+    keeper.until_stop(|phase| {
         let key = keys.draw(&mut rng);
         match rng.u8(..100) {
             0..10 => tally.inserted += u64::from(set.insert(key)),
@@ -127,5 +123,6 @@ fn work(set: &dyn Set, keys: Keys, mix: Mix, mut rng: Rng, keeper: &impl Timekee
             }
         }
         tally.ops += phase.counts();
-    }
+    });
+    tally
 }

@@ -21,7 +21,7 @@ use super::skip::Index;
 use super::walk::Walk;
 use super::{Blocker, Protocol, RawList, Token, Tried};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::raw::{Behind, Mode, Wait};
+use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::span::Span;
 use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -35,34 +35,19 @@ const TRIES: u32 = 16;
 impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
     #[track_caller]
-    pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+    pub(super) fn acquire(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
         if mode == Mode::Shared {
-            self.index.announce_shared(span);
+            self.index.announce_shared(ask.span);
         }
-        match self.acquire_fast(span, mode) {
+        let fast = match ask.behind() {
+            // The list is not empty.
+            Some(_) => None,
+            None => self.acquire_fast(ask.span, mode),
+        };
+        match fast {
             Some(token) => Some(token),
-            None => self.acquire_slowly(span, mode, wait, None),
+            None => self.acquire_slowly(mode, ask),
         }
-    }
-
-    /// As [`acquire`](Self::acquire), for a thread that holds ranges before this one. The list is not empty, so the
-    /// fast path is of no use.
-    ///
-    /// # Safety
-    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock in the mode
-    /// `mode`.
-    #[track_caller]
-    pub(super) unsafe fn acquire_behind(
-        &self,
-        span: Span,
-        mode: Mode,
-        wait: Wait,
-        behind: Behind<'_, Token>,
-    ) -> Option<Token> {
-        if mode == Mode::Shared {
-            self.index.announce_shared(span);
-        }
-        self.acquire_slowly(span, mode, wait, Some(behind))
     }
 
     /// The fast path: the list is empty, and this thread's spare node is not in use.
@@ -97,17 +82,12 @@ impl<P: Protocol, I: Index> RawList<P, I> {
 
     #[cold] // The list is not empty, or newcomers have to give way.
     #[track_caller]
-    fn acquire_slowly(
-        &self,
-        span: Span,
-        mode: Mode,
-        wait: Wait,
-        behind: Option<Behind<'_, Token>>,
-    ) -> Option<Token> {
+    fn acquire_slowly(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
+        let Ask { span, wait, .. } = ask;
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(span, mode, record.thread());
-            let mut acquisition = ListAcquisition::new(self, record, request, at, behind);
+            let mut acquisition = ListAcquisition::new(self, record, request, at, ask.behind());
             let patience = self.policy.patience(self.wait_queue.patience(), mode);
             let waiter = Waiter::new(&self.wait_queue, record, request, wait, patience);
             let outcome = waiter.acquire(&mut acquisition, None);

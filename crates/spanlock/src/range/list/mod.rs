@@ -121,8 +121,7 @@ pub(crate) use skip::TallNode;
 pub(in crate::range) use walk::Walk;
 
 use super::inspect::{Request, Snapshot};
-use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
-use super::span::Span;
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
 use super::wait::{Patience, WaitQueue};
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::AtomicBool;
@@ -236,18 +235,8 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     type Token = Token;
 
     #[inline]
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Exclusive, wait)
-    }
-
-    unsafe fn lock_exclusive_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Token>,
-    ) -> Option<Token> {
-        // SAFETY: the caller makes the same promise about `behind`.
-        unsafe { self.acquire_behind(span, Mode::Exclusive, wait, behind) }
+    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Exclusive, ask)
     }
 
     #[inline]
@@ -266,18 +255,8 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
 // one.
 unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
     #[inline]
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Shared, wait)
-    }
-
-    unsafe fn lock_shared_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Token>,
-    ) -> Option<Token> {
-        // SAFETY: the caller makes the same promise about `behind`.
-        unsafe { self.acquire_behind(span, Mode::Shared, wait, behind) }
+    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Shared, ask)
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {
@@ -326,13 +305,14 @@ impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
 
 #[cfg(test)]
 mod tests {
+    use super::skip::{SkipEx, SkipRw};
     use super::{ListEx, ListRw};
 
     #[test]
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    fn an_idle_lock_is_one_cache_line() {
-        assert_eq!(size_of::<ListRw>(), 64);
-        assert_eq!(size_of::<ListEx>(), 64);
+    fn an_idle_lock_is_one_cache_line_or_three_with_an_index() {
+        assert_eq!((size_of::<ListRw>(), size_of::<ListEx>()), (64, 64));
+        assert_eq!((size_of::<SkipRw>(), size_of::<SkipEx>()), (192, 192));
     }
 
     #[test]

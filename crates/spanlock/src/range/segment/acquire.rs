@@ -12,7 +12,7 @@ use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::raw::{Mode, Wait};
+use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -87,8 +87,8 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     #[track_caller]
-    pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
-        let segments = self.segments(span, mode);
+    pub(super) fn acquire(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
+        let segments = self.segments(ask.span, mode);
         // A hint: whether newcomers may have to give way.
         let blocked = if !self.wait_queue.has_reservations() {
             match self.attempt(segments) {
@@ -98,7 +98,7 @@ impl<S: Store> RawSegments<S> {
         } else {
             None
         };
-        self.acquire_slowly(segments, blocked, wait)
+        self.acquire_slowly(segments, blocked, ask.wait)
     }
 
     #[inline]

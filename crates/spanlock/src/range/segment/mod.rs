@@ -91,7 +91,7 @@ pub use tree::Tree;
 pub(crate) use acquire::Segments;
 
 use super::inspect::{Request, Snapshot};
-use super::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
 use super::span::Span;
 use super::thread;
 use super::wait::{Patience, WaitQueue};
@@ -194,8 +194,8 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
     type Token = Token;
 
     #[inline]
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Exclusive, wait)
+    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Exclusive, ask)
     }
 
     #[inline]
@@ -234,8 +234,8 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
 // SAFETY: as for `RawRangeMutex`: a word that has a reader refuses writers, and the other way round.
 unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
     #[inline]
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Shared, wait)
+    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Shared, ask)
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {

@@ -1,5 +1,5 @@
 use super::{Fairness, Mode, RawSegments, SrlArray, SrlTree, Store};
-use crate::range::raw::{RawRangeLock, RawRangeMutex, Wait};
+use crate::range::raw::{Ask, RawRangeLock, RawRangeMutex, Wait};
 use crate::range::wait::Patience;
 use crate::range::{Instrumented, RangeLock, RangeMutex, Span};
 use prim::clock::Duration;
@@ -44,14 +44,17 @@ fn the_reader_limit_holds() {
     let lock = SrlTree::builder().fan_out(4).depth(2).build();
     preset(&lock, 5, 1);
     let all = span(4..=6);
-    let last = lock.lock_shared(all, Wait::Never).unwrap();
-    assert!(lock.lock_shared(all, Wait::Never).is_none());
-    assert!(lock.lock_shared(all, Wait::at_most(SHORT)).is_none());
+    let last = lock.lock_shared(Ask::new(all, Wait::Never)).unwrap();
+    assert!(lock.lock_shared(Ask::new(all, Wait::Never)).is_none());
+    assert!(
+        lock.lock_shared(Ask::new(all, Wait::at_most(SHORT)))
+            .is_none()
+    );
     // What was entered before the full one was left again.
     assert!(lock.store.words_from(4)[0].state().held() == Some(Mode::Shared));
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {
-            let token = lock.lock_shared(all, Wait::Forever).unwrap();
+            let token = lock.lock_shared(Ask::new(all, Wait::Forever)).unwrap();
             // SAFETY: just acquired.
             unsafe { lock.unlock(token) };
         });
@@ -83,7 +86,7 @@ fn memory_is_what_equation_3_says() {
             .build();
         assert_eq!(lock.bytes(), 0);
         let working = span(0..=(1 << working_set) - 1);
-        let token = lock.lock_exclusive(working, Wait::Never).unwrap();
+        let token = lock.lock_exclusive(Ask::new(working, Wait::Never)).unwrap();
         // SAFETY: just acquired.
         unsafe { lock.unlock(token) };
         let (bytes, expected) = (lock.bytes(), equation_3(working_set, segment, index, depth));
@@ -125,21 +128,20 @@ fn many_ranges_may_share_a_segment() {
     let assert_held = || {
         assert_eq!([7, 8, 23, 24].map(taken), [true, false, false, true]);
     };
-    for wait in [Wait::Never, Wait::at_most(SHORT), Wait::Forever] {
-        let held = match wait {
-            Wait::Never => lock.try_write_many(ranges.clone()),
-            Wait::Until(_) => lock.try_write_many_for(ranges.clone(), SHORT),
-            Wait::Forever => Some(lock.write_many(ranges.clone())),
-        };
-        assert_held();
-        drop(held);
-        let held = match wait {
-            Wait::Never => lock.try_read_many(ranges.clone()),
-            Wait::Until(_) => lock.try_read_many_for(ranges.clone(), SHORT),
-            Wait::Forever => Some(lock.read_many(ranges.clone())),
-        };
-        assert_held();
-        drop(held);
+    macro_rules! holds {
+        ($($held:expr;)+) => {$({
+            let held = $held;
+            assert_held();
+            drop(held);
+        })+};
+    }
+    holds! {
+        lock.try_write_many(ranges.clone()).unwrap();
+        lock.try_write_many_for(ranges.clone(), SHORT).unwrap();
+        lock.write_many(ranges.clone());
+        lock.try_read_many(ranges.clone()).unwrap();
+        lock.try_read_many_for(ranges.clone(), SHORT).unwrap();
+        lock.read_many(ranges.clone());
     }
     assert!(lock.try_write(..).is_some());
     let instrumented = Instrumented::new(SrlArray::builder().segment(8).segments(4).build());
@@ -152,7 +154,7 @@ fn many_ranges_may_share_a_segment() {
 fn a_listing_reaches_the_last_position() {
     let lock = SrlTree::builder().fan_out(256).depth(8).build();
     let end = span(u64::MAX - 1..=u64::MAX);
-    let token = lock.lock_exclusive(end, Wait::Never).unwrap();
+    let token = lock.lock_exclusive(Ask::new(end, Wait::Never)).unwrap();
     let holders = lock.snapshot().unwrap().holders;
     assert_eq!(
         holders.iter().map(|held| held.span).collect::<Vec<_>>(),

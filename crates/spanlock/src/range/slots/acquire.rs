@@ -19,13 +19,12 @@
 use super::board::{Board, Entry, OwnSlot, Whole};
 use super::slot::{Slot, SlotBlocker};
 use super::state::Seniority;
-use super::{Granted, Growth, RawSlots, Token};
+use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{
     Blocker as NodeBlocker, Link, ListAcquisition, SharedExclusive, Tried, Walk,
 };
-use crate::range::raw::{Behind, Mode, Wait};
-use crate::range::span::Span;
+use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::Ordering;
@@ -39,16 +38,20 @@ const MEETINGS_DIGITS: u32 = 4;
 impl RawSlots {
     #[inline]
     #[track_caller]
-    pub(super) fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
-        match self.list.acquire_fast(span, mode) {
+    pub(super) fn acquire(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
+        if let Some(behind) = ask.behind() {
+            return self.acquire_after(behind, mode, ask);
+        }
+        match self.list.acquire_fast(ask.span, mode) {
             Some(token) => Some(Token::of_list(&token)),
-            None => self.acquire_in_home(span, mode, wait),
+            None => self.acquire_in_home(mode, Ask::new(ask.span, ask.wait)),
         }
     }
 
     /// Tries the thread's home slot first, if the lock has moved.
     #[track_caller]
-    fn acquire_in_home(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
+    fn acquire_in_home(&self, mode: Mode, ask: Ask<'_, ListToken>) -> Option<Token> {
+        let span = ask.span;
         let at = Location::caller();
         let mut blocker = None;
         if let Some(board) = self.board()
@@ -81,32 +84,28 @@ impl RawSlots {
                 }
             }
         }
-        self.acquire_slowly(span, mode, wait, None, blocker)
+        self.acquire_slowly(mode, ask, blocker)
     }
 
-    /// As [`acquire`](Self::acquire), for a thread that holds ranges before this one.
-    ///
-    /// # Safety
-    /// `behind` describes a range that ends before `span` starts, and that this thread holds in this lock in the mode
-    /// `mode`.
+    /// Acquires a range for a thread that holds others before it. So the lock is in use.
     #[track_caller]
-    pub(super) unsafe fn acquire_behind(
+    fn acquire_after(
         &self,
-        span: Span,
-        mode: Mode,
-        wait: Wait,
         behind: Behind<'_, Token>,
+        mode: Mode,
+        Ask { span, wait, .. }: Ask<'_, Token>,
     ) -> Option<Token> {
-        // SAFETY: this lock granted the token, as the caller promises.
+        // SAFETY: this lock granted the token, as `Ask::after` requires.
         match unsafe { behind.token.granted() } {
             Granted::Listed(token) => {
                 let behind = Behind {
                     token: &token,
                     ranges: behind.ranges,
                 };
-                self.acquire_slowly(span, mode, wait, Some(behind), None)
+                // SAFETY: the token of the list stands for the same range, in the same mode.
+                self.acquire_slowly(mode, unsafe { Ask::after(behind, span, wait) }, None)
             }
-            Granted::Announced { .. } => self.acquire_slowly(span, mode, wait, None, None),
+            Granted::Announced { .. } => self.acquire_slowly(mode, Ask::new(span, wait), None),
         }
     }
 
@@ -114,12 +113,11 @@ impl RawSlots {
     #[track_caller]
     fn acquire_slowly<'a>(
         &'a self,
-        span: Span,
         mode: Mode,
-        wait: Wait,
-        behind: Option<Behind<'a, super::ListToken>>,
+        ask: Ask<'a, ListToken>,
         blocker: Option<Blocker<'a>>,
     ) -> Option<Token> {
+        let Ask { span, wait, .. } = ask;
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(span, mode, record.thread());
@@ -129,7 +127,7 @@ impl RawSlots {
                 request,
                 at,
                 seniority: Seniority::NEWCOMER,
-                list: ListAcquisition::new(&self.list, record, request, at, behind),
+                list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
             if blocker.is_some() {
                 acquisition.was_blocked();

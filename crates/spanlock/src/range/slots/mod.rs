@@ -97,9 +97,8 @@ pub(crate) use slot::Slot;
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
 use super::list::{FastPath, Token as ListToken};
-use super::raw::{Behind, Mode, RawRangeLock, RawRangeMutex, Wait};
-use super::span::Span;
-use super::thread::{self, Pin, ThreadRecord};
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
+use super::thread::{self, ThreadRecord};
 use super::wait::Patience;
 use board::Board;
 use prim::atomic::Ordering;
@@ -157,26 +156,6 @@ impl Index for Growth {}
 
 impl StartHints for Growth {
     const MAY_MOVE: bool = true;
-
-    #[inline]
-    fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
-        record.take_node()
-    }
-
-    #[inline]
-    fn start_hint<'a>(&'a self, _: &'a Pin, _: &Request) -> Option<&'a Node> {
-        None
-    }
-
-    #[inline]
-    fn enter(&self, _: &Pin, _: NonNull<Node>, _: usize) {}
-
-    #[inline]
-    fn announce_shared(&self, _: Span) {}
-
-    fn sweep(&self, _: &Pin) {}
-
-    fn clear(&self, _: &Pin) {}
 }
 
 /// A slot lock to be built.
@@ -316,18 +295,8 @@ unsafe impl RawRangeMutex for RawSlots {
     type Token = Token;
 
     #[inline]
-    fn lock_exclusive(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Exclusive, wait)
-    }
-
-    unsafe fn lock_exclusive_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Token>,
-    ) -> Option<Token> {
-        // SAFETY: the caller makes the same promise about `behind`.
-        unsafe { self.acquire_behind(span, Mode::Exclusive, wait, behind) }
+    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Exclusive, ask)
     }
 
     #[inline]
@@ -348,18 +317,8 @@ unsafe impl RawRangeMutex for RawSlots {
 // SAFETY: as for `RawRangeMutex`.
 unsafe impl RawRangeLock for RawSlots {
     #[inline]
-    fn lock_shared(&self, span: Span, wait: Wait) -> Option<Token> {
-        self.acquire(span, Mode::Shared, wait)
-    }
-
-    unsafe fn lock_shared_behind(
-        &self,
-        span: Span,
-        wait: Wait,
-        behind: Behind<'_, Token>,
-    ) -> Option<Token> {
-        // SAFETY: the caller makes the same promise about `behind`.
-        unsafe { self.acquire_behind(span, Mode::Shared, wait, behind) }
+    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
+        self.acquire(Mode::Shared, ask)
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {

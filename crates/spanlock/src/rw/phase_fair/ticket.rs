@@ -18,7 +18,7 @@
 //! - **ticket-wake**: the writer that passes the turn on and finds the mark of sleepers clears it and wakes them.
 
 use super::{Entry, Parity, Phases, SLEEPER};
-use crate::rw::raw::{Stays, raw_rwlock};
+use crate::rw::raw::{Remembers, Stays, raw_rwlock};
 use crate::rw::watch;
 use crate::wait::Wait;
 use crate::wait::word::Awaited;
@@ -57,14 +57,7 @@ pub struct PhaseFairTicket {
 }
 
 /// The ticket of the writer inside.
-#[derive(Debug)]
-pub struct Ticket(u32, Stays);
-
-impl Ticket {
-    const fn new(turn: u32) -> Self {
-        Self(turn, Stays::new())
-    }
-}
+pub type Ticket = Remembers<u32>;
 
 impl PhaseFairTicket {
     prim::const_fn! {
@@ -155,7 +148,8 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn pass_on(&self, Ticket(ticket, _): Ticket) {
+    fn pass_on(&self, ticket: Ticket) {
+        let ticket = ticket.what();
         // [ticket-turn] Release: pairs with [ticket-turn-acquire].
         let release = prim::order!("ticket-turn", Ordering::Release);
         let before = self.turn.swap(ticket.wrapping_add(TURN), release);

@@ -11,29 +11,37 @@ use std::ptr::NonNull;
 #[expect(private_bounds, reason = "that seals it")]
 pub trait Index: StartHints {}
 
-/// What a list asks of its index.
+/// What a list asks of its index. The defaults are those of a list without one.
 pub(in crate::range) trait StartHints: Send + Sync {
     /// Whether the lock may move from its list to [slots](crate::range::slots).
     const MAY_MOVE: bool = false;
 
     /// A node for a request.
-    fn take_node(&self, record: &ThreadRecord) -> NonNull<Node>;
+    #[inline]
+    fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
+        record.take_node()
+    }
 
     /// A start hint: a node that stands before every node which conflicts with the request. `None`: the walk begins at
     /// the head. The node may have left just now.
-    fn start_hint<'a>(&'a self, pin: &'a Pin, request: &Request) -> Option<&'a Node>;
+    #[inline]
+    fn start_hint<'a>(&'a self, _pin: &'a Pin, _request: &Request) -> Option<&'a Node> {
+        None
+    }
 
     /// Enters a node that this thread holds, so that it can be a start hint. The walk to it took so many steps.
-    fn enter(&self, pin: &Pin, node: NonNull<Node>, steps: usize);
+    #[inline]
+    fn enter(&self, _pin: &Pin, _node: NonNull<Node>, _steps: usize) {}
 
     /// Makes known that a range is about to be held shared.
-    fn announce_shared(&self, span: Span);
+    #[inline]
+    fn announce_shared(&self, _span: Span) {}
 
     /// Removes links to nodes that are gone, in one pass along each level.
-    fn sweep(&self, pin: &Pin);
+    fn sweep(&self, _pin: &Pin) {}
 
     /// Removes all links to nodes. No other thread uses the list any more.
-    fn clear(&self, pin: &Pin);
+    fn clear(&self, _pin: &Pin) {}
 }
 
 /// No index: every walk begins at the head.
@@ -42,24 +50,4 @@ pub struct NoIndex;
 
 impl Index for NoIndex {}
 
-impl StartHints for NoIndex {
-    #[inline]
-    fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
-        record.take_node()
-    }
-
-    #[inline]
-    fn start_hint<'a>(&'a self, _: &'a Pin, _: &Request) -> Option<&'a Node> {
-        None
-    }
-
-    #[inline]
-    fn enter(&self, _: &Pin, _: NonNull<Node>, _: usize) {}
-
-    #[inline]
-    fn announce_shared(&self, _: Span) {}
-
-    fn sweep(&self, _: &Pin) {}
-
-    fn clear(&self, _: &Pin) {}
-}
+impl StartHints for NoIndex {}

@@ -1,0 +1,13 @@
+//! What the tests of reader-writer locks run.
+
+use spanlock_bench::rw::Load;
+
+/// One of each, small.
+pub const LOADS: [Load; 6] = [
+    Load::Interference { pool: 3 },
+    Load::Alternator,
+    Load::TestRwlock { pause: 100 },
+    Load::Rwbench { writes: 0.5 },
+    Load::HashTable { entries: 64 },
+    Load::Readers,
+];
