@@ -4,12 +4,12 @@ pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
 use crate::setting::{Resource, Setting, Values, named};
-use lock_api::RawRwLock;
-use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex};
+use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
 use spanlock_trial::lock::{Described, Over, Role, RwDescribed};
+use spanlock_workloads_sim::locks::{self, Maker};
+use spanlock_workloads_sim::rw;
 use spanlock_workloads_sim::target::{Readers, Target};
-use spanlock_workloads_sim::{locks, rw};
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -107,19 +107,11 @@ impl Rows {
 }
 
 impl locks::Table for Rows {
-    fn shared<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn shared<L: locks::Shared>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move |setting| RangeLock::from_raw(make(setting)));
     }
 
-    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move |setting| {
             RangeMutex::from_raw(make(setting))
         });
@@ -205,10 +197,10 @@ static RW: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
 struct RwRows(Vec<RwLock>, UpTo);
 
 impl rw::locks::Table for RwRows {
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
+    fn untimed<L: rw::locks::Untimed>(
         &mut self,
         described: RwDescribed,
-        make: fn() -> lock_api::RwLock<L, ()>,
+        make: rw::locks::Maker<L>,
     ) {
         let Self(rows, up_to) = self;
         let at = rows

@@ -154,11 +154,7 @@ fn print(name: &str, [fault, protect]: [f64; 2], base: [f64; 2]) {
 }
 
 impl Table for Rows {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    ) {
+    fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         let space = AddressSpace::builder()
             .refinement(variant.refinement)
             .build(make(), PageTable::new());

@@ -18,6 +18,7 @@
 //! | [`set`] | ordered sets (P1 §7.1) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
+//! | [`lines`] | memory that workloads read and write |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
@@ -25,6 +26,7 @@ pub mod batch;
 pub mod blob;
 pub mod crew;
 pub mod latency;
+pub mod lines;
 pub mod locks;
 pub mod micro;
 pub mod pattern;

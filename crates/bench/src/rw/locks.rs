@@ -11,7 +11,7 @@ use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
 use crate::target::{Null, ParkingLot, Sharded, Std, Target};
-use lock_api::{RawRwLock, RwLock};
+use lock_api::RwLock;
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
@@ -133,11 +133,7 @@ pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
 struct Measured(Vec<Lock>);
 
 impl table::Table for Measured {
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    ) {
+    fn untimed<L: table::Untimed>(&mut self, described: RwDescribed, make: table::Maker<L>) {
         if described.role != Role::Configuration {
             self.0.push(Lock {
                 described,
