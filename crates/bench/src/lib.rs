@@ -14,6 +14,7 @@
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
+//! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
@@ -39,6 +40,8 @@ pub mod sets;
 pub mod sim;
 pub mod soak;
 pub mod space;
+#[cfg(target_os = "linux")]
+pub mod store;
 pub mod target;
 pub mod touch;
 pub mod workload;

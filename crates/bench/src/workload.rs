@@ -10,6 +10,8 @@ use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::sets;
 use crate::setting::Resource;
+#[cfg(target_os = "linux")]
+use crate::store;
 use crate::times::Times;
 use crate::{sim, space};
 use prim_sim::{Machine, Setup};
@@ -422,6 +424,41 @@ impl Workload for set::Load {
     fn panel(self) -> Panel {
         let Self { keys, chosen, mix } = self;
         Panel::Set { keys, chosen, mix }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Workload for store::Load {
+    type Lock = &'static store::Subject;
+    type Simulated = &'static store::Simulated;
+
+    fn run(trial: &Trial<Self>, subject: &'static store::Subject) -> Result<Outcome, &'static str> {
+        subject.run(trial)
+    }
+
+    fn simulate(
+        trial: &Trial<Self>,
+        lock: &'static store::Simulated,
+        machine: &Machine,
+    ) -> Outcome {
+        lock.run(trial, machine)
+    }
+
+    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
+        /// Longer than it takes to write all regions first.
+        const AT_LEAST: Duration = Duration::from_secs(1);
+        Some(AT_LEAST.max(trial.schedule.measured * 100))
+    }
+
+    fn name(trial: &Trial<Self>, lock: &'static store::Simulated) -> String {
+        let Self { kernel, pages } = trial.load;
+        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
+        format!("store {kernel}, {pages} pages, {threads}, {lock}, {seconds} s")
+    }
+
+    fn panel(self) -> Panel {
+        let Self { kernel, pages } = self;
+        Panel::Store { kernel, pages }
     }
 }
 

@@ -14,6 +14,8 @@ mod output;
 mod progress;
 mod report;
 mod run;
+#[cfg(target_os = "linux")]
+mod signals;
 mod sim;
 #[cfg(target_os = "linux")]
 mod store;

@@ -11,6 +11,8 @@ use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
 use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
 use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, Mix};
+#[cfg(target_os = "linux")]
+use spanlock_bench::store;
 use spanlock_bench::vm::{self, Name, Pace, Traffic};
 use spanlock_judge::record::plural;
 use spanlock_judge::stats::distinct;
@@ -209,6 +211,35 @@ impl Workload for StoredBlob {
 
     fn loads(&self) -> Vec<blob::Load> {
         self.blob.with(&self.cache, self.records)
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Args)]
+#[group(skip)] // the command has this name
+pub(crate) struct Files {
+    /// What threads do: dwom, dwol, drbm, drbl are FxMark's; mix-3-1 and mix-1-3 mix writes and reads of own pages;
+    /// random-write and random-read use random pages of own regions, overlap-write and overlap-mixed those of all;
+    /// hacc is HACC-IO.
+    #[arg(
+        long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = store::Kernel::ALL,
+        hide_default_value = true
+    )]
+    kernel: Vec<store::Kernel>,
+    /// Pages of each thread's region, of 4 KiB.
+    #[arg(long, value_parser = number_to(store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N", allow_negative_numbers = true)]
+    pages: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Workload for Files {
+    type Load = store::Load;
+
+    fn loads(&self) -> Vec<store::Load> {
+        let pages = self.pages;
+        let kernels = distinct(self.kernel.iter().copied());
+        let load = |kernel| store::Load { kernel, pages };
+        kernels.into_iter().map(load).collect()
     }
 }
 

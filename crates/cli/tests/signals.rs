@@ -288,6 +288,9 @@ fn what_a_terminal_sends_the_program_gets_once() {
             tcsetwinsize(&terminal.keyboard, size).unwrap();
             running.tells(Signal::WINCH, "kernel");
         }
+        // By then `spanlock` has read what the terminal sent, with which the next one would become one signal.
+        running.send(Signal::USR1);
+        running.tells(Signal::USR1, "process");
         // What is sent is still told apart from what the terminal sends.
         running.send(Signal::INT);
         running.tells(Signal::INT, "process");

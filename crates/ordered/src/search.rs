@@ -35,23 +35,20 @@ impl<K, V, N> Place<K, V, N> {
             // SAFETY: the node is the head, or was found by this search, so the pin keeps it alive. It has this level,
             // because it was found at this level or above.
             let next = unsafe { self.pred.link(level) }.load().node();
-            let next = next.map(NodePtr::of);
-            if next == self.next {
-                // Nothing more, or the node that ended the walk along the level above.
-                return;
-            }
-            let Some(node) = next else {
-                self.next = None;
+            self.next = next.map(NodePtr::of);
+            let Some(node) = self.next else {
                 self.is_match = false;
                 return;
             };
+            // Often the node that ended the walk along the level above. Its key is compared again all the same: then
+            // walks end as often as they go on, and a processor that waits for a key predicts either. It follows the
+            // links below meanwhile, and their nodes are on the way when the search comes to them.
             // SAFETY: the search has just found the node, and no link leads to a head.
             let key = unsafe { node.key() };
             cost::read(key);
             match order(key) {
                 Ordering::Less => self.pred = node,
                 found => {
-                    self.next = next;
                     self.is_match = found == Ordering::Equal;
                     return;
                 }

@@ -4,7 +4,7 @@ use crate::alloc::{Allocator, Blocks, Purpose};
 use crate::error::{Error, Result};
 use crate::format::superblock::{COPIES, Superblock};
 use crate::format::{Block, PAGE, offset};
-use crate::medium::{Durable, Medium};
+use crate::medium::Medium;
 use crate::tree::Ino;
 use prim::atomic::{AtomicBool, AtomicU64, Ordering};
 use prim::sync::Mutex;
@@ -137,7 +137,7 @@ impl<M: Medium> Core<M> {
     /// Frees pages that the commit which has just returned from [`commit`](Self::commit) made superfluous.
     pub(crate) fn free(&self, blocks: &[Block]) {
         // [free-at-sync] Until the commit is durable, recovery may need them.
-        if self.medium.durable() == Durable::AtFence || !prim::intact!("free-at-sync") {
+        if self.medium.durable().keeps_order() || !prim::intact!("free-at-sync") {
             self.allocator.give_back(blocks);
         } else if !blocks.is_empty() {
             self.limbo.lock().blocks.extend_from_slice(blocks);
@@ -157,7 +157,7 @@ impl<M: Medium> Core<M> {
 
     /// Frees the number of an inode whose last name is gone.
     pub(crate) fn free_inode(&self, ino: Ino) {
-        if self.medium.durable() == Durable::AtFence {
+        if self.medium.durable().keeps_order() {
             self.free_inodes.lock().push(ino);
         } else {
             self.limbo.lock().inodes.push(ino);

@@ -225,8 +225,11 @@ impl<L: RawRangeLock> Inode<L> {
         if prim::intact!("free-after") {
             core.free(&old);
         }
-        self.size.fetch_max(end, Ordering::AcqRel);
-        self.modified.store(time.cast_unsigned(), Ordering::Relaxed);
+        // Threads that write the same file share these lines: most writes change nothing there.
+        if self.size.load(Ordering::Acquire) < end {
+            self.size.fetch_max(end, Ordering::AcqRel);
+        }
+        self.modified_at(time);
         Ok(())
     }
 
@@ -348,9 +351,15 @@ impl<L: RawRangeLock> Inode<L> {
         old.extend(self.publish(last, &items));
         core.free(&old);
         self.size.store(size, Ordering::Release);
-        self.modified
-            .store(head.time.cast_unsigned(), Ordering::Relaxed);
+        self.modified_at(head.time);
         Ok(())
+    }
+
+    fn modified_at(&self, time: i64) {
+        let time = time.cast_unsigned();
+        if self.modified.load(Ordering::Relaxed) != time {
+            self.modified.store(time, Ordering::Relaxed);
+        }
     }
 }
 

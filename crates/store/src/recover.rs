@@ -99,7 +99,7 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
         let before = ready.core.epoch - 1;
         ready.core.write_superblock(|superblock| {
             superblock.good = before;
-            superblock.ordered = ready.core.medium.durable() == Durable::AtFence;
+            superblock.ordered = ready.core.medium.durable().keeps_order();
         })?;
     }
     Ok(ready)
@@ -113,14 +113,14 @@ fn begin<M: Medium, L: RawRangeLock>(
 ) -> Result<Core<M>> {
     let durability = match (medium.durable(), options.durability) {
         (Durable::AtFence, _) => Durability::Dax,
-        (Durable::AtSync, Durability::Dax) => {
+        (_, Durability::Dax) => {
             return Err(Error::Unsupported("the medium is not persistent memory"));
         }
-        (Durable::AtSync, asked) => asked,
+        (_, asked) => asked,
     };
     let mut superblock = loaded.superblock;
     superblock.ordered =
-        medium.durable() == Durable::AtFence && (superblock.is_clean() || superblock.ordered);
+        medium.durable().keeps_order() && (superblock.is_clean() || superblock.ordered);
     // [epoch-first] Generations begin with the epoch: those of this opening must not be those of an earlier one.
     if prim::intact!("epoch-first") {
         superblock.epoch += 1;

@@ -20,7 +20,6 @@ use spanlock::rw::RwLock;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The shape of a new store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,11 +63,12 @@ impl<L: RawRangeLock> Options<L> {
     }
 }
 
+/// The time of the last tick of the kernel's clock, as kernels give it to files: it costs less, and threads that write
+/// the same file change its time once a tick.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    let nanoseconds = time.tv_sec.checked_mul(1_000_000_000);
+    nanoseconds.map_or(i64::MAX, |all| all.saturating_add(time.tv_nsec))
 }
 
 /// A store: files and directories in a medium.

@@ -12,6 +12,7 @@
 //! | [`vm`] | traffic of address spaces |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`set`] | the workload of ordered sets |
+//! | [`store`] | files that many threads read and write |
 //! | [`run`] | the parameters of a run and its outcome |
 //! | [`times`] | acquisition times |
 //! | [`counters`] | hardware counters |
@@ -31,5 +32,6 @@ pub mod run;
 pub mod rw;
 pub mod set;
 pub mod setting;
+pub mod store;
 pub mod times;
 pub mod vm;

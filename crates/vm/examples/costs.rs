@@ -1,7 +1,8 @@
 //! What one thread pays for a fault and an `mprotect`: nanoseconds in each variant, beside the same work on a
 //! `BTreeMap` under one `RwLock`.
 //!
-//! `cargo run --release -p spanlock-vm --example costs`
+//! `cargo run --release -p spanlock-vm --example costs [AREAS]`, of which there are 100 otherwise, as in a process with
+//! a few libraries.
 
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
@@ -9,22 +10,24 @@ use spanlock_vm::{
     RawRangeLock,
 };
 use std::collections::BTreeMap;
+use std::env;
 use std::hint::black_box;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::process::ExitCode;
 use std::sync::RwLock;
 use std::time::Instant;
 
 const BASE: u64 = 0x1000_0000;
-/// Areas beside those that are worked on, as of a process with a few libraries.
-const AREAS: u64 = 100;
-/// The beginning of an arena: some pages that may be used, and a reserve behind.
-const ARENA: u64 = BASE + 4 * AREAS * PAGE;
+/// Pages of the reserve.
 const RESERVE: u64 = 64;
-const ROUNDS: u64 = 200_000;
-/// Each figure is the median of so many.
-const REPEATS: usize = 7;
+/// From one area to the one that the next fault is in.
+const STRIDE: u64 = 7;
+/// Operations of a turn: tens of microseconds.
+const OPERATIONS: u64 = 400;
+/// Turns of each subject.
+const TURNS: u32 = 1000;
 
-/// What is measured, on a space or its like.
+/// A space, or what takes its place.
 trait Subject {
     fn fault(&self, address: u64);
     fn protect(&self, start: u64, length: u64, protection: Protection);
@@ -98,88 +101,136 @@ impl Subject for Simple {
     }
 }
 
-/// Nanoseconds of a fault and of an `mprotect`.
-fn measure(subject: &impl Subject) -> [f64; 2] {
-    let time = |work: &dyn Fn()| {
-        let begin = Instant::now();
-        work();
-        begin.elapsed().as_nanos() as f64 / ROUNDS as f64
-    };
-    let faults = || {
-        for round in 0..ROUNDS {
-            subject.fault(black_box(BASE + 4 * PAGE * (round * 7 % AREAS)));
-        }
-    };
-    let protects = || {
-        for _ in 0..ROUNDS / 2 {
-            subject.protect(ARENA + PAGE, PAGE, Protection::READ_WRITE);
-            subject.protect(ARENA + PAGE, PAGE, Protection::NONE);
-        }
-    };
-    faults();
-    protects();
-    [&faults as &dyn Fn(), &protects].map(|work| {
-        let mut times: Vec<_> = (0..REPEATS).map(|_| time(work)).collect();
-        times.sort_by(f64::total_cmp);
-        times[REPEATS / 2]
-    })
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Faults in one area.
+    One,
+    /// Faults in areas in a fixed order, which processors learn to predict.
+    Order,
+    /// Faults in areas drawn by lot.
+    Lots,
+    /// `mprotect` of a page at the beginning of a reserve, to and fro.
+    Protect,
 }
 
-fn fill(space: &AddressSpace<impl RawRangeLock>) {
-    for area in 0..AREAS {
-        let at = Placement::Fixed(BASE + 4 * area * PAGE);
+impl Work {
+    /// Does it so often.
+    fn go(self, subject: &dyn Subject, areas: u64, operations: u64) {
+        match self {
+            Self::One => {
+                for _ in 0..operations {
+                    subject.fault(of_area(black_box(areas / 2)));
+                }
+            }
+            Self::Order => {
+                for round in 0..operations {
+                    subject.fault(of_area(black_box(round * STRIDE % areas)));
+                }
+            }
+            Self::Lots => {
+                for _ in 0..operations {
+                    subject.fault(of_area(fastrand::u64(..areas)));
+                }
+            }
+            Self::Protect => {
+                let page = arena(areas) + PAGE;
+                for _ in 0..operations / 2 {
+                    subject.protect(page, PAGE, Protection::READ_WRITE);
+                    subject.protect(page, PAGE, Protection::NONE);
+                }
+            }
+        }
+    }
+}
+
+/// Nanoseconds of an operation on each subject.
+///
+/// The subjects take turns of a few operations each, and the shortest turn of each counts: what disturbs a turn only
+/// makes it longer, and turns are so short that many are not disturbed.
+fn measure(work: Work, subjects: &[(&str, Box<dyn Subject>)], areas: u64) -> Vec<f64> {
+    let mut shortest = vec![f64::INFINITY; subjects.len()];
+    for _ in 0..TURNS {
+        for ((_, subject), shortest) in subjects.iter().zip(&mut shortest) {
+            // So that the caches have what the turn needs.
+            work.go(&**subject, areas, OPERATIONS);
+            let begin = Instant::now();
+            work.go(&**subject, areas, OPERATIONS);
+            let took = begin.elapsed().as_nanos() as f64 / OPERATIONS as f64;
+            *shortest = shortest.min(took);
+        }
+    }
+    shortest
+}
+
+/// Where an area begins.
+const fn of_area(area: u64) -> u64 {
+    BASE + 4 * area * PAGE
+}
+
+/// Where the reserve begins: some pages that may be used, and others behind that may not.
+const fn arena(areas: u64) -> u64 {
+    of_area(areas)
+}
+
+fn fill(space: &AddressSpace<impl RawRangeLock>, areas: u64) {
+    for area in 0..areas {
+        let at = Placement::Fixed(of_area(area));
         space
             .mmap(at, 2 * PAGE, Mapping::anonymous(Protection::READ_WRITE))
             .expect("it is free");
     }
-    let arena = Mapping::anonymous(Protection::NONE);
+    let reserve = Mapping::anonymous(Protection::NONE);
     space
-        .mmap(Placement::Fixed(ARENA), RESERVE * PAGE, arena)
+        .mmap(Placement::Fixed(arena(areas)), RESERVE * PAGE, reserve)
         .expect("it is free");
     space
-        .mprotect(ARENA, PAGE, Protection::READ_WRITE)
+        .mprotect(arena(areas), PAGE, Protection::READ_WRITE)
         .expect("it is mapped");
 }
 
-struct Rows {
-    base: [f64; 2],
+/// A space of each variant.
+struct Spaces {
+    areas: u64,
+    subjects: Vec<(&'static str, Box<dyn Subject>)>,
 }
 
-fn print(name: &str, [fault, protect]: [f64; 2], base: [f64; 2]) {
-    let ratios = [fault / base[0], protect / base[1]];
-    println!(
-        "{name:<16} {fault:>9.1} {:>6.2} {protect:>12.1} {:>6.2}",
-        ratios[0], ratios[1]
-    );
-}
-
-impl Table for Rows {
+impl Table for Spaces {
     fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         let space = AddressSpace::builder()
             .refinement(variant.refinement)
             .build(make(), PageTable::new());
-        fill(&space);
-        print(variant.name, measure(&space), self.base);
+        fill(&space, self.areas);
+        self.subjects.push((variant.name, Box::new(space)));
     }
 }
 
-fn main() {
+fn main() -> ExitCode {
+    let areas = match env::args().nth(1).map_or(Ok(100), |areas| areas.parse()) {
+        Ok(areas @ 1..=60_000) => areas,
+        _ => {
+            eprintln!("usage: costs [AREAS], a number from 1 to 60000");
+            return ExitCode::FAILURE;
+        }
+    };
     let space = AddressSpace::new();
-    fill(&space);
-    let areas = space
-        .maps()
-        .into_iter()
-        .map(|area| (area.start, area))
-        .collect();
+    fill(&space, areas);
+    let found = space.maps().into_iter().map(|area| (area.start, area));
     let simple = Simple {
-        areas: RwLock::new((areas, 0)),
+        areas: RwLock::new((found.collect(), 0)),
         pages: PageTable::new(),
     };
-    let base = measure(&simple);
-    println!(
-        "{:<16} {:>9} {:>6} {:>12} {:>6}",
-        "ns", "fault", "ratio", "mprotect", "ratio"
-    );
-    print("BTreeMap", base, base);
-    variants::all(&mut Rows { base });
+    let subjects: Vec<(_, Box<dyn Subject>)> = vec![("BTreeMap", Box::new(simple))];
+    let mut spaces = Spaces { areas, subjects };
+    variants::all(&mut spaces);
+    let works = [Work::One, Work::Order, Work::Lots, Work::Protect];
+    let times = works.map(|work| measure(work, &spaces.subjects, areas));
+    let head = ["one area", "in order", "by lot", "mprotect"]
+        .map(|work| format!("{work:>9} {:>6}", "ratio"));
+    println!("{:<16} {}", "ns", head.join("  "));
+    for (at, (name, _)) in spaces.subjects.iter().enumerate() {
+        let cell = |times: &Vec<f64>| format!("{:>9.1} {:>6.2}", times[at], times[at] / times[0]);
+        println!("{name:<16} {}", times.each_ref().map(cell).join("  "));
+    }
+    ExitCode::SUCCESS
 }

@@ -16,6 +16,7 @@
 //! | [`pattern`] | what users do and papers do not measure, and what hurts a lock that adapts |
 //! | [`locks`] | the table of range locks: to add one, add a row |
 //! | [`set`] | ordered sets (P1 §7.1) |
+//! | [`store`] | files that many threads read and write (P3 §VI) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
 //! | [`lines`] | memory that workloads read and write |
@@ -32,6 +33,7 @@ pub mod micro;
 pub mod pattern;
 pub mod rw;
 pub mod set;
+pub mod store;
 pub mod target;
 pub mod vm;
 

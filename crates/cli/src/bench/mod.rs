@@ -20,6 +20,8 @@ mod ranges;
 mod rw;
 mod set;
 mod soak;
+#[cfg(target_os = "linux")]
+mod store;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
@@ -57,6 +59,9 @@ enum Workload {
     Rw(rw::Rw),
     /// Ordered sets: threads search, insert and remove keys.
     Set(set::Set),
+    /// Files that many threads read and write, in stores with each lock, and plain files beside them.
+    #[cfg(target_os = "linux")]
+    Store(store::Store),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -76,6 +81,8 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
         Some(Workload::Set(args)) => set::run(args),
+        #[cfg(target_os = "linux")]
+        Some(Workload::Store(args)) => store::run(args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),
         Some(Workload::Waiting(args)) => ranges::waiting(args),
         None => list(command.output.format),

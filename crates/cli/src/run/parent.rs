@@ -8,6 +8,7 @@
 //! - When job control stops the program, this process stops as well, so that a shell notices.
 //! - When this process is killed, the kernel kills the program.
 
+use crate::signals::{set_mask, set_of};
 use libc::{c_int, pid_t, siginfo_t, sigset_t};
 use rustix::process::{
     Signal, getpid, getppid, getsid, set_parent_process_death_signal as set_death_signal,
@@ -80,7 +81,7 @@ fn stop_by(signal: c_int) {
     if is_pending(libc::SIGCONT) {
         return;
     }
-    let only = set_of(signal);
+    let only = set_of(&[signal]);
     // SAFETY: `raise` takes a number. The signal is blocked, so it is delivered below.
     unsafe { libc::raise(signal) };
     set_mask(libc::SIG_UNBLOCK, &only);
@@ -166,23 +167,4 @@ fn is_pending(signal: c_int) -> bool {
     let rc = unsafe { libc::sigpending(pending.as_mut_ptr()) };
     // SAFETY: written by the call, if that has succeeded; `sigismember` only reads it.
     rc == 0 && unsafe { libc::sigismember(pending.as_ptr(), signal) } == 1
-}
-
-fn set_of(signal: c_int) -> sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: it points to room for a set.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: emptied just above, and the signal exists.
-    unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
-    // SAFETY: emptied above, and so initialised.
-    unsafe { set.assume_init() }
-}
-
-/// Changes which signals the thread blocks; what it was before.
-fn set_mask(how: c_int, set: &sigset_t) -> sigset_t {
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: both are live, and `how` is one of the three that exist.
-    unsafe { libc::pthread_sigmask(how, set, before.as_mut_ptr()) };
-    // SAFETY: it cannot fail with such arguments.
-    unsafe { before.assume_init() }
 }

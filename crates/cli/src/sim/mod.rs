@@ -9,6 +9,8 @@ mod vm;
 use crate::failure::Result;
 use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
+#[cfg(target_os = "linux")]
+use crate::workloads::Files;
 use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Sets, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
@@ -17,6 +19,8 @@ use spanlock_bench::latency;
 use spanlock_bench::run::Schedule;
 use spanlock_bench::sets;
 use spanlock_bench::sim::{Lock, Machine};
+#[cfg(target_os = "linux")]
+use spanlock_bench::store;
 use spanlock_bench::workload;
 use std::time::Duration;
 
@@ -54,6 +58,12 @@ enum Command {
     /// Ordered sets in virtual time: threads search, insert and remove keys.
     #[command(mut_arg("keys", |keys| keys.default_value("16384")))]
     Set(Box<Set>),
+    /// Files in a store, in virtual time: its locks, index and log, with assumed costs of pages.
+    #[cfg(target_os = "linux")]
+    #[command(mut_arg("pages", |pages| pages.default_value("64")))]
+    #[command(mut_arg("machine", |machine| machine.default_value("xeon-4x18x2")))]
+    // as many threads as the paper's
+    Store(Box<Store>),
     /// Traffic of an address space, in virtual time.
     Vm(Box<vm::Vm>),
 }
@@ -69,6 +79,8 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => rw::run(*args),
         Some(Command::Set(args)) => args.run(),
+        #[cfg(target_os = "linux")]
+        Some(Command::Store(args)) => args.run(),
         Some(Command::Vm(args)) => vm::run(&args),
         None => list_machines(),
     }
@@ -179,6 +191,31 @@ impl Set {
     fn run(&self) -> Result {
         let all = sets::simulated();
         let rows = chosen(self.sets.clone(), all, |row| row.described.name);
+        let schedule = self.length.schedule();
+        self.simulated
+            .run(&self.workload, MAX_THREADS, &rows, schedule)
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Args)]
+struct Store {
+    /// Locks of files, by name; all of them by default.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = store::Simulated::find, value_name = "NAME,...")]
+    locks: Vec<&'static store::Simulated>,
+    #[command(flatten)]
+    workload: Files,
+    #[command(flatten)]
+    length: Length,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+#[cfg(target_os = "linux")]
+impl Store {
+    fn run(&self) -> Result {
+        let all = store::Simulated::all();
+        let rows = chosen(self.locks.clone(), all, |row| row.name());
         let schedule = self.length.schedule();
         self.simulated
             .run(&self.workload, MAX_THREADS, &rows, schedule)

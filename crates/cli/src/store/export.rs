@@ -1,6 +1,6 @@
 //! From a store into a folder.
 
-use super::{Copied, at};
+use super::{Copied, at, copy_bytes};
 use crate::failure::Result;
 use spanlock_store::{Ino, Kind, ROOT, Stat, Store};
 use std::collections::HashMap;
@@ -10,9 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
-
-/// Bytes that are copied at a time.
-const CHUNK: usize = 1 << 20;
 
 /// Copies everything, with permissions, times and links. Owners become those of this process.
 pub(super) fn export(store: &Store, folder: &Path) -> Result<Copied> {
@@ -84,22 +81,9 @@ fn copy(store: &Store, path: &Path, ino: Ino) -> Result {
         .open_node(ino)
         .map_err(|error| at(path.display(), error))?;
     let to = fs::File::create_new(path).map_err(|error| at(path.display(), error))?;
-    let mut buffer = vec![0; CHUNK];
-    let mut done = 0;
-    loop {
-        let length = from
-            .read_at(&mut buffer, done)
-            .map_err(|error| at(path.display(), error))?;
-        if length == 0 {
-            break;
-        }
-        // What is zero may be a hole.
-        if buffer[..length].iter().any(|&byte| byte != 0) {
-            to.write_all_at(&buffer[..length], done)
-                .map_err(|error| at(path.display(), error))?;
-        }
-        done += length as u64;
-    }
+    let read = |into: &mut [u8], at| from.read_at(into, at);
+    let write = |data: &[u8], at| to.write_all_at(data, at);
+    let done = copy_bytes(path, read, write)?;
     to.set_len(done).map_err(|error| at(path.display(), error))
 }
 

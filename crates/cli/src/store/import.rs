@@ -1,6 +1,6 @@
 //! From a folder into a store.
 
-use super::{Copied, at};
+use super::{Copied, at, copy_bytes};
 use crate::failure::Result;
 use spanlock_store::{Ino, Kind, NewNode, ROOT, Store};
 use std::collections::HashMap;
@@ -8,9 +8,6 @@ use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// Bytes that are copied at a time: as many as an entry of a log has room for, nearly.
-const CHUNK: usize = 1 << 20;
 
 /// Copies what is in a folder, with permissions, owners, times, links and holes.
 pub(super) fn import(store: &Store, folder: &Path) -> Result<Copied> {
@@ -109,22 +106,9 @@ fn copy(store: &Store, path: &Path, ino: Ino) -> Result<u64> {
     let to = store
         .open_node(ino)
         .map_err(|error| at(path.display(), error))?;
-    let mut buffer = vec![0; CHUNK];
-    let mut done = 0;
-    loop {
-        let length = from
-            .read_at(&mut buffer, done)
-            .map_err(|error| at(path.display(), error))?;
-        if length == 0 {
-            break;
-        }
-        // What is zero may be a hole.
-        if buffer[..length].iter().any(|&byte| byte != 0) {
-            to.write_at(&buffer[..length], done)
-                .map_err(|error| at(path.display(), error))?;
-        }
-        done += length as u64;
-    }
+    let read = |into: &mut [u8], at| from.read_at(into, at);
+    let write = |data: &[u8], at| to.write_at(data, at).map(drop);
+    let done = copy_bytes(path, read, write)?;
     to.truncate(done)
         .map_err(|error| at(path.display(), error))?;
     Ok(done)

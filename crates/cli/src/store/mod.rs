@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod mount;
 
 use crate::failure::{Failure, Result};
 use crate::output::print;
@@ -55,6 +56,11 @@ enum What {
         /// The folder.
         folder: PathBuf,
     },
+    /// Mount a store on a folder until the folder is unmounted, or a signal ends this command.
+    ///
+    /// A signal (Ctrl-C, SIGTERM, SIGHUP) unmounts the folder. The command ends when nobody has a file open there any
+    /// more, and closes the store. A second signal ends it at once; the next opening then recovers the store.
+    Mount(mount::Arguments),
 }
 
 /// A number of bytes.
@@ -97,18 +103,42 @@ pub(crate) fn run(command: &Command) -> Result {
             let report = inspect(&medium).map_err(|error| at(path.display(), error))?;
             print(&describe(&report))
         }
-        What::Import { path, folder } => {
-            let store = open(path)?;
-            let copied = import::import(&store, folder)?;
-            store.close().map_err(|error| at(path.display(), error))?;
-            print(&format!("{copied}\n"))
+        What::Import { path, folder } => copy_all(path, folder, import::import),
+        What::Export { path, folder } => copy_all(path, folder, export::export),
+        What::Mount(arguments) => mount::run(arguments),
+    }
+}
+
+/// Copies between a store and a folder, and closes the store.
+fn copy_all(path: &Path, folder: &Path, copy: fn(&Store, &Path) -> Result<Copied>) -> Result {
+    let store = open(path)?;
+    let copied = copy(&store, folder)?;
+    store.close().map_err(|error| at(path.display(), error))?;
+    print(&format!("{copied}\n"))
+}
+
+/// Bytes that are copied at a time: as many as an entry of a log has room for, nearly.
+const CHUNK: usize = 1 << 20;
+
+/// Copies a file from its beginning until nothing more is read, and leaves out what is zero, which may be a hole.
+/// Returns the number of bytes.
+fn copy_bytes<R: Display, W: Display>(
+    path: &Path,
+    read: impl Fn(&mut [u8], u64) -> std::result::Result<usize, R>,
+    write: impl Fn(&[u8], u64) -> std::result::Result<(), W>,
+) -> Result<u64> {
+    let mut buffer = vec![0; CHUNK];
+    let mut done = 0;
+    loop {
+        let length = read(&mut buffer, done).map_err(|error| at(path.display(), error))?;
+        if length == 0 {
+            return Ok(done);
         }
-        What::Export { path, folder } => {
-            let store = open(path)?;
-            let copied = export::export(&store, folder)?;
-            store.close().map_err(|error| at(path.display(), error))?;
-            print(&format!("{copied}\n"))
+        let data = &buffer[..length];
+        if data.iter().any(|&byte| byte != 0) {
+            write(data, done).map_err(|error| at(path.display(), error))?;
         }
+        done += length as u64;
     }
 }
 

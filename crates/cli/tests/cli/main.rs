@@ -290,8 +290,10 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
         let has_cache = run["cache"] == 2;
         let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by == "own-area");
         assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
-        assert_eq!(run["read_ns"].is_null(), cannot, "{run}");
-        if !cannot {
+        // On a machine that does other work too, a run this short may end before the first read does.
+        let has_read = run["ops_per_sec"].as_f64().is_some_and(|ops| ops > 0.0);
+        assert_eq!(run["read_ns"].is_null(), !has_read, "{run}");
+        if has_read {
             let part = |part: &str| run["read_ns"][part].as_f64().unwrap();
             assert!(part("copy") > 0.0 && part("check") > 0.0, "{run}");
             // All reads of a run this short may find their alias in the cache.

@@ -11,6 +11,7 @@ use crate::record::blob::Payload;
 use crate::record::pattern::Pattern;
 use crate::record::rw::Load;
 use crate::record::set::{Chosen, Mix};
+use crate::record::store::Kernel;
 use crate::record::{Kind, Panel, Phase, VmStat};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -85,6 +86,9 @@ pub enum Place {
     HashTable,
     /// Ordered sets, under P1's mixture, with keys chosen so.
     Set(Chosen),
+    /// Files, with one of these kernels.
+    #[serde(deserialize_with = "kernels")]
+    Store(&'static [Kernel]),
     /// Traffic of address spaces, as these traces or programs have it.
     #[serde(deserialize_with = "names")]
     Vm(&'static [&'static str]),
@@ -98,6 +102,10 @@ pub enum Place {
 }
 
 fn phases<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Phase], D::Error> {
+    Ok(Vec::deserialize(text)?.leak())
+}
+
+fn kernels<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Kernel], D::Error> {
     Ok(Vec::deserialize(text)?.leak())
 }
 
@@ -123,6 +131,7 @@ impl Place {
             | Self::Rwbench(_)
             | Self::HashTable => Some(Kind::Rw),
             Self::Set(_) => Some(Kind::Set),
+            Self::Store(_) => Some(Kind::Store),
             Self::Micro => Some(Kind::Micro),
             Self::Vm(_) => Some(Kind::Vm),
             Self::VmStat(_) => Some(Kind::VmStat),
@@ -150,6 +159,7 @@ impl Place {
             (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
                 wanted == chosen && mix == Mix::Updates
             }
+            (Self::Store(wanted), Panel::Store { kernel, .. }) => wanted.contains(&kernel),
             (Self::Vm(wanted), Panel::Vm { traffic, .. }) => wanted.contains(&traffic.text()),
             (Self::VmStat(wanted), Panel::VmStat { of, .. }) => wanted == of,
             (Self::Interference, Panel::Rw(Load::Interference { .. }))
@@ -299,7 +309,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 115);
+        assert_eq!(claims().count(), 140);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

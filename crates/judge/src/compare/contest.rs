@@ -33,12 +33,13 @@ impl Contest<'_> {
         Some(self.ranked.first()?.0.name.as_str())
     }
 
-    /// How a throughput stands to the leader's.
+    /// How a throughput stands to the leader's. Where nobody completed an operation, all are level.
     #[must_use]
     pub fn lag(&self, summary: &Summary) -> Option<Lag> {
         let (_, leader) = self.ranked.first()?;
+        let of_leader = summary.median / leader.median;
         Some(Lag {
-            of_leader: summary.median / leader.median,
+            of_leader: if of_leader.is_nan() { 1.0 } else { of_leader },
             behind: summary.order(leader) == Order::Below,
         })
     }

@@ -79,4 +79,18 @@ mod tests {
              behind: lustre-ex 0.50"
         );
     }
+
+    #[test]
+    fn where_nobody_completed_an_operation_all_are_level() {
+        let at = arr(Variant::Full, 80);
+        let mut data = Dataset::of(&listed(at, "list-rw 2 0.0, kernel-rw 2 0.0"));
+        make_family(&mut data, "list", &["list-rw"]);
+        make_family(&mut data, "interval tree", &["kernel-rw"]);
+        let all = standings(&data);
+        let places = all[0].families.iter();
+        let places: Vec<_> = places
+            .map(|placed| (placed.of_leader, placed.behind))
+            .collect();
+        assert_eq!(places, [(1.0, false), (1.0, false)]);
+    }
 }

@@ -5,6 +5,7 @@ use crate::record::VmStat;
 use crate::record::arr::Variant;
 use crate::record::pattern::Pattern;
 use crate::record::set::Chosen;
+use crate::record::store::Kernel;
 
 /// A paper, and the figures that the report has of it.
 #[derive(Debug)]
@@ -32,18 +33,20 @@ pub struct Figure {
 
 /// Lists of locks. The position of a lock in its list is its style in every figure; a lock is in one list only. `-`
 /// skips a style.
-const STYLED: [&str; 7] = [
+const STYLED: [&str; 8] = [
     "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw srl-tree skip-ex song",
     RW,
     HEIGHTS,
     SETS,
     SPACE,
     "- - - - bitmap",
+    "- inode - plain-file",
     "add compare-exchange ttas mcs rw-counter",
 ];
 const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw";
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
+const FILES: &str = "inode kernel-rw pnova-rw srl-array srl-tree list-rw plain-file";
 const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-full stock-bravo";
 const VARIANTS: &str = "stock tree-full tree-refined list-full list-refined ours stock-bravo";
 const BREAKDOWN: &str = "list-full list-refined list-pf list-mprotect ours";
@@ -74,7 +77,7 @@ macro_rules! figures {
 }
 
 /// All papers.
-pub static PAPERS: [Paper; 6] = [
+pub static PAPERS: [Paper; 7] = [
     Paper {
         name: "P1",
         title: "Scalable Range Locks for Scalable Address Spaces and Beyond (EuroSys 2020)",
@@ -116,6 +119,18 @@ pub static PAPERS: [Paper; 6] = [
             "P3 §VI-B3, Fig. 12 (a)" "Writers of their own parts, as W1 has them" [Place::W1] SEGMENTS;
             "P3 §VI-B3, Fig. 12 (b)" "Readers of their own parts, as ArrBench has them"
                 [Place::Arr(Variant::Disjoint, (100, 100))] SEGMENTS;
+            "P3 §VI-B3, Fig. 12 (a), files" "DWOM: each writes a page of its own of one file"
+                [Place::Store(&[Kernel::Dwom])] FILES;
+            "P3 §VI-B3, Fig. 12 (b), files" "DRBM: each reads a page of its own of one file"
+                [Place::Store(&[Kernel::Drbm])] FILES;
+            "P3 §VI-B3, Fig. 12 (c)" "Three writes for each read, of a page of the thread's own of one file"
+                [Place::Store(&[Kernel::Mix31])] FILES;
+            "P3 §VI-B3, Fig. 12 (d)" "A write for three reads, of a page of the thread's own of one file"
+                [Place::Store(&[Kernel::Mix13])] FILES;
+            "P3 §VI-B4, Fig. 13" "HACC-IO: checkpoints in one file" [Place::Store(&[Kernel::Hacc])] FILES;
+            "P3 §VI-B4, Fig. 14" "RocksDB, nine reads for each write" [] "";
+            "P3 §VI-B5, Fig. 15" "Random pages of the thread's own region"
+                [Place::Store(&[Kernel::RandomWrite, Kernel::RandomRead])] FILES;
         },
     },
     Paper {
@@ -144,6 +159,16 @@ pub static PAPERS: [Paper; 6] = [
                 [Place::Pattern(Pattern::Sweep), Place::Pattern(Pattern::Everything)] ARR;
             "Patterns, churn" "Threads that soon end" [Place::Pattern(Pattern::Churn)] ARR;
             "Patterns, once" "Many locks, each used once by each thread" [Place::Pattern(Pattern::Once)] ARR;
+        },
+    },
+    Paper {
+        name: "Files",
+        title: "Files that threads share as P3 does not measure",
+        figures: figures! {
+            "Files, private" "Files of the threads' own: what a shared file could reach at best"
+                [Place::Store(&[Kernel::Dwol, Kernel::Drbl])] FILES;
+            "Files, overlapping" "Random pages of the whole file: threads meet"
+                [Place::Store(&[Kernel::OverlapWrite, Kernel::OverlapMixed])] FILES;
         },
     },
     Paper {

@@ -5,6 +5,7 @@ use super::blob::{Draw, Payload};
 use super::pattern::Pattern;
 use super::rw::Load;
 use super::set::{Chosen, Mix};
+use super::store::Kernel;
 use super::vm::{Name, Pace};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -76,6 +77,14 @@ pub enum Panel {
         chosen: Chosen,
         /// What threads do.
         mix: Mix,
+    },
+    /// Files that many threads read and write (P3 §VI).
+    #[serde(alias = "sim-store")]
+    Store {
+        /// What threads do.
+        kernel: Kernel,
+        /// Pages of each thread's region.
+        pages: usize,
     },
     /// Traffic of an address space (P1 §7.2).
     #[serde(alias = "sim-vm")]
@@ -174,6 +183,8 @@ pub enum Kind {
     Rw,
     /// Ordered sets.
     Set,
+    /// Files.
+    Store,
     /// Traffic of address spaces.
     Vm,
     /// What follows from lines of `Vm`.
@@ -195,6 +206,7 @@ impl Panel {
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
             Self::Set { .. } => Kind::Set,
+            Self::Store { .. } => Kind::Store,
             Self::Vm { .. } => Kind::Vm,
             Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
@@ -205,7 +217,11 @@ impl Panel {
     #[must_use]
     pub const fn unit(self) -> (f64, &'static str) {
         match self {
-            Self::Blob { .. } => (1e3, "thousand"),
+            Self::Blob { .. }
+            | Self::Store {
+                kernel: Kernel::Hacc,
+                ..
+            } => (1e3, "thousand"),
             _ => (1e6, "million"),
         }
     }
@@ -262,6 +278,7 @@ impl fmt::Display for Panel {
                 };
                 write!(f, "set of {keys} {chosen} keys, {mix}")
             }
+            Self::Store { kernel, .. } => f.write_str(kernel.about()),
             Self::Vm {
                 traffic,
                 pace,

@@ -139,8 +139,9 @@ impl Record {
 
     /// Whether lines with this `workload` are records.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 10] = [
-            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "vm", "waiting",
+        const ALL: [&str; 11] = [
+            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "store", "vm",
+            "waiting",
         ];
         ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
     }
@@ -237,6 +238,14 @@ impl Record {
                 "cpu_seconds=null counters? lost_updates skipped?",
             ],
             (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
+            (Panel::Store { .. }, None) => &[
+                "kernel pages threads",
+                LOCK,
+                RUN,
+                OPS,
+                "cpu_seconds=null counters? lost_updates torn_reads skipped?",
+            ],
+            (Panel::Store { .. }, Some(_)) => &["kernel pages"],
             (Panel::Vm { .. } | Panel::VmStat { .. }, None) => &[
                 "traffic pace growths threads",
                 LOCK,

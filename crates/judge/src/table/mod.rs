@@ -2,7 +2,7 @@
 //!
 //! | module | its tables |
 //! |---|---|
-//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, microbenchmarks |
+//! | `throughput` | throughput by locks and threads: ArrBench, batches, BLOBs, patterns, files, microbenchmarks |
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
 //! | `set` | ordered sets: throughput and memory |
 //! | `sim` | simulated runs |
@@ -31,7 +31,7 @@ pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
 pub use set::set;
 pub use sim::{sim, sim_findings};
-pub use throughput::{arr, batch, blob, micro, pattern};
+pub use throughput::{arr, batch, blob, micro, pattern, store};
 pub use verdicts::{concluded, conclusions};
 pub use vm::vm;
 

@@ -65,7 +65,15 @@ fn is_judged(records: &[Record]) -> bool {
     let kind = records.first().map(|run| run.panel.kind());
     matches!(
         kind,
-        Some(Kind::Arr | Kind::Batch | Kind::Blob | Kind::Pattern | Kind::Set | Kind::Vm)
+        Some(
+            Kind::Arr
+                | Kind::Batch
+                | Kind::Blob
+                | Kind::Pattern
+                | Kind::Set
+                | Kind::Store
+                | Kind::Vm
+        )
     )
 }
 

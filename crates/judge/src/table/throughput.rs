@@ -56,17 +56,36 @@ pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String
     let mut text = panels(records, width, |panel| {
         format!("{panel}: thousand records of {RECORD_BYTES} bytes per second by threads")
     });
-    let skipped = records.iter().filter(|record| record.skipped.is_some());
-    let why = skipped.map(|record| (&record.lock.name, record.panel, &record.skipped));
-    for (lock, panel, why) in distinct(why) {
-        let _ = writeln!(text, "{lock} is not in {panel}: {}", or_dash(why.as_ref()));
-    }
+    text += &left_out(records);
     if let Some(parts) = parts(records, width) {
         text += &format!(
             "\nmean ns of a read's parts; the lock's share of the first three, in percent. The lock's part includes readings \
              of the clock: without a lock it is nothing else\n{parts}"
         );
     }
+    compared(text, records, provenance, width)
+}
+
+/// A line for each lock that was not run in a panel, and why.
+fn left_out(records: &[Record]) -> String {
+    let skipped = records.iter().filter(|record| record.skipped.is_some());
+    let why = skipped.map(|record| (&record.lock.name, record.panel, &record.skipped));
+    let lines = distinct(why)
+        .into_iter()
+        .map(|(lock, panel, why)| format!("{lock} is not in {panel}: {}\n", or_dash(why.as_ref())));
+    lines.collect()
+}
+
+/// Files: a table for each kernel, and the conclusions.
+#[must_use]
+pub fn store(records: &[Record], provenance: &Provenance, width: Width) -> String {
+    let mut text = panels(records, width, |panel| {
+        format!(
+            "{panel}: {} operations per second by threads",
+            panel.unit().1
+        )
+    });
+    text += &left_out(records);
     compared(text, records, provenance, width)
 }
 

@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 /// A file or a device, mapped into memory and locked against other processes.
 ///
 /// On persistent memory with a file system that supports `MAP_SYNC`, writes are durable at a fence. Otherwise they go
-/// to the kernel's page cache: they survive the end of the process, and are durable after a sync.
+/// to the kernel's page cache: they survive the end of the process, and are durable after a sync; on tmpfs never.
 ///
 /// An input or output error of the device, or a file that another program truncates, raises `SIGBUS` in the thread that
 /// reads the page, because the kernel has no other way to report it. `spanlock store check` reads with system calls
@@ -91,7 +91,7 @@ impl Mapped {
             Ok(begin) => (begin, Durable::AtSync),
             Err(_) => {
                 let begin = map(MapFlags::SHARED).map_err(io::Error::from)?;
-                (begin, Durable::AtSync)
+                (begin, without_map_sync(&file)?)
             }
         };
         let begin = NonNull::new(begin.cast::<u8>()).expect("the kernel maps nothing at zero");
@@ -131,6 +131,17 @@ fn taken(lock: std::result::Result<(), TryLockError>) -> Result<()> {
     lock.map_err(|error| match error {
         TryLockError::WouldBlock => Error::Busy,
         TryLockError::Error(error) => error.into(),
+    })
+}
+
+/// When stores to the mapping of a file become durable that is not persistent memory.
+fn without_map_sync(file: &File) -> Result<Durable> {
+    /// The numbers of tmpfs and of ramfs in Linux's `magic.h`.
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58F6];
+    let system = rustix::fs::fstatfs(file).map_err(io::Error::from)?;
+    Ok(match IN_MEMORY.contains(&system.f_type) {
+        true => Durable::Never,
+        false => Durable::AtSync,
     })
 }
 
@@ -194,6 +205,7 @@ impl Medium for Mapped {
             }
             // It writes the pages that were changed through the mapping, too.
             Durable::AtSync => self.file.sync_data(),
+            Durable::Never => Ok(()),
         }
     }
 

@@ -19,6 +19,15 @@ pub enum Durable {
     AtFence,
     /// At the next sync. Before that, the kernel may write any of them at any time, in any order.
     AtSync,
+    /// Never: a loss of power takes everything, as of a file on tmpfs. Any other crash leaves all stores.
+    Never,
+}
+
+impl Durable {
+    /// Whether a crash that leaves a store leaves all that was fenced before it.
+    pub(crate) fn keeps_order(self) -> bool {
+        self != Self::AtSync
+    }
 }
 
 /// A medium: bytes that can be read and written at any position, by many threads at a time.
@@ -41,10 +50,10 @@ pub trait Medium: Send + Sync {
     fn write(&self, at: u64, from: &[u8]) -> io::Result<()>;
 
     /// Begins to make the cache lines of a range durable. The next [`fence`](Self::fence) of this thread waits for it.
-    /// Does nothing on media that are durable at a sync.
+    /// Does nothing on other media than those that are durable at a fence.
     fn flush(&self, at: u64, bytes: u64);
 
-    /// Waits until what this thread has flushed is durable. Does nothing on media that are durable at a sync.
+    /// Waits until what this thread has flushed is durable. Does nothing on other media than those that are durable at a fence.
     fn fence(&self);
 
     /// Makes everything durable that was written before the call.

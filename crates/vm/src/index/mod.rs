@@ -1,107 +1,115 @@
-//! The index: all areas in order of their addresses, in a skip list.
+//! The index: all areas in order of their addresses, in two levels of arrays.
 //!
-//! Searches take no lock. Changes of the structure are made under a mutex, one at a time; changes in place need none,
-//! because they change no link and no order.
+//! ```text
+//!   directory    │ slot │ slot │ slot │          a hint where each chunk begins, and how much room it may have
+//!                   │      │      '───────────────┐
+//!                   v      v                      v
+//!   chunks       │ · · · │ · · · · · │         │ · · │   a hint where each area begins
+//!                  │ │ │   │ │ │ │ │             │ │
+//!                  v v v   v v v v v             v v
+//!   areas         their boundaries and kinds, each in a record of its own
+//! ```
+//!
+//! Searches take no lock. A change of the structure copies the chunk that it changes, or the directory, and puts the
+//! copy in the place of the original, under a mutex. Changes in place change neither.
 //!
 //! # Why a search finds its area
 //!
 //! A search has a *key*, an address in a range that the thread holds. So the area A that contains the key, if there is
-//! one, stays in the list, and its boundaries stay on their sides of the key. The search steps only onto areas that
-//! start at or before the key. Take any such area X that is not A:
+//! one, stays in the index, and its boundaries stay on their sides of the key.
 //!
-//! - X was in the list at some time during the search: whatever was removed before is not linked any more, or the
-//!   removal ended before the range was held.
-//! - X comes before A in the list, because areas do not overlap. If X is removed, its link keeps what it was: an area
-//!   that is A or comes before A, and of which the same can be said.
+//! - The directory that the search loads, and the chunks that it loads of that, have all areas that stay in the index.
+//!   A directory that has been replaced keeps its chunks as they were then.
+//! - Which areas come before A in it, and which after, does not change. Each that comes before starts before the key at
+//!   all times, since areas do not overlap, and each that comes after starts after the key. This is true also of those
+//!   that were removed: they keep their boundaries.
 //!
-//! So the links at the lowest level lead from X to A. An area that starts in the held range and has been removed is not
-//! met, because its removal ended before the range was held.
+//! So the last area that starts at or before the key is A, wherever the search looks first. That is where the hints
+//! lead. They may be old, because areas that move in place do not change them. Then the search steps to the next or to
+//! the previous area until it is right, and renews the hints that it passes.
 //!
 //! A search with a key that the thread does not hold finds some area that was there at some time. That is enough to
 //! guess which range to lock.
 //!
 //! # Edges
 //!
-//! - **link**: Release by the change that links an area, Acquire by the searches: they see the area's start and its own
-//!   links, and not what was in its memory before.
+//! - **chunk**: Release by the change that puts a chunk in the place of another, Acquire by the searches: they see its
+//!   areas, and not what was in its memory before.
+//! - **directory**: the same for a directory.
 //! - **origin**: where an area's content begins is stated as the offset of the address zero ([`Kind::origin`]), so that
 //!   a boundary is one word. The kernel keeps the offset of the area's start, and moves both: two words, which a fault
 //!   deep in the area reads without a lock on the boundary (Linux's case 4).
 //!
-//! The order of the levels does not matter: the links of an area are complete before the first link to it, and stay
-//! what they are when it is removed.
+//! [`Kind::origin`]: crate::plan::Kind::origin
 
+mod chunk;
 mod node;
+mod writer;
 
-use crate::plan::{Edit, Kind, Piece, Pieces, Range};
-use crate::reclaim::Grace;
+use crate::plan::{Found, Piece, Range};
+use chunk::{Directory, Place};
 pub(crate) use node::Node;
-use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use prim::cell::UnsafeCell;
 use prim::sync::{Mutex, MutexGuard};
 use smallvec::SmallVec;
-use std::ptr;
+use std::cell::Cell;
+use std::iter;
+pub(crate) use writer::{Side, Writer};
 
-/// One area in four is in the next level: with so many levels a search meets a few areas in each, up to a million
-/// areas.
-pub(crate) const LEVELS: usize = prim::sized(10, 2);
-
-/// Random digits for each level.
-const DIGITS: u32 = 2;
-
-/// So many removed areas are collected together, because the barrier of a collection interrupts all processors.
-fn batch() -> usize {
-    prim::stock(64, 1)
+prim::local! {
+    /// Where the thread's last search ended, in whatever space: slot and place in the chunk. The next search looks
+    /// there first.
+    static FINGER: Cell<(usize, usize)> = Cell::new((0, 0));
 }
-
-type Links = [AtomicPtr<Node>; LEVELS];
 
 /// The areas of a space.
 #[derive(Debug)]
 pub(crate) struct Index {
-    head: Links,
-    /// The number of structural changes.
+    directory: AtomicPtr<Directory>,
+    /// The number of changes under the mutex.
     sequence: AtomicU64,
     areas: AtomicU64,
-    /// The levels that have ever been used. A search that does not know of the highest is slower, and that is all.
-    height: AtomicUsize,
     writer: Mutex<Writer>,
 }
 
-/// What only the holder of the mutex may touch.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    random: u64,
-    removed: Vec<Removed>,
-    sealed: Vec<Removed>,
-    grace: Grace,
+/// The areas around a range, and where they are.
+pub(crate) struct Around<'a> {
+    pub(crate) areas: SmallVec<[Found; 4]>,
+    nodes: SmallVec<[&'a Node; 4]>,
+    /// An address that is held, in the first of the areas. If there is none: the first that was looked at.
+    key: u64,
+    /// Areas from here on are not among them.
+    end: u64,
 }
 
-/// An area that is not linked any more.
+/// Read by those who meet a record, and written before that is freed: a model checker sees when the two race.
 #[derive(Debug)]
-struct Removed(ptr::NonNull<Node>);
+struct Life(UnsafeCell<()>);
 
-// SAFETY: nobody links the area again; it is freed by one thread, which then has it alone.
-unsafe impl Send for Removed {}
+impl Life {
+    fn new() -> Self {
+        Self(UnsafeCell::new(()))
+    }
 
-/// The areas around a range: what was found, and where.
-pub(crate) struct Around<'a> {
-    pub(crate) pieces: Pieces,
-    pub(crate) nodes: SmallVec<[&'a Node; 4]>,
+    #[inline]
+    fn met(&self) {
+        self.0.with(|_| ());
+    }
+
+    fn dead(&self) {
+        self.0.with_mut(|_| ());
+    }
 }
 
 impl Index {
     pub(crate) fn new() -> Self {
+        let empty = Directory::new(Vec::new());
         Self {
-            head: prim::array![AtomicPtr::new(ptr::null_mut()); LEVELS],
+            directory: AtomicPtr::new(Box::into_raw(Box::new(empty))),
             sequence: AtomicU64::new(0),
             areas: AtomicU64::new(0),
-            height: AtomicUsize::new(1),
-            writer: Mutex::new(Writer {
-                random: 0x9e37_79b9_7f4a_7c15,
-                removed: Vec::new(),
-                sealed: Vec::new(),
-                grace: Grace::default(),
-            }),
+            writer: Mutex::new(Writer::default()),
         }
     }
 
@@ -111,254 +119,140 @@ impl Index {
         self.areas.load(Ordering::Relaxed)
     }
 
-    /// The number of structural changes so far.
-    ///
-    /// While it is the same, what a look found is still in the list. It is enough to load it with Relaxed: a change of
-    /// what the look found needs a range that conflicts with the look's, so the range lock orders the two.
+    /// The number of changes under the mutex so far. Relaxed: it orders nothing.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::Relaxed)
     }
 
-    /// Holds off structural changes.
+    /// Holds off changes of the structure.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock()
     }
 
     #[inline]
-    fn link<'a>(&'a self, of: Option<&'a Node>, level: usize) -> &'a AtomicPtr<Node> {
-        match of {
-            None => &self.head[level],
-            Some(node) => node.link(level),
-        }
+    fn directory(&self) -> &Directory {
+        // [directory] Acquire: pairs with the Release in `replace`.
+        let order = prim::order!("directory", Ordering::Acquire);
+        // SAFETY: the caller searches or holds the mutex, so what it finds is not freed.
+        let directory = unsafe { &*self.directory.load(order) };
+        directory.life.met();
+        directory
     }
 
+    /// The last area that starts at or before the key: first where the thread's last search ended.
     #[inline]
-    fn next<'a>(&'a self, of: Option<&'a Node>, level: usize) -> Option<&'a Node> {
-        // [link] Acquire: pairs with the Release in `insert`.
-        let next = self
-            .link(of, level)
-            .load(prim::order!("link", Ordering::Acquire));
-        // SAFETY: the caller searches, so what was linked when the search began, or later, is not freed.
-        let next: Option<&'a Node> = unsafe { next.as_ref() };
-        next.map(Node::met)
-    }
-
-    /// The last area that starts at or before the key.
-    #[inline]
-    fn floor(&self, key: u64) -> Option<&Node> {
-        let mut at = None;
-        let mut beyond = ptr::null();
-        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-            while let Some(next) = self.next(at, level) {
-                if ptr::eq(next, beyond) {
-                    break;
-                }
-                if next.start() > key {
-                    beyond = next;
-                    break;
-                }
-                at = Some(next);
-            }
+    fn floor(&self, key: u64) -> Option<Place<'_>> {
+        let directory = self.directory();
+        let (slot, at) = FINGER.with(Cell::get);
+        if let Some(place) = directory.place(slot, at)
+            && place.node().contains(key)
+        {
+            return Some(place);
         }
-        at
+        let place = directory.floor(key)?;
+        FINGER.with(|finger| finger.set((place.slot, place.at)));
+        Some(place)
     }
 
     /// The area that contains the address. The caller searches.
     #[inline]
     pub(crate) fn at(&self, address: u64) -> Option<&Node> {
-        self.floor(address).filter(|node| address < node.end())
+        let node = self.floor(address)?.node();
+        node.contains(address).then_some(node)
     }
 
-    /// The first area that starts at or after the address, which is not the first of all. The caller searches.
+    /// The last area that starts before the address, which is not zero. The caller searches.
+    pub(crate) fn preceding(&self, address: u64) -> Option<&Node> {
+        self.directory().floor(address - 1).map(Place::node)
+    }
+
+    /// The first area that starts at or after the address, which is not zero. The caller searches.
     pub(crate) fn following(&self, address: u64) -> Option<&Node> {
-        self.next(self.floor(address - 1), 0)
+        let directory = self.directory();
+        let before = directory.floor(address - 1);
+        let next = before.map_or_else(|| directory.first(), Place::next);
+        next.map(Place::node)
     }
 
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
-    #[inline]
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
-        let within = range.widened();
-        match self.floor(within.start) {
-            Some(node) => self.around_from(node, range),
-            None => self.collect(self.next(None, 0), within),
-        }
-    }
-
-    /// The same, if an area is known that is at or before the first of them.
-    pub(crate) fn around_from<'a>(&'a self, first: &'a Node, range: Range) -> Around<'a> {
-        self.collect(Some(first), range.widened())
-    }
-
-    /// The areas that overlap a range, from one on.
-    #[inline]
-    fn collect<'a>(&'a self, first: Option<&'a Node>, within: Range) -> Around<'a> {
+        let Range { start, end } = range.widened();
         let mut around = Around {
-            pieces: SmallVec::new(),
+            areas: SmallVec::new(),
             nodes: SmallVec::new(),
+            key: start,
+            end,
         };
-        let mut next = first;
-        // What lies before the range may come and go.
-        while let Some(node) = next.filter(|node| node.end() <= within.start) {
-            next = self.next(Some(node), 0);
+        let directory = self.directory();
+        let mut next = self.floor(start).or_else(|| directory.first());
+        while let Some(place) = next {
+            let node = place.node();
+            let range = node.range();
+            if range.start >= end {
+                break;
+            }
+            // What lies before the range may come and go.
+            if range.end > start {
+                let kind = node.kind();
+                around.areas.push(Found { range, kind });
+                around.nodes.push(node);
+            }
+            next = place.next();
         }
-        while let Some(node) = next.filter(|node| node.start() < within.end) {
-            around.pieces.push(Piece::found(node.range(), node.kind()));
-            around.nodes.push(node);
-            next = self.next(Some(node), 0);
+        if let Some(first) = around.areas.first() {
+            around.key = first.range.start.max(start);
         }
         around
     }
 
     /// All areas, in order. The caller searches.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Node> {
-        let mut at = None;
-        std::iter::from_fn(move || {
-            at = Some(self.next(at, 0)?);
-            at
-        })
+        let places = iter::successors(self.directory().first(), |place| place.next());
+        places.map(Place::node)
     }
 
-    /// Makes the edits that move boundaries and rewrite kinds.
+    /// Makes the areas become pieces by moving boundaries and rewriting kinds alone.
     ///
     /// # Safety
-    /// The caller holds what the edits need, exclusively.
-    pub(crate) unsafe fn edit_in_place(edits: &[Edit], nodes: &[&Node]) {
-        for &edit in edits {
-            match edit {
-                Edit::Start(at, start) => {
-                    nodes[at].set_start(start);
-                    // [origin] The mutant rewrites the offset along with the start.
-                    if !prim::intact!("origin") {
-                        // SAFETY: none, as it is the mutant.
-                        unsafe { nodes[at].set_kind(nodes[at].kind()) };
-                    }
+    /// The caller holds what the plan of these pieces needs, exclusively.
+    #[inline]
+    pub(crate) unsafe fn edit_in_place(around: &Around<'_>, pieces: &[Piece]) {
+        let kept = pieces
+            .iter()
+            .filter_map(|piece| Some((piece, piece.record?)));
+        for (piece, record) in kept {
+            let (node, Found { range, kind }) = (around.nodes[record], around.areas[record]);
+            if range.start != piece.range.start {
+                node.set_start(piece.range.start);
+                // [origin] The mutant rewrites the offset along with the start.
+                if !prim::intact!("origin") {
+                    // SAFETY: none, as it is the mutant.
+                    unsafe { node.set_kind(node.kind()) };
                 }
-                Edit::End(at, end) => nodes[at].set_end(end),
+            }
+            if range.end != piece.range.end {
+                node.set_end(piece.range.end);
+            }
+            if kind != piece.kind {
                 // SAFETY: the caller holds all of the area.
-                Edit::Kind(at, kind) => unsafe { nodes[at].set_kind(kind) },
-                Edit::Remove(_) | Edit::Insert(..) => {}
+                unsafe { node.set_kind(piece.kind) };
             }
         }
-    }
-
-    /// Makes all edits.
-    ///
-    /// # Safety
-    /// The caller holds what the edits need, exclusively.
-    pub(crate) unsafe fn edit(&self, writer: &mut Writer, edits: &[Edit], nodes: &[&Node]) {
-        for &edit in edits {
-            if let Edit::Remove(at) = edit {
-                self.unlink(writer, nodes[at]);
-            }
-        }
-        // SAFETY: as the caller says.
-        unsafe { Self::edit_in_place(edits, nodes) };
-        for &edit in edits {
-            if let Edit::Insert(range, kind) = edit {
-                self.insert(writer, range, kind);
-            }
-        }
-        self.sequence.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The last nodes before the key, at each level.
-    fn before(&self, key: u64) -> [Option<&Node>; LEVELS] {
-        let mut before = [None; LEVELS];
-        let mut at = None;
-        for level in (0..LEVELS).rev() {
-            while let Some(next) = self.next(at, level).filter(|next| next.start() < key) {
-                at = Some(next);
-            }
-            before[level] = at;
-        }
-        before
-    }
-
-    fn insert(&self, writer: &mut Writer, range: Range, kind: Kind) {
-        let height = 1 + (prim::wins(writer.draw(), DIGITS) as usize).min(LEVELS - 1);
-        if height > self.height.load(Ordering::Relaxed) {
-            self.height.store(height, Ordering::Relaxed);
-        }
-        let before = self.before(range.start);
-        let node = Box::new(Node::new(range, kind, height));
-        for (level, &before) in before.iter().enumerate().take(height) {
-            // Relaxed: the mutex orders changes of links, and the Release below publishes this one.
-            let next = self.link(before, level).load(Ordering::Relaxed);
-            node.link(level).store(next, Ordering::Relaxed);
-        }
-        let node = Box::into_raw(node);
-        for (level, &before) in before.iter().enumerate().take(height) {
-            // [link] Release: pairs with the Acquire in `next`.
-            self.link(before, level)
-                .store(node, prim::order!("link", Ordering::Release));
-        }
-        self.areas.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn unlink(&self, writer: &mut Writer, node: &Node) {
-        let before = self.before(node.start());
-        for level in (0..node.height()).rev() {
-            let next = node.link(level).load(Ordering::Relaxed);
-            // Release, as where an area is linked: whoever comes to `next` this way sees what it is.
-            self.link(before[level], level)
-                .store(next, Ordering::Release);
-        }
-        self.areas.fetch_sub(1, Ordering::Relaxed);
-        writer.removed.push(Removed(ptr::NonNull::from(node)));
-        writer.collect();
-    }
-}
-
-impl Writer {
-    fn draw(&mut self) -> u64 {
-        // Marsaglia's xorshift.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
-    }
-
-    /// Frees what may be freed, and seals what was removed since.
-    fn collect(&mut self) {
-        if self.removed.len() < batch() {
-            return;
-        }
-        if !self.sealed.is_empty() && self.grace.is_over() {
-            // Taken, and not drained: once in a while the batch is everything.
-            std::mem::take(&mut self.sealed)
-                .into_iter()
-                .for_each(Removed::free);
-        }
-        if self.sealed.is_empty() {
-            self.sealed = std::mem::take(&mut self.removed);
-            self.grace.begin();
-        }
-    }
-}
-
-impl Removed {
-    fn free(self) {
-        // SAFETY: the node comes from a Box. It is not linked, and no search that could have met it goes on.
-        let node = unsafe { Box::from_raw(self.0.as_ptr()) };
-        node.dead();
     }
 }
 
 impl Drop for Index {
     fn drop(&mut self) {
-        let mut next = self.head[0].load(Ordering::Acquire);
-        while !next.is_null() {
-            // SAFETY: nobody else has the index any more, and each linked node comes from a Box.
-            let node = unsafe { Box::from_raw(next) };
-            next = node.link(0).load(Ordering::Acquire);
+        // SAFETY: nobody else has the index any more, and each record comes from a Box.
+        let directory = unsafe { Box::from_raw(self.directory.load(Ordering::Acquire)) };
+        for slot in &directory.slots {
+            // SAFETY: the same.
+            let chunk = unsafe { Box::from_raw(slot.chunk.load(Ordering::Acquire)) };
+            for entry in chunk.entries() {
+                // SAFETY: the same.
+                drop(unsafe { Box::from_raw(entry.node.cast_mut()) });
+            }
         }
-        let mut writer = self.writer.lock();
-        let Writer {
-            removed, sealed, ..
-        } = &mut *writer;
-        removed
-            .drain(..)
-            .chain(sealed.drain(..))
-            .for_each(Removed::free);
+        self.writer.lock().clear();
     }
 }

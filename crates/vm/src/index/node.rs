@@ -1,36 +1,32 @@
 //! The record of one area.
 
-use super::LEVELS;
+use super::Life;
 use crate::plan::{Kind, Range};
-use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use prim::atomic::{AtomicU64, Ordering};
 use prim::cell::UnsafeCell;
 use prim::track::Track;
-use std::ptr;
 
 /// The bit in `start`.
 const GUARDED: u64 = 1;
 
-/// An area in the index. One cache line; one in four has links of higher levels elsewhere.
+/// The record of an area.
 ///
 /// | field | who may change it | who may rely on it |
 /// |---|---|---|
 /// | `start` | who holds a page on each side of the old and the new place, and all between | who holds the first page |
 /// | `end` | the same | who holds the last page |
 /// | `kind` | who holds all of the area | who holds any page of it |
-/// | links | who holds the index's mutex | see the parent module |
 ///
 /// "Holds" means exclusively to change, in any mode to rely on it. Whoever holds some page of the area may rely on the
 /// boundaries to be on their sides of that page.
 #[derive(Debug)]
+#[repr(align(64))] // One cache line: a boundary that moves disturbs no other area.
 pub(crate) struct Node {
     /// Its lowest bit, which an address of a page does not need, is set for good if others keep a gap below the area.
     start: AtomicU64,
     end: AtomicU64,
-    next: AtomicPtr<Node>,
     kind: UnsafeCell<Kind>,
-    upper: Box<[AtomicPtr<Node>]>,
-    /// Read by those who meet the area, and written before it is freed: a model checker sees when the two race.
-    life: UnsafeCell<()>,
+    pub(super) life: Life,
     _track: Track,
 }
 
@@ -41,42 +37,13 @@ unsafe impl Sync for Node {}
 unsafe impl Send for Node {}
 
 impl Node {
-    pub(super) fn new(range: Range, kind: Kind, height: usize) -> Self {
-        debug_assert!((1..=LEVELS).contains(&height));
+    pub(super) fn new(range: Range, kind: Kind) -> Self {
         Self {
             start: AtomicU64::new(range.start | u64::from(kind.is_guarded())),
             end: AtomicU64::new(range.end),
-            next: AtomicPtr::new(ptr::null_mut()),
             kind: UnsafeCell::new(kind),
-            upper: (1..height)
-                .map(|_| AtomicPtr::new(ptr::null_mut()))
-                .collect(),
-            life: UnsafeCell::new(()),
+            life: Life::new(),
             _track: Track::new(),
-        }
-    }
-
-    /// A search has come to this area.
-    #[inline]
-    pub(super) fn met(&self) -> &Self {
-        self.life.with(|_| ());
-        self
-    }
-
-    /// Nobody comes to this area any more.
-    pub(super) fn dead(&self) {
-        self.life.with_mut(|_| ());
-    }
-
-    pub(super) fn height(&self) -> usize {
-        1 + self.upper.len()
-    }
-
-    #[inline]
-    pub(super) fn link(&self, level: usize) -> &AtomicPtr<Self> {
-        match level.checked_sub(1) {
-            None => &self.next,
-            Some(upper) => &self.upper[upper],
         }
     }
 
@@ -96,6 +63,12 @@ impl Node {
         self.end.load(Ordering::Relaxed)
     }
 
+    #[inline]
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        self.start() <= address && address < self.end()
+    }
+
+    #[inline]
     pub(crate) fn range(&self) -> Range {
         Range {
             start: self.start(),

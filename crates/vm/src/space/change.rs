@@ -14,8 +14,6 @@
 //!
 //! - **cover**: a plan is carried out only if the range that is held covers what the plan needs. The plan was made of
 //!   what the thread found, and what it found is certain only as far as it is held.
-//! - **look-again**: what a speculation found before it held the range is used only if the number of structural changes
-//!   and the area's boundaries are the same. (P1, Listing 4, lines 15 to 17.)
 //! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
 //!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
@@ -27,9 +25,9 @@ use super::refinement::{ChangeRange, StructureRange};
 use super::stat::{Operation, Speculation};
 use crate::backing::Backing;
 use crate::error::VmError;
-use crate::index::{Around, Index, Node};
+use crate::index::{Around, Index};
 use crate::kind::PAGE;
-use crate::plan::{self, Change, Kind, Plan, Range, Room};
+use crate::plan::{Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
 
@@ -66,12 +64,11 @@ pub(super) enum Attempt {
 /// three in a row are a fight.
 const RETRIES: u32 = 3;
 
-/// What a speculation found before it locked.
-#[derive(Clone, Copy)]
+/// What a speculation finds before it locks, and must find again. (P1, Listing 4, lines 15 to 17.)
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glance {
-    area: *const Node,
-    first: *const Node,
-    range: Range,
+    area: Range,
+    /// The number of changes under the mutex.
     sequence: u64,
 }
 
@@ -120,7 +117,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let (mut wanted, mut change, mut claim, mut refusal) = (first, change, claim, Ok(()));
         loop {
             let held = self.hold(operation, Mode::Exclusive, wanted);
-            match searching(|| self.attempt(operation, &held, range, change, claim, None)) {
+            match searching(|| self.attempt(operation, &held, range, change, claim)) {
                 Attempt::Done(result) => return refusal.and(result),
                 Attempt::Needs(more, why) => {
                     self.count(operation, why);
@@ -145,23 +142,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             let Some(glance) = glance else {
                 return Some(Err(VmError::Hole));
             };
-            let held = self.hold(operation, Mode::Exclusive, glance.range.widened());
+            let held = self.hold(operation, Mode::Exclusive, glance.area.widened());
             let attempt = searching(|| {
-                // [look-again] The areas are read only if nothing was removed since.
-                let is_current = !prim::intact!("look-again")
-                    || (self.index.sequence() == glance.sequence
-                        // SAFETY: nothing was removed, so nothing was freed; and while the range is held, this area
-                        // is not removed.
-                        && unsafe { &*glance.area }.range() == glance.range);
-                if is_current {
-                    self.attempt(
-                        operation,
-                        &held,
-                        range,
-                        change,
-                        Claim::Replace,
-                        Some(glance),
-                    )
+                if self.glance(range) == Some(glance) {
+                    self.attempt(operation, &held, range, change, Claim::Replace)
                 } else {
                     Attempt::Again
                 }
@@ -181,20 +165,11 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         None
     }
 
-    /// Looks at the area where a range begins, of which the thread holds that page.
+    /// Looks at the area where a range begins, of which the thread holds that page. The caller searches.
     fn glance(&self, range: Range) -> Option<Glance> {
         let sequence = self.index.sequence();
-        let area = self.index.at(range.start)?;
-        let first = match self.index.at(range.start.saturating_sub(1)) {
-            Some(before) => before,
-            None => area,
-        };
-        Some(Glance {
-            area,
-            first,
-            range: area.range(),
-            sequence,
-        })
+        let area = self.index.at(range.start)?.range();
+        Some(Glance { area, sequence })
     }
 
     /// Changes a range if what is held suffices. The caller searches.
@@ -205,20 +180,14 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         range: Range,
         change: Change,
         claim: Claim,
-        glance: Option<Glance>,
     ) -> Attempt {
         // Otherwise even the look is a guess, at areas that others may be writing to.
         if !held.range.covers(range.widened()) {
             return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
         }
-        let around = match glance {
-            // SAFETY: the caller has compared the sequence number: this area and those after it are in the list.
-            Some(glance) => self.index.around_from(unsafe { &*glance.first }, range),
-            None => self.index.around(range),
-        };
-        let is_taken = around.overlaps(range);
+        let around = self.index.around(range);
         match claim {
-            Claim::Free if is_taken => return Attempt::Done(Err(VmError::Occupied)),
+            Claim::Free if around.overlaps(range) => return Attempt::Done(Err(VmError::Occupied)),
             Claim::Apart
                 if around.overlaps(Range {
                     end: range.end + PAGE,
@@ -227,30 +196,30 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             {
                 return Attempt::Gone;
             }
-            Claim::Found(_) if is_taken => return Attempt::Gone,
+            Claim::Found(_) if around.overlaps(range) => return Attempt::Gone,
             Claim::Tail(start) if !around.has_whole(Range { start, ..range }) => {
                 return Attempt::Done(Err(VmError::Unmapped));
             }
             Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
-        let plan = match plan::plan(&around.pieces, range, change, &self.room()) {
-            Ok(plan) => plan,
-            Err(refusal) => return Attempt::Done(Err(refusal)),
-        };
+        let mut plan = Plan::new(range);
+        if let Err(refusal) = plan.make(&around.areas, range, change, &self.room()) {
+            return Attempt::Done(Err(refusal));
+        }
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
-            let why = match plan.is_structural() {
+            let why = match plan.is_structural {
                 true => Speculation::WholeForStructure,
                 false => Speculation::WholeForRange,
             };
             return self.needs_more(held.range.hull(plan.needs), why);
         }
         let is_whole = held.range == Range::ALL;
-        if !is_whole && plan.is_structural() && self.refinement.structure == StructureRange::Whole {
+        if !is_whole && plan.is_structural && self.refinement.structure == StructureRange::Whole {
             return Attempt::Needs(Range::ALL, Speculation::WholeForStructure);
         }
         if !is_whole {
-            let structural = plan.is_structural();
+            let structural = plan.is_structural;
             self.count(
                 operation,
                 if structural {
@@ -280,20 +249,20 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         around: &Around<'_>,
         plan: &Plan,
     ) -> Attempt {
-        let is_under_mutex = plan.is_structural() || change.changes_what_is_free();
+        let is_under_mutex = plan.is_structural || change.changes_what_is_free();
         let mut writer = is_under_mutex.then(|| self.index.writer());
         if writer.is_some() {
             // [number]
             let room = self.room();
             if prim::intact!("number")
-                && let Err(refusal) = plan.check_number(&around.pieces, range, change, &room)
+                && let Err(refusal) = plan.check_number(&around.areas, range, change, &room)
             {
                 return Attempt::Done(Err(refusal));
             }
             // [search-again]
             if let Claim::Found(wish) = claim
                 && prim::intact!("search-again")
-                && self.find_room(wish) != Some(range.start)
+                && self.find_room(writer.as_deref(), wish) != Some(range.start)
             {
                 return Attempt::Gone;
             }
@@ -317,9 +286,9 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
         match &mut writer {
             // SAFETY: [cover] was checked by the caller.
-            Some(writer) => unsafe { self.index.edit(writer, &plan.edits, &around.nodes) },
+            Some(writer) => unsafe { self.index.edit(writer, around, plan) },
             // SAFETY: the same.
-            None => unsafe { Index::edit_in_place(&plan.edits, &around.nodes) },
+            None => unsafe { Index::edit_in_place(around, &plan.pieces) },
         }
         drop(writer);
         if change.changes_what_is_free() && around.overlaps(range) {
@@ -355,12 +324,12 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
 impl Around<'_> {
     /// Whether one area has all of the range.
     fn has_whole(&self, range: Range) -> bool {
-        self.pieces.iter().any(|piece| piece.range.covers(range))
+        self.areas.iter().any(|area| area.range.covers(range))
     }
 
     pub(super) fn overlaps(&self, range: Range) -> bool {
-        self.pieces
+        self.areas
             .iter()
-            .any(|piece| piece.range.within(range).len() > 0)
+            .any(|area| area.range.within(range).len() > 0)
     }
 }

@@ -18,7 +18,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Node};
 use crate::kind::{Access, PAGE, Protection};
-use crate::plan::{Kind, Piece, Range};
+use crate::plan::{Found, Kind, Range};
 use crate::reclaim::searching;
 use prim::atomic::Ordering;
 use spanlock::range::raw::{Mode, RawRangeLock};
@@ -102,10 +102,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let kind = node.kind();
         let Range { start, end } = node.range();
         // As Linux does: the next area first.
-        let akin = |piece: &&Piece| {
-            (piece.range.start == end || piece.range.end == start) && kind.is_akin_to(piece.kind)
+        let akin = |area: &&Found| {
+            (area.range.start == end || area.range.end == start) && kind.is_akin_to(area.kind)
         };
-        let family = around.pieces.iter().rev().find(akin).map_or_else(
+        let family = around.areas.iter().rev().find(akin).map_or_else(
             // Relaxed: numbers that differ are all that counts.
             || self.families.fetch_add(1, Ordering::Relaxed),
             |neighbour| neighbour.kind.family,

@@ -15,6 +15,7 @@ pub(super) struct Held<'a, L: RawRangeLock> {
 
 impl<L: RawRangeLock, B> AddressSpace<L, B> {
     /// Acquires a range for an operation.
+    #[inline]
     pub(super) fn hold(&self, operation: Operation, mode: Mode, range: Range) -> Held<'_, L> {
         let acquire = |wait| match mode {
             Mode::Shared => self.lock.lock_shared(Ask::new(range.span(), wait)),
@@ -34,6 +35,7 @@ impl<L: RawRangeLock, B> AddressSpace<L, B> {
 }
 
 impl Range {
+    #[inline]
     fn span(self) -> Span {
         match self {
             Self::ALL => Span::ALL,
@@ -43,6 +45,7 @@ impl Range {
 }
 
 impl<L: RawRangeLock> Drop for Held<'_, L> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token came from this lock. It stays on this thread: holds are no longer than a call.

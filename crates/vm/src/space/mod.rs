@@ -294,7 +294,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         // With a page on each side, as the look needs.
         let wanted = self.shared_range(range.widened());
         let held = self.hold(Operation::Madvise, Mode::Shared, wanted);
-        let around = searching(|| self.index.around(range).pieces);
+        let around = searching(|| self.index.around(range).areas);
         let mut done = range.start;
         let mut result = Ok(());
         for piece in around {
@@ -462,7 +462,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     ) -> Result<(), VmError> {
         let (mut change, mut refusal) = (change, Ok(()));
         loop {
-            match searching(|| self.attempt(operation, held, range, change, Claim::Replace, None)) {
+            match searching(|| self.attempt(operation, held, range, change, Claim::Replace)) {
                 Attempt::Done(result) => return refusal.and(result),
                 Attempt::Undo(error) => (change, refusal) = (Change::Unmap, Err(error)),
                 Attempt::Again | Attempt::Gone | Attempt::Needs(..) => {}

@@ -5,7 +5,7 @@ use super::change::Claim;
 use super::stat::{Operation, Speculation};
 use crate::backing::Backing;
 use crate::error::VmError;
-use crate::index::Node;
+use crate::index::{Node, Side, Writer};
 use crate::kind::PAGE;
 use crate::layout::Layout;
 use crate::plan::{Change, Kind, Range};
@@ -32,7 +32,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         kind: impl Fn(u64) -> Kind,
     ) -> Result<u64, VmError> {
         for _ in 0..SEARCHES {
-            let Some(start) = searching(|| self.find_room(wish)) else {
+            let Some(start) = searching(|| self.find_room(None, wish)) else {
                 break;
             };
             let range = Range {
@@ -49,7 +49,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         // Nobody else changes anything while everything is held, so this search is not spoilt.
         self.count(operation, Speculation::WholeForRetries);
         let held = self.hold(operation, Mode::Exclusive, Range::ALL);
-        let start = searching(|| self.find_room(wish)).ok_or(VmError::NoRoom)?;
+        let start = searching(|| self.find_room(None, wish)).ok_or(VmError::NoRoom)?;
         let range = Range {
             start,
             end: start + wish.length,
@@ -61,7 +61,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     /// The free range that a wish finds. It is certain for the holder of the index's mutex, if it then proves to be
     /// free under the range lock; for others it is a guess. (While a boundary between two areas moves, there may seem
     /// to be a gap.) The caller searches.
-    pub(super) fn find_room(&self, wish: Wish) -> Option<u64> {
+    pub(super) fn find_room(&self, writer: Option<&Writer>, wish: Wish) -> Option<u64> {
         let Layout {
             lowest,
             end,
@@ -74,33 +74,43 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             Some(hint) if hint > Layout::BITS_47.end => end,
             _ => mmap_top,
         };
+        let length = wish.length;
         if let Some(hint) = wish.hint
             && lowest <= hint
-            && wish.length <= end - lowest
-            && hint <= end - wish.length
+            && length <= end - lowest
+            && hint <= end - length
             && self.is_free(Range {
                 start: hint,
-                end: hint + wish.length,
+                end: hint + length,
             })
         {
             return Some(hint);
         }
-        self.last_gap(
-            Range {
-                start: lowest,
-                end: top,
-            },
-            wish.length,
-        )
-        .or_else(|| {
-            self.first_gap(
-                Range {
-                    start: mmap_bottom,
-                    end,
-                },
-                wish.length,
-            )
-        })
+        let room_in = |within: Range, before: u64, next: Option<&Node>| {
+            let end = next.map_or(end, |next| self.guarded_start(next));
+            let room = Range {
+                start: before,
+                end: end.max(before),
+            }
+            .within(within);
+            (room.len() >= length).then_some(room)
+        };
+        let below = Range {
+            start: lowest,
+            end: top,
+        };
+        let above = Range {
+            start: mmap_bottom,
+            end,
+        };
+        let highest = |before, next: Option<&Node>| {
+            room_in(below, before, next).map(|room| room.end - length)
+        };
+        let lowest =
+            |before, next: Option<&Node>| room_in(above, before, next).map(|room| room.start);
+        self.index
+            .find_room(writer, Side::Top, length, highest)
+            .or_else(|| self.index.find_room(writer, Side::Bottom, length, lowest))
     }
 
     /// Whether a page is free between this range and what follows, and its gap besides, if that grows down. Certain for
@@ -121,40 +131,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
     }
 
     fn is_free(&self, range: Range) -> bool {
-        let mut gaps = self.gaps();
-        gaps.any(|gap| gap.covers(range))
-    }
-
-    /// The end of the highest gap that is long enough.
-    fn last_gap(&self, within: Range, length: u64) -> Option<u64> {
-        let long = self
-            .gaps()
-            .map(|gap| gap.within(within))
-            .filter(|gap| gap.len() >= length);
-        long.last().map(|gap| gap.end - length)
-    }
-
-    /// The beginning of the lowest.
-    fn first_gap(&self, within: Range, length: u64) -> Option<u64> {
-        let mut gaps = self.gaps().map(|gap| gap.within(within));
-        gaps.find(|gap| gap.len() >= length).map(|gap| gap.start)
-    }
-
-    /// The ranges between the areas, from the lowest up.
-    fn gaps(&self) -> impl Iterator<Item = Range> {
-        let ends = self
-            .index
-            .iter()
-            .map(|node| (self.guarded_start(node), node.end()));
-        let ends = ends.chain([(self.layout.end, self.layout.end)]);
-        ends.scan(0, |before, (start, end)| {
-            let gap = Range {
-                start: *before,
-                end: start.max(*before),
-            };
-            *before = end.max(*before);
-            Some(gap)
-        })
+        let before = self.index.preceding(range.end);
+        let after = self.index.following(range.end);
+        before.is_none_or(|before| before.end() <= range.start)
+            && after.is_none_or(|after| range.end <= self.guarded_start(after))
     }
 }
 

@@ -135,7 +135,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             length: new,
             hint: None,
         };
-        let target = searching(|| self.find_room(wish)).ok_or(VmError::NoRoom)?;
+        let target = searching(|| self.find_room(None, wish)).ok_or(VmError::NoRoom)?;
         self.relocate(
             &held,
             range,

@@ -1,0 +1,94 @@
+//! `spanlock store mount`.
+
+use crate::failure::Result;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The file or device.
+    path: PathBuf,
+    /// An empty folder.
+    folder: PathBuf,
+    /// Threads that serve it. By default, as many as there are processors, and at least two.
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+}
+
+#[cfg(not(feature = "fuse"))]
+pub(crate) fn run(arguments: &Arguments) -> Result {
+    let Arguments { path, folder, .. } = arguments;
+    Err(super::at(
+        path.display(),
+        format!(
+            "to mount it on {}, build this command with `cargo build --release --features fuse`, and install Debian's \
+             package `fuse3`. `spanlock store export` copies its files",
+            folder.display()
+        ),
+    ))
+}
+
+#[cfg(feature = "fuse")]
+pub(crate) use with_fuse::run;
+
+#[cfg(feature = "fuse")]
+mod with_fuse {
+    use super::Arguments;
+    use crate::failure::{Failure, Result};
+    use crate::output::print;
+    use crate::signals::{self, set_mask};
+    use crate::store::{at, open};
+    use spanlock_store_fuse::{Mounted, detach, what_is_missing};
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::thread;
+
+    /// What a terminal, a service manager and a person send to end a command.
+    const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+    pub(crate) fn run(arguments: &Arguments) -> Result {
+        let folder = arguments
+            .folder
+            .canonicalize()
+            .map_err(|error| at(arguments.folder.display(), error))?;
+        if let Some(missing) = what_is_missing() {
+            return Err(Failure::Input(format!("FUSE: {missing}")));
+        }
+        if !folder.is_dir() {
+            return Err(at(folder.display(), "it is no folder"));
+        }
+        // Before any thread starts, so that all have it.
+        let ends = signals::set_of(&ENDS);
+        set_mask(libc::SIG_BLOCK, &ends);
+        let store = open(&arguments.path)?;
+        let mounted = Mounted::new(store, &folder, threads(arguments));
+        let mounted = mounted.map_err(|error| at(folder.display(), error))?;
+        print(&format!(
+            "mounted on {}: unmount it, or press Ctrl-C, to end\n",
+            folder.display()
+        ))?;
+        let named = thread::Builder::new().name("signals".to_owned());
+        named.spawn(move || detach_at_a_signal(&ends, &folder))?;
+        let served = mounted.serve();
+        served.map_err(|error| at(arguments.path.display(), error))
+    }
+
+    fn threads(arguments: &Arguments) -> NonZeroUsize {
+        let two = NonZeroUsize::MIN.saturating_add(1);
+        let processors = || thread::available_parallelism().unwrap_or(two).max(two);
+        arguments.threads.unwrap_or_else(processors)
+    }
+
+    fn detach_at_a_signal(ends: &libc::sigset_t, folder: &Path) {
+        signals::wait(ends);
+        if let Err(error) = detach(folder) {
+            eprintln!("cannot unmount {}: {error}", folder.display());
+        }
+        // The next one ends the process.
+        set_mask(libc::SIG_UNBLOCK, ends);
+        loop {
+            thread::park();
+        }
+    }
+}

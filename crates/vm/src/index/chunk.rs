@@ -1,0 +1,309 @@
+//! The directory and its chunks: where in the order of the areas a search finds one.
+
+use super::{Life, Node};
+use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use prim::track::Track;
+use std::hint::select_unpredictable;
+use std::ptr;
+
+/// The most areas of a chunk: a change of the structure copies one, and a search of one reads a line or two of keys.
+pub(super) const CHUNK: usize = prim::sized(32, 2);
+
+/// Some areas that follow each other; at least one. Which they are does not change: a change of the structure puts
+/// another chunk in its place.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    len: usize,
+    entries: [Entry; CHUNK],
+    pub(super) life: Life,
+    _track: Track,
+}
+
+// SAFETY: the pointers are to areas, which several threads may use, and do not change.
+unsafe impl Sync for Chunk {}
+
+// SAFETY: the same.
+unsafe impl Send for Chunk {}
+
+/// An area in a chunk.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Where it began when somebody looked last: a hint.
+    key: AtomicU64,
+    pub(super) node: *const Node,
+}
+
+impl Entry {
+    pub(super) fn new(key: u64, node: *const Node) -> Self {
+        let key = AtomicU64::new(key);
+        Self { key, node }
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> u64 {
+        // Relaxed: hints order nothing, and are checked.
+        self.key.load(Ordering::Relaxed)
+    }
+}
+
+impl Clone for Entry {
+    fn clone(&self) -> Self {
+        Self::new(self.key(), self.node)
+    }
+}
+
+impl Chunk {
+    /// A chunk of these areas, at most [`CHUNK`].
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        debug_assert!((1..=CHUNK).contains(&entries.len()));
+        let none = || Entry::new(u64::MAX, ptr::null());
+        Self {
+            len: entries.len(),
+            entries: std::array::from_fn(|at| entries.get(at).cloned().unwrap_or_else(none)),
+            life: Life::new(),
+            _track: Track::new(),
+        }
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries[..self.len]
+    }
+
+    #[inline]
+    fn node(&self, at: usize) -> &Node {
+        // SAFETY: whoever has the chunk searches or holds the mutex, so its areas are not freed.
+        let node = unsafe { &*self.entries[at].node };
+        node.life.met();
+        node
+    }
+}
+
+/// The chunks in order. Which ranges of addresses they stand for does not change: a change of that puts another
+/// directory in its place.
+#[derive(Debug)]
+pub(super) struct Directory {
+    pub(super) slots: Box<[Slot]>,
+    pub(super) life: Life,
+    _track: Track,
+}
+
+/// A chunk in a directory.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// Where the first area began when somebody looked last: a hint.
+    key: AtomicU64,
+    pub(super) chunk: AtomicPtr<Chunk>,
+    /// No free range that ends where one of the areas begins is longer, for the holder of the mutex.
+    pub(super) room: AtomicU64,
+}
+
+impl Slot {
+    pub(super) fn new(key: u64, chunk: *mut Chunk, room: u64) -> Self {
+        Self {
+            key: AtomicU64::new(key),
+            chunk: AtomicPtr::new(chunk),
+            room: AtomicU64::new(room),
+        }
+    }
+}
+
+/// The same slot in another directory. Relaxed: for the holder of the mutex, who alone changes more than hints.
+impl Clone for Slot {
+    fn clone(&self) -> Self {
+        Self::new(
+            self.key.load(Ordering::Relaxed),
+            self.chunk.load(Ordering::Relaxed),
+            self.room.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Directory {
+    pub(super) fn new(slots: Vec<Slot>) -> Self {
+        Self {
+            slots: slots.into(),
+            life: Life::new(),
+            _track: Track::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn chunk(&self, slot: usize) -> &Chunk {
+        // [chunk] Acquire: pairs with the Release in `replace`.
+        let chunk = self.slots[slot]
+            .chunk
+            .load(prim::order!("chunk", Ordering::Acquire));
+        // SAFETY: the caller searches or holds the mutex, so what it finds is not freed; a slot has a chunk.
+        let chunk = unsafe { &*chunk };
+        chunk.life.met();
+        chunk
+    }
+
+    /// The place of the first area of a slot.
+    #[inline]
+    pub(super) fn first_of(&self, slot: usize) -> Place<'_> {
+        let chunk = self.chunk(slot);
+        Place {
+            directory: self,
+            slot,
+            chunk,
+            at: 0,
+        }
+    }
+
+    /// The place of the last.
+    pub(super) fn last_of(&self, slot: usize) -> Place<'_> {
+        let first = self.first_of(slot);
+        let at = first.chunk.len - 1;
+        Place { at, ..first }
+    }
+
+    /// The place of an area, if there are so many.
+    #[inline]
+    pub(super) fn place(&self, slot: usize, at: usize) -> Option<Place<'_>> {
+        if slot >= self.slots.len() {
+            return None;
+        }
+        let place = Place {
+            at,
+            ..self.first_of(slot)
+        };
+        (at < place.chunk.len).then_some(place)
+    }
+
+    /// The place of the first area of all.
+    pub(super) fn first(&self) -> Option<Place<'_>> {
+        (!self.slots.is_empty()).then(|| self.first_of(0))
+    }
+
+    /// The places of a slot.
+    pub(super) fn places(&self, slot: usize) -> impl DoubleEndedIterator<Item = Place<'_>> {
+        let first = self.first_of(slot);
+        (0..first.chunk.len).map(move |at| Place { at, ..first })
+    }
+
+    /// The last area that starts at or before the key.
+    #[inline]
+    pub(super) fn floor(&self, key: u64) -> Option<Place<'_>> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let slot = last_at_or_before(&self.slots, |slot| &slot.key, key);
+        let chunk = self.chunk(slot);
+        let at = last_at_or_before(chunk.entries(), |entry| &entry.key, key);
+        let place = Place {
+            directory: self,
+            slot,
+            chunk,
+            at,
+        };
+        let node = place.node();
+        if node.contains(key) {
+            return Some(place);
+        }
+        place.settled(key)
+    }
+}
+
+/// As many keys are compared one after the other: the processor does it at the same time.
+const FEW: usize = 8;
+
+/// The place of the last of some hints in order that is at or before the key; the first, if none is.
+///
+/// No branch depends on the hints, because a processor could not predict it.
+#[inline]
+fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) -> usize {
+    // Relaxed: hints order nothing, and are checked.
+    let is_beyond = |of: &T| hint(of).load(Ordering::Relaxed) > key;
+    let mut rest = all;
+    let mut first = 0;
+    while rest.len() > FEW {
+        let (low, high) = rest.split_at(rest.len() / 2);
+        let is_low = is_beyond(&high[0]);
+        first = select_unpredictable(is_low, first, first + low.len());
+        // As long as the longer one: what is before and after does no harm.
+        rest = &all[first..first + high.len()];
+    }
+    let beyond = rest
+        .iter()
+        .map(|of| usize::from(is_beyond(of)))
+        .sum::<usize>();
+    first + rest.len().saturating_sub(beyond + 1)
+}
+
+/// Where an area is: in a chunk of a directory.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) directory: &'a Directory,
+    pub(super) slot: usize,
+    pub(super) chunk: &'a Chunk,
+    pub(super) at: usize,
+}
+
+impl<'a> Place<'a> {
+    #[inline]
+    pub(super) fn node(self) -> &'a Node {
+        self.chunk.node(self.at)
+    }
+
+    #[inline]
+    pub(super) fn next(self) -> Option<Self> {
+        if self.at + 1 < self.chunk.len {
+            return Some(Self {
+                at: self.at + 1,
+                ..self
+            });
+        }
+        let slot = self.slot + 1;
+        (slot < self.directory.slots.len()).then(|| self.directory.first_of(slot))
+    }
+
+    pub(super) fn previous(self) -> Option<Self> {
+        if self.at > 0 {
+            return Some(Self {
+                at: self.at - 1,
+                ..self
+            });
+        }
+        Some(self.directory.last_of(self.slot.checked_sub(1)?))
+    }
+
+    /// Where the free range before the area begins.
+    pub(super) fn room_start(self) -> u64 {
+        self.previous().map_or(0, |before| before.node().end())
+    }
+
+    /// The length of that range.
+    pub(super) fn room(self) -> u64 {
+        self.node().start().saturating_sub(self.room_start())
+    }
+
+    /// The last area that starts at or before the key: this one, or one nearby if hints are old.
+    fn settled(self, key: u64) -> Option<Self> {
+        let mut place = self;
+        while place.node().start() > key {
+            place.renew_hint();
+            place = place.previous()?;
+        }
+        while key >= place.node().end()
+            && let Some(next) = place.next().filter(|next| next.node().start() <= key)
+        {
+            place = next;
+            place.renew_hint();
+        }
+        Some(place)
+    }
+
+    /// Relaxed: hints order nothing, and are checked.
+    fn renew_hint(self) {
+        let start = self.node().start();
+        self.chunk.entries[self.at]
+            .key
+            .store(start, Ordering::Relaxed);
+        if self.at == 0 {
+            self.directory.slots[self.slot]
+                .key
+                .store(start, Ordering::Relaxed);
+        }
+    }
+}
