@@ -3,6 +3,7 @@
 pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
+use crate::named::named_rows;
 use crate::setting::{Resource, Setting, Values, named};
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
@@ -118,30 +119,15 @@ impl locks::Table for Rows {
     }
 }
 
-impl Lock {
-    /// All that can be simulated.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        ALL.iter()
-    }
+named_rows! {
+    Lock: ALL by described.name;
+}
 
+impl Lock {
     /// Those that are measured on hardware too, in the order of tables.
     pub fn measured() -> impl Iterator<Item = &'static Self> {
         ALL.iter()
             .filter(|lock| lock.described.role != Role::Configuration)
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.described.name
-    }
-
-    /// The lock of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, ALL.iter(), |lock| lock.name())
     }
 
     /// Makes one, within a run.

@@ -1,8 +1,8 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
 use crate::meter::Meter;
+use crate::named::named_rows;
 use crate::run::Outcome;
-use crate::setting::named;
 use prim_sim::Machine;
 use spanlock_judge::record::lock::{Exclusion, Lock};
 use spanlock_trial::vm::{Traffic, Trial};
@@ -82,30 +82,16 @@ fn pass(time: Duration) {
     }
 }
 
+named_rows! {
+    Variant: MEASURED by variant.name;
+    Simulated: SIMULATED by variant.name;
+}
+
 impl Variant {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        MEASURED.iter()
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
     /// What it is.
     #[must_use]
     pub const fn about(&self) -> &'static str {
         self.variant.about
-    }
-
-    /// The variant of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, MEASURED.iter(), |variant| variant.name())
     }
 
     pub(crate) fn run(&self, trial: &Trial) -> Outcome {
@@ -114,25 +100,6 @@ impl Variant {
 }
 
 impl Simulated {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        SIMULATED.iter()
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
-    /// The variant of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, SIMULATED.iter(), |variant| variant.name())
-    }
-
     pub(crate) fn run(&self, trial: &Trial, machine: &Machine) -> Outcome {
         (self.run)(trial, machine)
     }

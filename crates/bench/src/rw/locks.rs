@@ -22,7 +22,6 @@ pub use spanlock_judge::record::lock::{FLOOR, NULL, PRELOADED, PTHREAD};
 use spanlock_trial::lock::Role;
 pub use spanlock_trial::lock::{Over, RwDescribed};
 use spanlock_workloads::rw::locks as table;
-use std::ops::Deref;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -35,13 +34,7 @@ pub struct Lock {
     pub measure: &'static dyn Measure,
 }
 
-impl Deref for Lock {
-    type Target = RwDescribed;
-
-    fn deref(&self) -> &RwDescribed {
-        &self.described
-    }
-}
+derefs!(Lock => RwDescribed);
 
 /// The measurements, each compiled for one lock and run on fresh ones.
 pub trait Measure: Sync {
