@@ -97,14 +97,14 @@ fn threads(store: &Store) -> spanlock_store::Result<i64> {
         Barrier::new(THREADS as usize + 1),
         Barrier::new(THREADS as usize + 1),
     );
+    let work = |number: u32| {
+        let result = file.write_at(&[2; 4096], u64::from(number) * 4096);
+        written.wait();
+        over.wait();
+        result.map(drop)
+    };
+    let work = &work;
     thread::scope(|scope| {
-        let work = |number: u32| {
-            let result = file.write_at(&[2; 4096], u64::from(number) * 4096);
-            written.wait();
-            over.wait();
-            result.map(drop)
-        };
-        let work = &work;
         let threads = (0..THREADS).map(|number| scope.spawn(move || work(number)));
         let threads: Vec<_> = threads.collect();
         written.wait();
