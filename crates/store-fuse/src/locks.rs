@@ -6,7 +6,7 @@
 
 use spanlock::range::Span;
 use spanlock::range::list::ListRw;
-use spanlock::range::raw::{Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
@@ -172,9 +172,10 @@ impl FileLocks {
     }
 
     fn acquire(&mut self, lock: Lock) -> bool {
+        let ask = Ask::new(lock.span, Wait::Never);
         let token = match lock.mode {
-            Mode::Shared => self.lock.lock_shared(lock.span, Wait::Never),
-            Mode::Exclusive => self.lock.lock_exclusive(lock.span, Wait::Never),
+            Mode::Shared => self.lock.lock_shared(ask),
+            Mode::Exclusive => self.lock.lock_exclusive(ask),
         };
         match token {
             Some(token) => {
