@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::latency;
+use spanlock_bench::named::Named;
 use spanlock_bench::run::Schedule;
 use spanlock_bench::sets;
 use spanlock_bench::sim::{Lock, Machine};

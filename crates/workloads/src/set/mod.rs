@@ -74,15 +74,9 @@ pub fn run<K: Timekeeper>(
         return Err("it has no order");
     }
     let keys = Keys::of(trial.load);
-    let run = crew::run(
-        trial.threads,
-        trial.schedule,
-        meter,
-        |thread, keeper: &K| {
-            let rng = crew::rng(trial.seed, trial.repeat, thread);
-            work(set, keys, trial.load, rng, keeper)
-        },
-    );
+    let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
+        work(set, keys, trial.load, rng, keeper)
+    });
     let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum::<u64>();
     Ok(Outcome {
         work: Throughput::of(&run, |tally| tally.ops),
