@@ -9,16 +9,18 @@
 //! |---|---|
 //! | `case.rs` | a case: the machine and the work that follow from a seed; the search for a seed that fails |
 //! | `crew.rs` | the threads of a case, and their meetings |
+//! | `history.rs` | whether the operations of all threads are linearisable |
 //! | `isolated.rs` | the search in a process of its own |
 //! | `lock.rs` | the locks by name |
 //! | `mutant.rs` | the named edges that a run can weaken |
 //! | `range/` | the work on range locks |
 //! | `rw/` | the work on reader-writer locks |
-//! | `vm/` | the work on address spaces, and whether their histories are linearisable |
-//! | `set/` | the work on ordered maps, and whether their histories are linearisable |
+//! | `vm/` | the work on address spaces, whose histories must be linearisable |
+//! | `set/` | the work on ordered maps, whose histories must be linearisable |
 
 mod case;
 mod crew;
+mod history;
 pub mod isolated;
 mod lock;
 mod mutant;

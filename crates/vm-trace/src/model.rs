@@ -134,7 +134,7 @@ impl Model {
                     return Err(refused("the place is taken"));
                 }
                 self.remove(start, end);
-                let attributes = mapped(protection, flags);
+                let attributes = reserving(mapped(flags), protection);
                 self.insert(Area {
                     start,
                     end,
@@ -164,8 +164,9 @@ impl Model {
                 pages,
                 advice,
             } => {
+                let (set, clear) = self::advice(advice);
                 self.change(start, start + pages, |area| Area {
-                    attributes: advised(area.attributes, advice),
+                    attributes: area.attributes & !clear | set,
                     ..area
                 });
             }
@@ -327,20 +328,20 @@ impl Model {
     }
 }
 
-/// The attributes of a new area.
-fn mapped(protection: u32, flags: u32) -> u32 {
+/// The attributes that a new area has from the flags of `mmap`.
+#[must_use]
+pub fn mapped(flags: u32) -> u32 {
     let flag = |flag, attribute| if flags & flag == 0 { 0 } else { attribute };
     let shared = if flags & linux::MAP_TYPE == linux::MAP_PRIVATE {
         0
     } else {
         attribute::SHARED
     };
-    let attributes = shared
+    shared
         | flag(linux::MAP_NORESERVE, attribute::NO_RESERVE)
         | flag(linux::MAP_STACK, attribute::NO_HUGE)
         | flag(linux::MAP_GROWSDOWN, attribute::GROWS_DOWN)
-        | flag(linux::MAP_LOCKED, attribute::LOCKED);
-    reserving(attributes, protection)
+        | flag(linux::MAP_LOCKED, attribute::LOCKED)
 }
 
 /// The attributes when pages may be written: private memory counts from then on.
@@ -369,12 +370,13 @@ fn protected(area: &Area, protection: u32) -> u32 {
     }
 }
 
-/// The attributes after `madvise`.
-const fn advised(attributes: u32, advice: u32) -> u32 {
+/// The attributes that `madvise` sets, and those that it clears.
+#[must_use]
+pub const fn advice(advice: u32) -> (u32, u32) {
     use attribute::{
         HUGE, MERGEABLE, NO_HUGE, NOT_DUMPED, NOT_INHERITED, RANDOM, SEQUENTIAL, WIPED,
     };
-    let (set, clear) = match advice {
+    match advice {
         0 => (0, RANDOM | SEQUENTIAL),
         1 => (RANDOM, SEQUENTIAL),
         2 => (SEQUENTIAL, RANDOM),
@@ -389,6 +391,5 @@ const fn advised(attributes: u32, advice: u32) -> u32 {
         18 => (WIPED, 0),
         19 => (0, WIPED),
         _ => (0, 0),
-    };
-    attributes & !clear | set
+    }
 }

@@ -52,15 +52,18 @@ pub fn run<L: RawRangeLock + Sync>(
     // To record waits, the space tries each acquisition first, so threads do more than they would. Hence two replays.
     // The first warms up the second.
     let recorded = replay(builder().recorded());
+    let before = recorded.space().lock_stat();
     let first = Run::new(&trace, threads, &recorded, trial.load.pace).outcome(&mut (), &pass);
     if !first.found.is_nothing() {
         return first;
     }
-    let stat = recorded.space().lock_stat();
+    let after = recorded.space().lock_stat();
     drop(recorded);
     let timed = replay(builder());
     Outcome {
-        vm: stat.map(|stat| reported(&stat, &trace)),
+        vm: before
+            .zip(after)
+            .map(|(before, after)| reported(&before, &after, &trace)),
         ..Run::new(&trace, threads, &timed, trial.load.pace).outcome(meter, &pass)
     }
 }
@@ -182,14 +185,18 @@ impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
     }
 }
 
-/// What a space recorded, as the harness reports it: operations that acquired nothing are left out.
-fn reported(stat: &LockStat, trace: &Trace) -> Stat {
+/// What a space recorded in between, as the harness reports it: operations that acquired nothing are left out. Nobody
+/// had waited before.
+fn reported(before: &LockStat, after: &LockStat, trace: &Trace) -> Stat {
     let is_protect = |event: &&Event| matches!(event.call, Call::Protect { .. });
-    let of = |outcome| stat.speculations(Operation::Mprotect, outcome);
-    let waits = |operation: Operation, mode, of: Waits| vm_stat::Waits {
+    let of = |outcome| {
+        let count = |stat: &LockStat| stat.speculations(Operation::Mprotect, outcome);
+        count(after) - count(before)
+    };
+    let waits = |operation: Operation, mode, earlier: Waits, of: Waits| vm_stat::Waits {
         operation: Name::new(operation.name()),
         mode,
-        acquired: of.acquired,
+        acquired: of.acquired - earlier.acquired,
         waited: of.waited,
         ns: nanoseconds(of.time),
         longest_ns: nanoseconds(of.longest),
@@ -199,7 +206,10 @@ fn reported(stat: &LockStat, trace: &Trace) -> Stat {
         (vm_stat::Mode::Exclusive, Mode::Exclusive),
     ];
     let all = Operation::ALL.into_iter().flat_map(|operation| {
-        modes.map(|(name, mode)| waits(operation, name, stat.waits(operation, mode)))
+        modes.map(|(name, mode)| {
+            let of = |stat: &LockStat| stat.waits(operation, mode);
+            waits(operation, name, of(before), of(after))
+        })
     });
     Stat {
         protects: trace.events.iter().filter(is_protect).count() as u64,

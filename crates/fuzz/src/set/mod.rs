@@ -1,11 +1,12 @@
 //! The work on ordered maps: random operations of all threads on a few keys, whose history must be linearisable;
 //! iterations, which must yield keys in order; and views that keep what they have found.
 
-mod history;
+mod operation;
 
 use crate::crew::{Work, Worker};
+use crate::history::History;
 use crate::{Case, Lock, Run};
-use history::{Done, History, Operation};
+use operation::{Done, Map, Operation};
 use ordered_sim::exclusion::Exclusion;
 use ordered_sim::{ByNode, ByRange, RangeSkipMap, View};
 use prim_sim::atomic::{Ordering, fence};
@@ -39,7 +40,7 @@ struct Resource<X: Exclusion> {
     map: RangeSkipMap<u64, u64, X>,
     /// Keys are from 0 to less than this.
     keys: u64,
-    history: History,
+    history: History<Map>,
 }
 
 impl<X: Exclusion + Send + Sync + 'static> Work for Resource<X> {
@@ -62,10 +63,10 @@ impl<X: Exclusion + Send + Sync + 'static> Work for Resource<X> {
             // Until all stores are visible.
             cost::work(1_000_000);
             let view = map.pin();
-            let left: Vec<_> = view.iter().map(|(key, value)| (*key, *value)).collect();
-            history.check(&left);
-            for (key, _) in &left {
-                assert!(view.contains(key) && view.remove(key).is_some());
+            worker.perform(&view, Operation::All);
+            history.explained(Map::new());
+            for key in view.iter().map(|(key, _)| *key).collect::<Vec<_>>() {
+                assert!(view.contains(&key) && view.remove(&key).is_some());
             }
             assert!(view.is_empty(), "a key came back");
         }
@@ -73,11 +74,9 @@ impl<X: Exclusion + Send + Sync + 'static> Work for Resource<X> {
 }
 
 impl<X: Exclusion + Send + Sync + 'static> Worker<'_, Resource<X>> {
-    /// One operation of the history.
+    /// A random operation on one key.
     fn act(&mut self, view: &View<'_, u64, u64, X>) {
-        let Resource { keys, history, .. } = self.resource();
-        let key = self.rng.u64(..*keys);
-        let own = |entry: Option<(&u64, &u64)>| entry.map(|(key, value)| (*key, *value));
+        let key = self.rng.u64(..self.resource().keys);
         let operation = match self.rng.u32(..12) {
             0..3 => Operation::Insert(key, self.rng.u64(..1000)),
             3..6 => Operation::Remove(key),
@@ -87,21 +86,29 @@ impl<X: Exclusion + Send + Sync + 'static> Worker<'_, Resource<X>> {
             9 => Operation::Last,
             _ => Operation::Get(key),
         };
+        self.perform(view, operation);
+    }
+
+    /// One operation of the history.
+    fn perform(&self, view: &View<'_, u64, u64, X>, operation: Operation) {
+        let history = &self.resource().history;
+        let own = |(key, value): (&u64, &u64)| (*key, *value);
         mark(format!("begins {operation:?}"));
-        let begun = history.begin();
+        let number = history.begin(operation);
         let done = match operation {
             Operation::Insert(key, value) => Done::Value(view.insert(key, value).copied()),
-            Operation::Remove(key) => Done::Entry(own(view.remove(&key))),
+            Operation::Remove(key) => Done::Entry(view.remove(&key).map(own)),
             Operation::Update(key) => Done::Value(view.update(&key, |value| value + 1).copied()),
-            Operation::PopFirst => Done::Entry(own(view.pop_first())),
-            Operation::First => Done::Entry(own(view.first())),
-            Operation::Last => Done::Entry(own(view.last())),
+            Operation::PopFirst => Done::Entry(view.pop_first().map(own)),
+            Operation::First => Done::Entry(view.first().map(own)),
+            Operation::Last => Done::Entry(view.last().map(own)),
             Operation::Get(key) => Done::Value(view.get(&key).copied()),
+            Operation::All => Done::Entries(view.iter().map(own).collect()),
         };
         // The operation has ended when others can see it: the clock of a history is faster than a store buffer.
         fence(Ordering::SeqCst);
         mark(format!("has done it: {done:?}"));
-        history.end(begun, operation, done);
+        history.end(number, done);
     }
 
     /// Yields keys in order, each once.

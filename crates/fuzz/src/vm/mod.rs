@@ -1,23 +1,21 @@
 //! The work on address spaces: random operations by all threads, and a search for an order in which one thread could
 //! have done them with the same results (linearisability).
 
-mod history;
 mod sequential;
 
 use crate::crew::{Work, Worker};
+use crate::history::{self, History};
 use crate::{Case, Lock, Run};
 use fastrand::Rng;
-use history::History;
 use prim_sim::mark;
-use sequential::model::Model;
-use sequential::step::{BASE, PAGES, Step, layout, on_space};
+use sequential::model::{Block, Model};
+use sequential::step::{BASE, PAGES, Step, layout, on_model, on_space};
 use spanlock_trial::lock::Role;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
     RawRangeLock, Relocation,
 };
-use std::sync::Mutex;
 
 /// All variants.
 pub(crate) fn variants() -> Vec<Lock> {
@@ -63,7 +61,7 @@ fn run<L: RawRangeLock + Send + Sync + 'static>(
         Resource {
             space: builder.recorded().build(make(), PageTable::new()),
             limits,
-            history: Mutex::default(),
+            history: History::default(),
         }
     })
 }
@@ -72,8 +70,21 @@ fn run<L: RawRangeLock + Send + Sync + 'static>(
 struct Resource<L: RawRangeLock> {
     space: AddressSpace<L>,
     limits: Limits,
-    /// Of the host.
-    history: Mutex<History>,
+    history: History<Model>,
+}
+
+impl history::Model for Model {
+    type Operation = Step;
+    type Outcome = String;
+    type State = (Vec<Block>, u64);
+
+    fn apply(&mut self, step: &Step) -> String {
+        on_model(self, step)
+    }
+
+    fn state(&self) -> Self::State {
+        Self::state(self)
+    }
 }
 
 impl<L: RawRangeLock + Send + Sync + 'static> Work for Resource<L> {
@@ -87,11 +98,8 @@ impl<L: RawRangeLock + Send + Sync + 'static> Work for Resource<L> {
         if number == 0 {
             worker.perform(Step::Maps);
             let resource = worker.resource();
-            let history = resource.history.lock().expect("no panic while held");
             let model = Model::new(layout(), resource.limits);
-            let explained = history
-                .explain(&model)
-                .unwrap_or_else(|longest| panic!("{longest}"));
+            let explained = resource.history.explained(model);
             assert_eq!(
                 resource.space.pages(),
                 explained.pages(),
@@ -109,12 +117,11 @@ impl<L: RawRangeLock + Send + Sync + 'static> Work for Resource<L> {
 impl<L: RawRangeLock + Send + Sync + 'static> Worker<'_, Resource<L>> {
     fn perform(&self, step: Step) {
         let Resource { space, history, .. } = self.resource();
-        let history = || history.lock().expect("no panic while held");
         mark(format!("begins {step:x?}"));
-        let operation = history().begin(step.clone());
+        let number = history.begin(step.clone());
         let result = on_space(space, &step);
         mark(format!("has {result} of {step:x?}"));
-        history().end(operation, result);
+        history.end(number, result);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trace on an address space.
 
 use spanlock::range::raw::RawRangeLock;
-use spanlock_vm_trace::model::linux;
+use spanlock_vm_trace::model::{self, linux};
 use spanlock_vm_trace::trace::{self, PAGE, WRITE, attribute};
 use spanlock_vm_trace::{Call, Trace};
 use vm::{
@@ -166,7 +166,7 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
                 } else {
                     Placement::Fixed(start * PAGE)
                 };
-                let what = mapping(protection, mapped(flags), backing);
+                let what = mapping(protection, self::flags(model::mapped(flags)), backing);
                 space.mmap(place, pages * PAGE, what).map(drop)
             }
             Call::Unmap { start, pages } => space.munmap(start * PAGE, pages * PAGE),
@@ -269,20 +269,6 @@ fn push(all: &mut Vec<trace::Area>, area: trace::Area, families: Families, kept_
     }
 }
 
-/// The flags of `mmap`.
-fn mapped(bits: u32) -> Flags {
-    let shared = bits & linux::MAP_TYPE != linux::MAP_PRIVATE;
-    let flags = [
-        (shared, Flags::SHARED),
-        (bits & linux::MAP_NORESERVE != 0, Flags::NO_RESERVE),
-        (bits & linux::MAP_STACK != 0, Flags::NO_HUGE),
-        (bits & linux::MAP_GROWSDOWN != 0, Flags::GROWS_DOWN),
-        (bits & linux::MAP_LOCKED != 0, Flags::LOCKED),
-    ];
-    let set = flags.into_iter().filter(|(set, _)| *set);
-    set.fold(Flags::PRIVATE, |flags, (_, flag)| flags | flag)
-}
-
 /// Advice about content that is not needed, and advice that changes flags. Other advice changes nothing here.
 fn advise<L: RawRangeLock, B: Backing>(
     space: &AddressSpace<L, B>,
@@ -290,16 +276,13 @@ fn advise<L: RawRangeLock, B: Backing>(
     length: u64,
     advice: u32,
 ) -> Result<(), VmError> {
-    let none = Flags::PRIVATE;
-    let (set, clear) = match advice {
-        linux::MADV_DONTNEED => return space.madvise_dontneed(start, length),
-        10 => (Flags::NO_FORK, none),
-        11 => (none, Flags::NO_FORK),
-        14 => (Flags::HUGE, Flags::NO_HUGE),
-        15 => (Flags::NO_HUGE, Flags::HUGE),
-        16 => (Flags::NO_DUMP, none),
-        17 => (none, Flags::NO_DUMP),
-        _ => return Ok(()),
-    };
+    if advice == linux::MADV_DONTNEED {
+        return space.madvise_dontneed(start, length);
+    }
+    let (set, clear) = model::advice(advice);
+    let (set, clear) = (flags(set), flags(clear));
+    if set == Flags::PRIVATE && clear == Flags::PRIVATE {
+        return Ok(());
+    }
     space.madvise(start, length, set, clear)
 }
