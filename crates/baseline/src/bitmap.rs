@@ -109,18 +109,10 @@ impl Bitmap {
 
 /// Sets bits of a word if all of them are clear; otherwise returns `false`.
 fn set(word: &AtomicU64, mask: u64) -> bool {
-    // Relaxed: only a first guess for the compare-exchange.
-    let mut now = word.load(Ordering::Relaxed);
-    while now & mask == 0 {
-        // [bitmap-set] Acquire: pairs with [bitmap-clear].
-        let acquire = prim::order!("bitmap-set", Ordering::Acquire);
-        match word.compare_exchange(now, now | mask, acquire, Ordering::Relaxed) {
-            Ok(_) => return true,
-            // Another thread has changed other bits of the word.
-            Err(changed) => now = changed,
-        }
-    }
-    false
+    // [bitmap-set] Acquire: pairs with [bitmap-clear]. The load is only a first guess.
+    let acquire = prim::order!("bitmap-set", Ordering::Acquire);
+    let set = |now| (now & mask == 0).then_some(now | mask);
+    word.fetch_update(acquire, Ordering::Relaxed, set).is_ok()
 }
 
 // SAFETY: a range is granted after a compare-exchange has changed the bits of each of its blocks from clear to set, and

@@ -6,6 +6,7 @@ use crate::registry::Lock;
 use crate::run::{Schedule, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::target::Readers;
+use crate::touch::Many;
 use crate::{touch, workload};
 use spanlock::range::raw::Mode;
 use spanlock_judge::record::{HOLD, Memory, Panel, Record, RwUncontended, Touched, Uncontended};
@@ -41,7 +42,9 @@ pub fn touch(
 ) -> Touched {
     Touched {
         lock: lock.name.to_owned(),
-        ..lock.measure.touch(lock.values, locks, threads, allocated)
+        ..lock
+            .measure
+            .touch(lock.values, Many { locks, threads }, allocated)
     }
 }
 

@@ -2,6 +2,7 @@
 //! A new comparison that needs more of a lock adds it here, and to the record.
 
 use crate::micro::Kernel;
+use crate::named::Named;
 use crate::{registry, rw, sets, sim, space};
 use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, RwDescribed};
@@ -69,7 +70,7 @@ described!(
     rw::locks::Lock,
     sim::Lock,
     sim::RwLock,
-    sets::Row,
+    sets::Stock,
     sets::Simulated
 );
 
@@ -99,6 +100,7 @@ pub fn entries() -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::Known;
+    use crate::named::Named;
     use crate::{micro, registry, rw, sets, sim, space};
     use spanlock_judge::compare::claims;
     use spanlock_judge::record::Kind;

@@ -16,6 +16,7 @@
 //! | [`target`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
+//! | [`named`] | rows that users choose by name |
 //! | [`known`] | locks as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`touch`] | what many locks take of memory that each thread uses once |
@@ -25,12 +26,26 @@
 //! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
+/// A lock derefs to its row.
+macro_rules! derefs {
+    ($Lock:ty => $Row:ty) => {
+        impl ::std::ops::Deref for $Lock {
+            type Target = $Row;
+
+            fn deref(&self) -> &$Row {
+                &self.described
+            }
+        }
+    };
+}
+
 pub mod blob;
 pub mod costs;
 pub mod counters;
 pub mod known;
 pub mod memory;
 mod meter;
+pub mod named;
 pub mod pairs;
 pub mod processor;
 pub mod provenance;

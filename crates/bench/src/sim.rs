@@ -3,13 +3,14 @@
 pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
+use crate::named::named_rows;
 use crate::setting::{Resource, Setting, Values, named};
-use lock_api::RawRwLock;
-use spanlock_sim::range::raw::{Mode, RawRangeLock, RawRangeMutex};
+use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
 use spanlock_trial::lock::{Described, Over, Role, RwDescribed};
+use spanlock_workloads_sim::locks::{self, Maker};
+use spanlock_workloads_sim::rw;
 use spanlock_workloads_sim::target::{Readers, Target};
-use spanlock_workloads_sim::{locks, rw};
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -107,49 +108,26 @@ impl Rows {
 }
 
 impl locks::Table for Rows {
-    fn shared<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn shared<L: locks::Shared>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move |setting| RangeLock::from_raw(make(setting)));
     }
 
-    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move |setting| {
             RangeMutex::from_raw(make(setting))
         });
     }
 }
 
-impl Lock {
-    /// All that can be simulated.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        ALL.iter()
-    }
+named_rows! {
+    Lock: ALL by described.name;
+}
 
+impl Lock {
     /// Those that are measured on hardware too, in the order of tables.
     pub fn measured() -> impl Iterator<Item = &'static Self> {
         ALL.iter()
             .filter(|lock| lock.described.role != Role::Configuration)
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.described.name
-    }
-
-    /// The lock of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, ALL.iter(), |lock| lock.name())
     }
 
     /// Makes one, within a run.
@@ -205,10 +183,10 @@ static RW: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
 struct RwRows(Vec<RwLock>, UpTo);
 
 impl rw::locks::Table for RwRows {
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
+    fn untimed<L: rw::locks::Untimed>(
         &mut self,
         described: RwDescribed,
-        make: fn() -> lock_api::RwLock<L, ()>,
+        make: rw::locks::Maker<L>,
     ) {
         let Self(rows, up_to) = self;
         let at = rows

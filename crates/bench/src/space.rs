@@ -1,28 +1,26 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
 use crate::meter::Meter;
+use crate::named::named_rows;
 use crate::run::Outcome;
-use crate::setting::named;
 use prim_sim::Machine;
-use spanlock::range::raw::RawRangeLock;
 use spanlock_judge::record::lock::{Exclusion, Lock};
-use spanlock_sim::range::raw::RawRangeLock as SimulatedRangeLock;
 use spanlock_trial::vm::{Traffic, Trial};
 use spanlock_vm_trace::text;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-use {spanlock_vm as measured, spanlock_vm_sim as simulated};
+use {spanlock_vm::variants as measured, spanlock_vm_sim::variants as simulated};
 
 /// A variant on hardware.
 pub struct Variant {
-    variant: measured::variants::Variant,
+    variant: measured::Variant,
     run: Box<dyn Fn(&Trial) -> Outcome + Send + Sync>,
 }
 
 /// A variant that can be simulated.
 pub struct Simulated {
-    variant: simulated::variants::Variant,
+    variant: simulated::Variant,
     run: Box<Simulate>,
 }
 
@@ -30,24 +28,20 @@ type Simulate = dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync;
 
 static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let mut all = Measured(Vec::new());
-    measured::variants::all(&mut all);
+    measured::all(&mut all);
     all.0
 });
 
 static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
     let mut all = AllSimulated(Vec::new());
-    simulated::variants::all(&mut all);
+    simulated::all(&mut all);
     all.0
 });
 
 struct Measured(Vec<Variant>);
 
-impl measured::variants::Table for Measured {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: measured::variants::Variant,
-        make: fn() -> L,
-    ) {
+impl measured::Table for Measured {
+    fn variant<L: measured::Lock>(&mut self, variant: measured::Variant, make: fn() -> L) {
         let run = move |trial: &Trial| {
             let mut meter = Meter::of(trial.events);
             spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass)
@@ -61,12 +55,8 @@ impl measured::variants::Table for Measured {
 
 struct AllSimulated(Vec<Simulated>);
 
-impl simulated::variants::Table for AllSimulated {
-    fn variant<L: SimulatedRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: simulated::variants::Variant,
-        make: fn() -> L,
-    ) {
+impl simulated::Table for AllSimulated {
+    fn variant<L: simulated::Lock>(&mut self, variant: simulated::Variant, make: fn() -> L) {
         let run = move |trial: &Trial, machine: &Machine| {
             let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
             let pass = |time| prim_sim::cost::work(cycles(time));
@@ -92,30 +82,16 @@ fn pass(time: Duration) {
     }
 }
 
+named_rows! {
+    Variant: MEASURED by variant.name;
+    Simulated: SIMULATED by variant.name;
+}
+
 impl Variant {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        MEASURED.iter()
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
     /// What it is.
     #[must_use]
     pub const fn about(&self) -> &'static str {
         self.variant.about
-    }
-
-    /// The variant of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, MEASURED.iter(), |variant| variant.name())
     }
 
     pub(crate) fn run(&self, trial: &Trial) -> Outcome {
@@ -124,25 +100,6 @@ impl Variant {
 }
 
 impl Simulated {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        SIMULATED.iter()
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
-    /// The variant of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, SIMULATED.iter(), |variant| variant.name())
-    }
-
     pub(crate) fn run(&self, trial: &Trial, machine: &Machine) -> Outcome {
         (self.run)(trial, machine)
     }

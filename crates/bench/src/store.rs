@@ -3,6 +3,7 @@
 
 use crate::known::Known;
 use crate::meter::Meter;
+use crate::named::named_rows;
 use crate::registry;
 use crate::run::Outcome;
 use prim_sim::Machine;
@@ -108,26 +109,12 @@ fn plain(trial: &Trial) -> Result<Outcome, String> {
     workload::run::<Signal>(&files, trial, &mut Meter::of(trial.events))
 }
 
+named_rows! {
+    Subject: SUBJECTS by name;
+    Simulated: SIMULATED by name;
+}
+
 impl Subject {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        SUBJECTS.iter()
-    }
-
-    /// The one of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        crate::setting::named(name, Self::all(), |subject| subject.name)
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     /// Runs a trial on fresh files.
     ///
     /// # Errors
@@ -169,25 +156,6 @@ impl simulated::Table for Rows {
 }
 
 impl Simulated {
-    /// All of them, in the order of tables.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        SIMULATED.iter()
-    }
-
-    /// The one of that name.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        crate::setting::named(name, Self::all(), |row| row.name)
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     /// Runs a trial within a run of a simulated machine.
     ///
     /// # Panics

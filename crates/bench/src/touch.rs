@@ -33,16 +33,25 @@ pub const RESOURCE: Resource = Resource {
 /// The bytes allocated now, by all of the program.
 pub type Allocated<'a> = &'a (dyn Fn() -> Bytes + Sync);
 
+/// How many locks so many threads use.
+#[derive(Debug, Clone, Copy)]
+pub struct Many {
+    /// From 1 to [`MAX_LOCKS`].
+    pub locks: usize,
+    /// From 1 to [`MAX_THREADS`].
+    pub threads: usize,
+}
+
 /// Has each of so many threads use each of so many locks once. The record is yet without the lock's name.
 ///
 /// # Panics
 /// When one of the numbers is zero or too large.
 pub fn run<T: Target>(
     make: impl Fn() -> T + Sync,
-    locks: usize,
-    threads: usize,
+    many: Many,
     allocated: Allocated<'_>,
 ) -> Touched {
+    let Many { locks, threads } = many;
     assert!((1..=MAX_LOCKS).contains(&locks) && (1..=MAX_THREADS).contains(&threads));
     beside_a_user(&make, || count(&make, locks, threads, allocated))
 }
@@ -114,7 +123,7 @@ pub(crate) fn growing() -> impl Fn() -> Bytes + Sync {
 
 #[cfg(test)]
 mod tests {
-    use super::{RESOURCE, Touched, growing, run};
+    use super::{Many, RESOURCE, Touched, growing, run};
     use crate::target::{Null, RangeLockCrate};
 
     #[test]
@@ -131,8 +140,25 @@ mod tests {
             left_bytes: 120,
             ..Touched::default()
         };
-        assert_eq!(run(|| Null, 5, 3, &allocated), expected);
-        let other = run(|| RangeLockCrate::new(RESOURCE.units), 2, 2, &allocated);
+        assert_eq!(
+            run(
+                || Null,
+                Many {
+                    locks: 5,
+                    threads: 3
+                },
+                &allocated
+            ),
+            expected
+        );
+        let other = run(
+            || RangeLockCrate::new(RESOURCE.units),
+            Many {
+                locks: 2,
+                threads: 2,
+            },
+            &allocated,
+        );
         assert_eq!((other.locks, other.threads), (2, 2));
     }
 }

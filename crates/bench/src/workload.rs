@@ -4,7 +4,7 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
-use crate::meter::Meter;
+use crate::named::Named;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
@@ -18,9 +18,9 @@ use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
 use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workloads::crew::Signal;
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// A workload with its own numbers.
@@ -39,10 +39,9 @@ pub trait Workload: Copy + Send + Sync + 'static {
     /// Runs it within a run of a simulated machine.
     fn simulate(trial: &Trial<Self>, lock: Self::Simulated, machine: &Machine) -> Outcome;
 
-    /// The virtual time after which a run hangs, if that is not the same for all.
-    fn hangs_after(_: &Trial<Self>) -> Option<Duration> {
-        None
-    }
+    /// The virtual time after which a run hangs, at least, if that is not the same for all: it grows with the time
+    /// that is measured.
+    const HANGS_AFTER: Option<Duration> = None;
 
     /// All that a simulated run is, besides the [`Setup`]: two of one name yield the same.
     fn name(trial: &Trial<Self>, lock: Self::Simulated) -> String;
@@ -69,7 +68,7 @@ fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
 ///
 /// # Errors
 /// When the lock did not do what it promises.
-fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
+fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     let promised = outcome.check(record.lock.exclusion);
     promised.map_err(|found| found.to_string())?;
     let record = if outcome.work.ops.is_empty() {
@@ -107,14 +106,14 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
     })
 }
 
-/// Runs a workload on hardware, on a fresh lock, and checks it. If the lock cannot do it, the record says why.
+/// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record says why.
 ///
 /// # Errors
 /// When the lock did not do what it promises.
 pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, String> {
     let record = record(&trial, lock.known());
     match W::run(&trial, lock) {
-        Ok(outcome) => yielded(record, &outcome),
+        Ok(outcome) => yielded(record, outcome),
         Err(why) => Ok(Record {
             skipped: Some(why.to_owned()),
             ..record
@@ -133,7 +132,9 @@ pub fn simulate<W: Workload>(
     setup: &Setup,
 ) -> Result<Record, String> {
     let limited = Setup {
-        lasts: W::hangs_after(&trial).unwrap_or(setup.lasts),
+        lasts: W::HANGS_AFTER.map_or(setup.lasts, |least| {
+            least.max(trial.schedule.measured * 100)
+        }),
         ..setup.clone()
     };
     let machine = setup.machine.clone();
@@ -147,12 +148,13 @@ pub fn simulate<W: Workload>(
         }),
         ..record(&trial, lock.known())
     };
-    yielded(record, &ended.value)
+    yielded(record, ended.value)
 }
 
-/// The length of a run, as its name has it.
-fn seconds<W>(trial: &Trial<W>) -> f64 {
-    trial.schedule.measured.as_secs_f64()
+/// The name of a run that lasts a time, of a workload with its numbers and of a lock.
+fn timed_run<W>(trial: &Trial<W>, what: impl Display, lock: &str) -> String {
+    let (threads, seconds) = (plural(trial.threads), trial.schedule.measured.as_secs_f64());
+    format!("{what}, {threads}, {lock}, {seconds} s")
 }
 
 /// Whether acquisitions are timed, as the name of a run has it.
@@ -164,6 +166,8 @@ const fn timed(timing: arr::Timing) -> &'static str {
 }
 
 impl Workload for arr::Load {
+    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+
     type Lock = &'static Lock;
     type Simulated = &'static sim::Lock;
 
@@ -175,15 +179,9 @@ impl Workload for arr::Load {
         simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ())
     }
 
-    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        Some(trial.schedule.measured * 100)
-    }
-
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let panel = trial.load.panel();
-        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        let timed = timed(trial.load.timing);
-        format!("arr, {panel}, {threads}, {lock}, {seconds} s{timed}")
+        let what = format!("arr, {}", trial.load.panel());
+        timed_run(trial, what, lock.name()) + timed(trial.load.timing)
     }
 
     fn panel(self) -> Panel {
@@ -193,6 +191,8 @@ impl Workload for arr::Load {
 }
 
 impl Workload for batch::Load {
+    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+
     type Lock = &'static Lock;
     type Simulated = &'static sim::Lock;
 
@@ -211,14 +211,10 @@ impl Workload for batch::Load {
         simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ())
     }
 
-    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        Some(trial.schedule.measured * 100)
-    }
-
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
         let Self { hold, ranges } = trial.load;
-        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        format!("batch, {hold} of {ranges} ranges, {threads}, {lock}, {seconds} s")
+        let what = format!("batch, {hold} of {ranges} ranges");
+        timed_run(trial, what, lock.name())
     }
 
     fn panel(self) -> Panel {
@@ -228,6 +224,8 @@ impl Workload for batch::Load {
 }
 
 impl Workload for blob::Load {
+    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+
     type Lock = Subject;
     type Simulated = &'static sim::Lock;
 
@@ -247,14 +245,8 @@ impl Workload for blob::Load {
         outcome.expect("such pages are never refused")
     }
 
-    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        Some(trial.schedule.measured * 100)
-    }
-
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let panel = trial.load.panel();
-        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        format!("blob, {panel}, {threads}, {lock}, {seconds} s")
+        timed_run(trial, format!("blob, {}", trial.load.panel()), lock.name())
     }
 
     fn panel(self) -> Panel {
@@ -312,6 +304,9 @@ impl Workload for latency::Load {
 }
 
 impl Workload for pattern::Load {
+    /// Longer than it takes to make and to drop the most locks.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_millis(200));
+
     type Lock = &'static Lock;
     type Simulated = &'static sim::Lock;
 
@@ -324,19 +319,9 @@ impl Workload for pattern::Load {
         simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ())
     }
 
-    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        /// Longer than it takes to make and to drop the most locks.
-        const AT_LEAST: Duration = Duration::from_millis(200);
-        Some(AT_LEAST.max(trial.schedule.measured * 100))
-    }
-
     fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        let timed = timed(trial.load.timing);
-        format!(
-            "pattern {}, {threads}, {lock}, {seconds} s{timed}",
-            trial.load.panel()
-        )
+        let what = format!("pattern {}", trial.load.panel());
+        timed_run(trial, what, lock.name()) + timed(trial.load.timing)
     }
 
     fn panel(self) -> Panel {
@@ -368,7 +353,7 @@ impl Workload for micro::Load {
     }
 
     fn name(trial: &Trial<Self>, kernel: micro::Kernel) -> String {
-        let (threads, seconds) = (plural(trial.threads), seconds(trial));
+        let (threads, seconds) = (plural(trial.threads), trial.schedule.measured.as_secs_f64());
         format!("micro {kernel}, {threads}, {seconds} s")
     }
 
@@ -391,9 +376,7 @@ impl Workload for rw::Load {
     }
 
     fn name(trial: &Trial<Self>, lock: &'static sim::RwLock) -> String {
-        let (load, seconds) = (trial.load, seconds(trial));
-        let (threads, lock) = (plural(trial.threads), lock.name());
-        format!("rw {load}, {threads}, {lock}, {seconds} s")
+        timed_run(trial, format!("rw {}", trial.load), lock.name())
     }
 
     fn panel(self) -> Panel {
@@ -402,33 +385,46 @@ impl Workload for rw::Load {
 }
 
 impl Workload for set::Load {
-    type Lock = &'static sets::Row;
+    type Lock = &'static sets::Stock;
     type Simulated = &'static sets::Simulated;
 
-    fn run(trial: &Trial<Self>, set: &'static sets::Row) -> Result<Outcome, &'static str> {
-        let mut meter = Meter::of(trial.events);
-        spanlock_workloads::set::run::<Signal>(&*(set.make)(), trial, &mut meter)
+    fn run(trial: &Trial<Self>, stock: &'static sets::Stock) -> Result<Outcome, &'static str> {
+        stock.run(trial)
     }
 
     fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
-        let outcome = simulated::set::run::<Clock>(&*(set.make)(), trial, &mut ());
+        let set = (set.make)();
+        let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
+        let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
         outcome.expect("sets that can be simulated have an order")
     }
 
     fn name(trial: &Trial<Self>, set: &'static sets::Simulated) -> String {
-        let (panel, seconds) = (trial.load.panel(), seconds(trial));
-        let (threads, set) = (plural(trial.threads), set.described.name);
-        format!("set, {panel}, {threads}, {set}, {seconds} s")
+        let what = format!("set, {}", trial.load.panel());
+        timed_run(trial, what, set.described.name)
     }
 
     fn panel(self) -> Panel {
-        let Self { keys, chosen, mix } = self;
-        Panel::Set { keys, chosen, mix }
+        let Self {
+            keys,
+            chosen,
+            mix,
+            stall,
+        } = self;
+        Panel::Set {
+            keys,
+            chosen,
+            mix,
+            stall,
+        }
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Workload for store::Load {
+    /// Longer than it takes to write all regions first.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(1));
+
     type Lock = &'static store::Subject;
     type Simulated = &'static store::Simulated;
 
@@ -444,16 +440,9 @@ impl Workload for store::Load {
         lock.run(trial, machine)
     }
 
-    fn hangs_after(trial: &Trial<Self>) -> Option<Duration> {
-        /// Longer than it takes to write all regions first.
-        const AT_LEAST: Duration = Duration::from_secs(1);
-        Some(AT_LEAST.max(trial.schedule.measured * 100))
-    }
-
     fn name(trial: &Trial<Self>, lock: &'static store::Simulated) -> String {
         let Self { kernel, pages } = trial.load;
-        let (threads, lock, seconds) = (plural(trial.threads), lock.name(), seconds(trial));
-        format!("store {kernel}, {pages} pages, {threads}, {lock}, {seconds} s")
+        timed_run(trial, format!("store {kernel}, {pages} pages"), lock.name())
     }
 
     fn panel(self) -> Panel {
@@ -463,6 +452,9 @@ impl Workload for store::Load {
 }
 
 impl Workload for vm::Load {
+    /// Longer than any program that is recorded runs.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(3600));
+
     type Lock = &'static space::Variant;
     type Simulated = &'static space::Simulated;
 
@@ -476,12 +468,6 @@ impl Workload for vm::Load {
         machine: &Machine,
     ) -> Outcome {
         variant.run(trial, machine)
-    }
-
-    fn hangs_after(_: &Trial<Self>) -> Option<Duration> {
-        /// Longer than any program that is recorded runs.
-        const LONGEST: Duration = Duration::from_secs(3600);
-        Some(LONGEST)
     }
 
     fn name(trial: &Trial<Self>, variant: &'static space::Simulated) -> String {

@@ -49,32 +49,27 @@ pub unsafe trait Ranges {
     fn try_take(&self, range: Range<u64>) -> Option<Self::Held<'_>>;
 }
 
-// SAFETY: a range lock grants overlapping exclusive ranges one after the other, each after the release of the one
-// before. A guard that is leaked leaves its range locked.
-unsafe impl<L: RawRangeLock> Ranges for RangeLock<L> {
-    type Held<'a>
-        = WriteGuard<'a, L>
-    where
-        Self: 'a;
+/// Ranges by the tries of a typed lock.
+macro_rules! by_try {
+    ($Lock:ident over $Raw:ident: $Guard:ident by $try_lock:ident) => {
+        // SAFETY: a range lock grants overlapping exclusive ranges one after the other, each after the release of the
+        // one before. A guard that is leaked leaves its range locked.
+        unsafe impl<L: $Raw> Ranges for $Lock<L> {
+            type Held<'a>
+                = $Guard<'a, L>
+            where
+                Self: 'a;
 
-    #[inline]
-    fn try_take(&self, range: Range<u64>) -> Option<WriteGuard<'_, L>> {
-        self.try_write(range)
-    }
+            #[inline]
+            fn try_take(&self, range: Range<u64>) -> Option<$Guard<'_, L>> {
+                self.$try_lock(range)
+            }
+        }
+    };
 }
 
-// SAFETY: as above.
-unsafe impl<L: RawRangeMutex> Ranges for RangeMutex<L> {
-    type Held<'a>
-        = LockGuard<'a, L>
-    where
-        Self: 'a;
-
-    #[inline]
-    fn try_take(&self, range: Range<u64>) -> Option<LockGuard<'_, L>> {
-        self.try_lock(range)
-    }
-}
+by_try!(RangeLock over RawRangeLock: WriteGuard by try_write);
+by_try!(RangeMutex over RawRangeMutex: LockGuard by try_lock);
 
 /// A part of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

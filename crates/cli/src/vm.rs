@@ -7,6 +7,7 @@ use crate::output::{print, print_lines};
 use crate::workloads::{Space, Workload, turns};
 use clap::{Args, Subcommand};
 use spanlock_bench::known::Known;
+use spanlock_bench::named::Named;
 use spanlock_bench::provenance::cores;
 use spanlock_bench::run::{Schedule, Trial};
 use spanlock_bench::space::Variant;

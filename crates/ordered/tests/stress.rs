@@ -142,32 +142,21 @@ fn stress<X: Exclusion + Default + Send + Sync>(keys: u64) {
     assert_eq!(alive.load(Ordering::Relaxed), 0, "values are leaked");
 }
 
-#[test]
-fn few_keys_under_a_list_lock() {
-    stress::<ByRange<ListEx>>(8);
+/// A test for each exclusion and number of keys.
+macro_rules! stress {
+    ($($name:ident: $Exclusion:ty, $keys:literal;)+) => {$(
+        #[test]
+        fn $name() {
+            stress::<$Exclusion>($keys);
+        }
+    )+};
 }
 
-#[test]
-fn many_keys_under_a_list_lock() {
-    stress::<ByRange<ListEx>>(4000);
-}
-
-#[test]
-fn keys_under_a_skip_list_lock() {
-    stress::<ByRange<SkipEx>>(200);
-}
-
-#[test]
-fn keys_under_a_lock_with_readers() {
-    stress::<ByRange<ListRw>>(200);
-}
-
-#[test]
-fn few_keys_under_locks_in_nodes() {
-    stress::<ByNode>(8);
-}
-
-#[test]
-fn many_keys_under_locks_in_nodes() {
-    stress::<ByNode>(4000);
+stress! {
+    few_keys_under_a_list_lock: ByRange<ListEx>, 8;
+    many_keys_under_a_list_lock: ByRange<ListEx>, 4000;
+    keys_under_a_skip_list_lock: ByRange<SkipEx>, 200;
+    keys_under_a_lock_with_readers: ByRange<ListRw>, 200;
+    few_keys_under_locks_in_nodes: ByNode, 8;
+    many_keys_under_locks_in_nodes: ByNode, 4000;
 }

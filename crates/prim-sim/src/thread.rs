@@ -146,12 +146,7 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
     f(index, Tenure::Thread)
 }
 
-/// An upper bound of the indices: all that are in use are smaller. Call it after a `SeqCst` fence to miss no thread
-/// that took its index before.
-#[must_use]
-pub fn high_water() -> usize {
-    HIGH_WATER.load(Ordering::Relaxed)
-}
+hardware::simulated_high_water!();
 
 /// The number of hardware threads of the machine; one outside a run.
 #[must_use]

@@ -134,3 +134,17 @@ macro_rules! simulated_intact {
         prim::edge::is_intact($edge)
     };
 }
+
+/// Declares `high_water` of the word `HIGH_WATER` in scope.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! simulated_high_water {
+    () => {
+        /// An upper bound of the indices: all that are in use are smaller. Call it after a `SeqCst` fence to miss no
+        /// thread that took its index before.
+        #[must_use]
+        pub fn high_water() -> usize {
+            HIGH_WATER.load(Ordering::Relaxed)
+        }
+    };
+}

@@ -196,11 +196,7 @@ struct Spaces {
 }
 
 impl Table for Spaces {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    ) {
+    fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         let space = AddressSpace::builder()
             .refinement(variant.refinement)
             .build(make(), PageTable::new());

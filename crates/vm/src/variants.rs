@@ -20,12 +20,12 @@ pub struct Variant {
 /// Takes the variants.
 pub trait Table {
     /// A variant, and how its lock is made.
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    );
+    fn variant<L: Lock>(&mut self, variant: Variant, make: fn() -> L);
 }
+
+/// A lock that threads can share.
+pub trait Lock: RawRangeLock + Send + Sync + 'static {}
+impl<L: RawRangeLock + Send + Sync + 'static> Lock for L {}
 
 /// All of them, in the order of tables of results.
 pub fn all(table: &mut impl Table) {

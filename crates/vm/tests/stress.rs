@@ -92,11 +92,7 @@ impl<L: RawRangeLock> Owner<'_, L> {
 struct Stress;
 
 impl Table for Stress {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    ) {
+    fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         let builder = AddressSpace::builder()
             .refinement(variant.refinement)
             .recorded();

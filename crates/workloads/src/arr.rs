@@ -11,6 +11,7 @@ pub use array::{Array, Ranges};
 use crate::crew::{self, Meter, Phase, Timekeeper};
 use crate::target::Target;
 use crate::timed;
+use fastrand::Rng;
 use prim::cost;
 use spanlock_trial::arr::{MAX_THREADS, Pauses, SLOTS, Timing, Trial};
 use spanlock_trial::run::{Found, Outcome, Throughput};
@@ -36,12 +37,9 @@ fn run_with<K: Timekeeper, C: Clock>(
     meter: &mut impl Meter,
 ) -> Outcome {
     let array = Array::new(SLOTS);
-    let run = crew::run(
-        trial.threads,
-        trial.schedule,
-        meter,
-        |thread, keeper: &K| work::<C>(lock, &array, trial, thread, keeper),
-    );
+    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
+        work::<C>(lock, &array, trial, thread, rng, keeper)
+    });
     let added = run.workers.iter().map(|tally| tally.added).sum();
     let work = Throughput::of(&run, |tally| tally.ops);
     let times = run
@@ -76,10 +74,10 @@ fn work<C: Clock>(
     array: &Array,
     trial: &Trial,
     thread: usize,
+    mut rng: Rng,
     keeper: &impl Timekeeper,
 ) -> Tally<C> {
     let ranges = Ranges::of(trial.load.variant, thread, trial.threads);
-    let mut rng = crew::rng(trial.seed, trial.repeat, thread);
     let mut tally = Tally {
         ops: 0,
         added: 0,

@@ -34,12 +34,9 @@ pub fn run<K: Timekeeper>(lock: &impl Target, trial: &Trial, meter: &mut impl Me
     assert!((1..=MAX_RANGES).contains(&ranges));
     assert!((1..=MAX_HOLD.min(ranges)).contains(&hold));
     let area = Area::new(ranges);
-    let run = crew::run(
-        trial.threads,
-        trial.schedule,
-        meter,
-        |thread, keeper: &K| work(lock, &area, trial, thread, keeper),
-    );
+    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
+        work(lock, &area, trial, thread, rng, keeper)
+    });
     let torn_while_held: u64 = run.workers.iter().map(|tally| tally.torn).sum();
     Outcome {
         work: Throughput::of(&run, |tally| tally.ops),
@@ -62,10 +59,10 @@ fn work(
     area: &Area,
     trial: &Trial,
     thread: usize,
+    mut rng: Rng,
     keeper: &impl Timekeeper,
 ) -> Tally {
     let Load { hold, ranges } = trial.load;
-    let mut rng = crew::rng(trial.seed, trial.repeat, thread);
     let mut tally = Tally::default();
     let mut batch = Vec::with_capacity(hold);
     let mut held = Vec::with_capacity(hold);

@@ -58,15 +58,9 @@ pub fn run<K: Timekeeper, R: Reader>(
     let Load { draw, records, .. } = trial.load;
     assert!((1..=MAX_RECORDS).contains(&records));
     let records = Records::new(draw, records);
-    let run = crew::run(
-        trial.threads,
-        trial.schedule,
-        meter,
-        |thread, keeper: &K| {
-            let rng = crew::rng(trial.seed, trial.repeat, thread);
-            work(&records, reader(), rng, keeper)
-        },
-    );
+    let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
+        work(&records, reader(), rng, keeper)
+    });
     if let Some(error) = run.workers.iter().find_map(|tally| tally.failed) {
         return Err(error);
     }

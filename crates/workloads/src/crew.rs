@@ -7,7 +7,7 @@ use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::thread::{self, Start};
-use spanlock_trial::run::{Metered, Run, Schedule};
+use spanlock_trial::run::{Metered, Run, Schedule, Trial};
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +170,20 @@ pub fn run<K: Timekeeper, W: Send>(
         elapsed,
         metered,
     }
+}
+
+/// The same for all threads of a trial, each with random numbers of its own.
+pub fn run_trial<L: Sync, W: Send, K: Timekeeper>(
+    trial: &Trial<L>,
+    meter: &mut impl Meter,
+    work: impl Fn(usize, Rng, &K) -> W + Sync,
+) -> Run<W> {
+    run(
+        trial.threads,
+        trial.schedule,
+        meter,
+        |thread, keeper: &K| work(thread, rng(trial.seed, trial.repeat, thread), keeper),
+    )
 }
 
 /// Random numbers of one thread in one of several equal runs.

@@ -19,6 +19,7 @@
 //! | [`store`] | files that many threads read and write (P3 §VI) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
+//! | [`lines`] | memory that workloads read and write |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
@@ -26,6 +27,7 @@ pub mod batch;
 pub mod blob;
 pub mod crew;
 pub mod latency;
+pub mod lines;
 pub mod locks;
 pub mod micro;
 pub mod pattern;

@@ -18,19 +18,22 @@ use spanlock_trial::setting::{BLOCK, Holds, Param, Setting};
 /// Takes the rows.
 pub trait Table {
     /// A lock with readers.
-    fn shared<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    );
+    fn shared<L: Shared>(&mut self, described: Described, make: Maker<L>);
 
     /// A lock without.
-    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    );
+    fn exclusive<L: Exclusive>(&mut self, described: Described, make: Maker<L>);
 }
+
+/// How a lock is made.
+pub type Maker<L> = fn(&Setting) -> L;
+
+/// A lock that threads can share.
+pub trait Exclusive: RawRangeMutex + Send + Sync + 'static {}
+impl<L: RawRangeMutex + Send + Sync + 'static> Exclusive for L {}
+
+/// The same, with readers.
+pub trait Shared: RawRangeLock + Exclusive {}
+impl<L: RawRangeLock + Exclusive> Shared for L {}
 
 /// Families of the library's locks.
 const LIST: &str = "list";

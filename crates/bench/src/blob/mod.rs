@@ -34,6 +34,10 @@ pub enum Subject {
     Shared(&'static Lock),
 }
 
+/// What became of a trial in an area that threads share.
+#[cfg(target_os = "linux")]
+pub type Ended = Result<Outcome, spanlock_blob::Error>;
+
 /// The name of [`Subject::Copy`].
 const COPY: &str = "copy";
 

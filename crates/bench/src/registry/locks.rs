@@ -5,10 +5,9 @@ use super::{Lock, Make};
 use crate::setting::{Setting, Values};
 use crate::target::called::{Called, Floor};
 use crate::target::{Null, ParkingLot, RangeLockCrate, Std};
-use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_trial::lock::{Described, Exclusion, Role};
-use spanlock_workloads::locks;
+use spanlock_workloads::locks::{self, Maker};
 use std::sync::LazyLock;
 
 /// All of them, in the order of tables.
@@ -36,20 +35,12 @@ impl Measured {
 }
 
 impl locks::Table for Measured {
-    fn shared<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn shared<L: locks::Shared>(&mut self, described: Described, make: Maker<L>) {
         let make = move |setting: &Setting| RangeLock::from_raw(make(setting));
         self.add(described, Make(make));
     }
 
-    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: Maker<L>) {
         let make = move |setting: &Setting| RangeMutex::from_raw(make(setting));
         self.add(described, Make(make));
     }

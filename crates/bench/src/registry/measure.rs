@@ -6,6 +6,7 @@ use crate::meter::Meter;
 use crate::run::{Outcome, Trial};
 use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
+use crate::touch::Many;
 use crate::{memory, pairs, processor, soak, touch};
 use spanlock::range::raw::Mode;
 use spanlock_judge::record::{Memory, Touched};
@@ -44,24 +45,13 @@ pub trait Measure: Sync {
     /// # Safety
     /// Holders of overlapping ranges exclude each other.
     #[cfg(target_os = "linux")]
-    unsafe fn blob(
-        &self,
-        values: Values,
-        trial: &Trial<trial::blob::Load>,
-        stored: &Stored,
-    ) -> Result<Outcome, spanlock_blob::Error>;
+    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended;
 
     /// Runs [`memory`]: what so many holders take.
     fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory;
 
     /// Runs [`touch`]: what so many locks take that so many threads use once.
-    fn touch(
-        &self,
-        values: Values,
-        locks: usize,
-        threads: usize,
-        allocated: touch::Allocated<'_>,
-    ) -> Touched;
+    fn touch(&self, values: Values, many: Many, allocated: touch::Allocated<'_>) -> Touched;
 
     /// Makes a lock for [`soak`].
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked>;
@@ -124,12 +114,7 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     }
 
     #[cfg(target_os = "linux")]
-    unsafe fn blob(
-        &self,
-        values: Values,
-        trial: &Trial<trial::blob::Load>,
-        stored: &Stored,
-    ) -> Result<Outcome, spanlock_blob::Error> {
+    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended {
         // SAFETY: the caller's.
         let lock = unsafe { Tried::new(self.made(trial::blob::RESOURCE, values)) };
         blob::shared(lock, trial, stored)
@@ -139,15 +124,8 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
         memory::run(|| self.made(memory::RESOURCE, values), hold, allocated)
     }
 
-    fn touch(
-        &self,
-        values: Values,
-        locks: usize,
-        threads: usize,
-        allocated: touch::Allocated<'_>,
-    ) -> Touched {
-        let make = || self.made(touch::RESOURCE, values);
-        touch::run(make, locks, threads, allocated)
+    fn touch(&self, values: Values, many: Many, allocated: touch::Allocated<'_>) -> Touched {
+        touch::run(|| self.made(touch::RESOURCE, values), many, allocated)
     }
 
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked> {

@@ -8,7 +8,6 @@ pub use measure::{Make, Measure};
 
 use crate::setting::{Resource, Setting, Values};
 pub use spanlock_trial::lock::{Described, Exclusion, WaitsFor};
-use std::ops::Deref;
 
 /// A lock that can be measured. It derefs to its row.
 #[derive(Clone, Copy)]
@@ -21,13 +20,7 @@ pub struct Lock {
     pub measure: &'static dyn Measure,
 }
 
-impl Deref for Lock {
-    type Target = Described;
-
-    fn deref(&self) -> &Described {
-        &self.described
-    }
-}
+derefs!(Lock => Described);
 
 impl Lock {
     /// For a resource, with what users chose.

@@ -11,7 +11,7 @@ use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
 use crate::target::{Null, ParkingLot, Sharded, Std, Target};
-use lock_api::{RawRwLock, RwLock};
+use lock_api::RwLock;
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
@@ -22,7 +22,6 @@ pub use spanlock_judge::record::lock::{FLOOR, NULL, PRELOADED, PTHREAD};
 use spanlock_trial::lock::Role;
 pub use spanlock_trial::lock::{Over, RwDescribed};
 use spanlock_workloads::rw::locks as table;
-use std::ops::Deref;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -35,13 +34,7 @@ pub struct Lock {
     pub measure: &'static dyn Measure,
 }
 
-impl Deref for Lock {
-    type Target = RwDescribed;
-
-    fn deref(&self) -> &RwDescribed {
-        &self.described
-    }
-}
+derefs!(Lock => RwDescribed);
 
 /// The measurements, each compiled for one lock and run on fresh ones.
 pub trait Measure: Sync {
@@ -133,11 +126,7 @@ pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
 struct Measured(Vec<Lock>);
 
 impl table::Table for Measured {
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    ) {
+    fn untimed<L: table::Untimed>(&mut self, described: RwDescribed, make: table::Maker<L>) {
         if described.role != Role::Configuration {
             self.0.push(Lock {
                 described,

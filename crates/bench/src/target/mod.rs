@@ -14,39 +14,51 @@ use range_lock::{VecRangeLock, VecRangeLockGuard};
 pub use spanlock_workloads::target::*;
 use std::hint::spin_loop;
 use std::ops::Range;
-use std::sync::{PoisonError, TryLockError, TryLockResult};
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
 use std::time::Duration;
 
 /// The standard library's lock for the whole resource, whatever the range.
 #[derive(Debug, Default)]
 pub struct Std(std::sync::RwLock<()>);
 
-impl Target for Std {
-    const READERS: Readers = Readers::Share;
-    const GIVES_UP: GivesUp = GivesUp::AtOnce;
-    type Read<'a> = std::sync::RwLockReadGuard<'a, ()>;
-    type Write<'a> = std::sync::RwLockWriteGuard<'a, ()>;
+/// Locks that are poisoned by panics: a poisoned lock is as good as any.
+macro_rules! poisoned {
+    ($Lock:ident, $Read:ident, $Write:ident $(, { $($more:tt)* })?) => {
+        impl Target for $Lock {
+            const READERS: Readers = Readers::Share;
+            type Read<'a> = $Read<'a, ()>;
+            type Write<'a> = $Write<'a, ()>;
 
-    #[inline(always)]
-    fn read(&self, _: Range<u64>) -> Self::Read<'_> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
+            #[inline(always)]
+            fn read(&self, _: Range<u64>) -> Self::Read<'_> {
+                self.0.read().unwrap_or_else(PoisonError::into_inner)
+            }
 
-    #[inline(always)]
-    fn write(&self, _: Range<u64>) -> Self::Write<'_> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
+            #[inline(always)]
+            fn write(&self, _: Range<u64>) -> Self::Write<'_> {
+                self.0.write().unwrap_or_else(PoisonError::into_inner)
+            }
 
-    fn read_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Read<'_>> {
-        granted(self.0.try_read())
-    }
+            $($($more)*)?
+        }
+    };
+}
 
-    fn write_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
-        granted(self.0.try_write())
+poisoned! {
+    Std, RwLockReadGuard, RwLockWriteGuard, {
+        const GIVES_UP: GivesUp = GivesUp::AtOnce;
+
+        fn read_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Read<'_>> {
+            granted(self.0.try_read())
+        }
+
+        fn write_within(&self, _: Range<u64>, _: Duration) -> Option<Self::Write<'_>> {
+            granted(self.0.try_write())
+        }
     }
 }
 
-/// A poisoned lock is as good as any.
+/// The guard, if there is one.
 fn granted<G>(tried: TryLockResult<G>) -> Option<G> {
     match tried {
         Ok(guard) => Some(guard),
@@ -94,21 +106,7 @@ impl Target for ParkingLot {
 #[derive(Debug, Default)]
 pub struct Sharded(ShardedLock<()>);
 
-impl Target for Sharded {
-    const READERS: Readers = Readers::Share;
-    type Read<'a> = ShardedLockReadGuard<'a, ()>;
-    type Write<'a> = ShardedLockWriteGuard<'a, ()>;
-
-    #[inline(always)]
-    fn read(&self, _: Range<u64>) -> Self::Read<'_> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline(always)]
-    fn write(&self, _: Range<u64>) -> Self::Write<'_> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+poisoned!(Sharded, ShardedLockReadGuard, ShardedLockWriteGuard);
 
 /// The crate `range-lock`: a mutex over a B-tree of held ranges, which owns the vector it guards and can only try.
 ///

@@ -1,17 +1,13 @@
 //! `spanlock bench blob`.
 
-use super::measure::{Sampling, measured};
-use crate::failure::{Failure, Result};
-use crate::options::{Format, Threads, chosen};
-use crate::output::print_lines;
+use super::measure::Counted;
+use crate::failure::Result;
+use crate::options::chosen;
 use crate::workloads::{StoredBlob, turns};
 use clap::Args;
 use spanlock_bench::blob::Subject;
-use spanlock_bench::counters::Event;
-use spanlock_bench::provenance::cores;
 use spanlock_bench::workload::{Workload, measure};
-use spanlock_judge::compare::Dataset;
-use spanlock_judge::record::{Line, plural};
+use spanlock_judge::record::plural;
 use spanlock_judge::table;
 
 #[derive(Args)]
@@ -26,12 +22,7 @@ pub(super) struct Blob {
     #[arg(long, num_args = 1.., value_parser = subjects, value_name = "NAME,...")]
     locks: Vec<Subjects>,
     #[command(flatten)]
-    threads: Threads,
-    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
-    #[arg(long)]
-    counters: bool,
-    #[command(flatten)]
-    sampling: Sampling,
+    counted: Counted,
 }
 
 /// Those that one word of an argument names.
@@ -43,23 +34,16 @@ fn subjects(text: &str) -> Result<Subjects, String> {
 }
 
 pub(super) fn run(args: Blob) -> Result {
-    let events = if args.counters { Event::HARDWARE } else { &[] };
-    let trials = args.sampling.trials(&args.workload, &args.threads, events);
+    let trials = args.counted.trials(&args.workload);
     let named = args.locks.into_iter().flat_map(|Subjects(named)| named);
     let subjects = chosen(named.collect(), Subject::usual(), |subject| subject.name());
-    let records = measured(
-        &args.sampling.output,
+    args.counted.compared(
         turns(trials, &subjects),
         |(subject, trial)| {
             let (panel, threads) = (trial.load.panel(), plural(trial.threads));
             format!("{}, {panel}, {threads}", subject.name())
         },
-        |(subject, trial)| measure(*trial, *subject).map_err(Failure::Check),
-        Line::from,
+        |(subject, trial)| measure(*trial, *subject),
         table::blob,
-    )?;
-    match args.sampling.output.format {
-        Format::Json => print_lines(table::conclusions(&Dataset::of(&records), cores())),
-        Format::Table => Ok(()),
-    }
+    )
 }

@@ -1,16 +1,17 @@
 //! Measurements step by step, and how often and how long each is.
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::options::{Format, Output, Seed, Threads, seconds, seconds_or_none, times};
 use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
 use crate::workloads::Workload;
 use clap::Args;
 use spanlock_bench::counters::Event;
-use spanlock_bench::provenance::{self, Provenance};
+use spanlock_bench::provenance::{self, Provenance, cores};
 use spanlock_bench::run::{Schedule, Trial};
-use spanlock_judge::record::Line;
-use spanlock_judge::table::Width;
+use spanlock_judge::compare::Dataset;
+use spanlock_judge::record::{Line, Record};
+use spanlock_judge::table::{self, Width};
 use std::time::Duration;
 
 /// How long and how often, and how results are written.
@@ -52,6 +53,43 @@ impl Sampling {
         repeats
             .flat_map(|run| workload.trials(&threads, run))
             .collect()
+    }
+}
+
+/// Numbers of threads, and what is counted and how often.
+#[derive(Args)]
+pub(super) struct Counted {
+    #[command(flatten)]
+    threads: Threads,
+    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
+    #[arg(long)]
+    counters: bool,
+    #[command(flatten)]
+    pub(super) sampling: Sampling,
+}
+
+impl Counted {
+    /// All trials of a workload, in the order of [`Sampling::trials`].
+    pub(super) fn trials<W: Workload>(&self, workload: &W) -> Vec<Trial<W::Load>> {
+        let events = if self.counters { Event::HARDWARE } else { &[] };
+        self.sampling.trials(workload, &self.threads, events)
+    }
+
+    /// As [`measured`], of records; in the end, says what they show.
+    pub(super) fn compared<S>(
+        &self,
+        steps: Vec<S>,
+        describe: impl Fn(&S) -> String,
+        take: impl Fn(&S) -> std::result::Result<Record, String>,
+        table: impl Fn(&[Record], &Provenance, Width) -> String,
+    ) -> Result {
+        let output = &self.sampling.output;
+        let take = |step: &S| take(step).map_err(Failure::Check);
+        let records = measured(output, steps, describe, take, Line::from, table)?;
+        match output.format {
+            Format::Json => print_lines(table::conclusions(&Dataset::of(&records), cores())),
+            Format::Table => Ok(()),
+        }
     }
 }
 

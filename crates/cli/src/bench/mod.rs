@@ -70,16 +70,13 @@ enum Workload {
 
 pub(crate) fn run(command: Bench) -> Result {
     match command.workload {
-        Some(Workload::Arr(args)) if args.list => list(args.format()),
         Some(Workload::Arr(args)) => ranges::arr(args),
-        Some(Workload::Batch(args)) if args.list => list(args.format()),
         Some(Workload::Batch(args)) => ranges::batch(args),
         Some(Workload::Blob(args)) => blob::run(args),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Touch(args)) => memory::touch(args),
         Some(Workload::Micro(args)) => micro::run(&args),
-        Some(Workload::Pattern(args)) if args.list => list(args.format()),
         Some(Workload::Pattern(args)) => ranges::pattern(args),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),

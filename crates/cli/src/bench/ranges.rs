@@ -1,21 +1,18 @@
 //! Range locks: `spanlock bench arr`, `batch`, `pattern`, `latency`, `uncontended` and `waiting`.
 
-use super::measure::{Pairs, Sampling, measured};
+use super::list;
+use super::measure::{Counted, Pairs, measured};
 use crate::failure::{Failure, Result};
 use crate::options::{
-    Format, Output, RangeLocks, Seed, Threads, locks_or_floors, number_to, seconds, times,
-    without_seconds,
+    Output, RangeLocks, Seed, Threads, locks_or_floors, number_to, seconds, times, without_seconds,
 };
-use crate::output::print_lines;
 use crate::workloads::{Arr, Batch, Parts, Patterns, Workload, turns};
 use clap::Args;
 use spanlock_bench::arr::{self, MAX_THREADS};
-use spanlock_bench::counters::Event;
-use spanlock_bench::provenance::{Provenance, cores};
+use spanlock_bench::provenance::Provenance;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::run::{Schedule, Trial};
 use spanlock_bench::{costs, latency, workload};
-use spanlock_judge::compare::Dataset;
 use spanlock_judge::record::{Line, Record, plural};
 use spanlock_judge::table::{self, Width};
 use std::time::Duration;
@@ -27,22 +24,11 @@ pub(super) struct Compared<W: Args> {
     workload: W,
     /// List the locks and exit.
     #[arg(long)]
-    pub(super) list: bool,
+    list: bool,
     #[command(flatten)]
     locks: RangeLocks,
     #[command(flatten)]
-    threads: Threads,
-    /// Count cycles, instructions and L1 data misses per operation, if the machine can; this costs a little.
-    #[arg(long)]
-    counters: bool,
-    #[command(flatten)]
-    sampling: Sampling,
-}
-
-impl<W: Args> Compared<W> {
-    pub(super) fn format(&self) -> Format {
-        self.sampling.output.format
-    }
+    counted: Counted,
 }
 
 /// Runs all trials of all locks; in the end, says which locks are best where.
@@ -54,23 +40,19 @@ fn compare<W: Args + Workload>(
 where
     W::Load: workload::Workload<Lock = &'static Lock>,
 {
+    if args.list {
+        return list(args.counted.sampling.output.format);
+    }
     if let Some(what) = args.workload.contradiction() {
         return Err(Failure::Arguments(what));
     }
-    let events = if args.counters { Event::HARDWARE } else { &[] };
-    let trials = args.sampling.trials(&args.workload, &args.threads, events);
-    let records = measured(
-        &args.sampling.output,
+    let trials = args.counted.trials(&args.workload);
+    args.counted.compared(
         turns(trials, &args.locks.or(LOCKS.iter())),
         |(lock, trial)| describe(lock, trial),
-        |(lock, trial)| workload::measure(*trial, *lock).map_err(Failure::Check),
-        Line::from,
+        |(lock, trial)| workload::measure(*trial, *lock),
         table,
-    )?;
-    match args.sampling.output.format {
-        Format::Json => print_lines(table::conclusions(&Dataset::of(&records), cores())),
-        Format::Table => Ok(()),
-    }
+    )
 }
 
 pub(super) fn arr(args: Compared<Arr>) -> Result {

@@ -7,6 +7,7 @@ use crate::output::print_lines;
 use crate::workloads::{Files, turns};
 use clap::Args;
 use spanlock_bench::counters::Event;
+use spanlock_bench::named::Named;
 use spanlock_bench::provenance::cores;
 use spanlock_bench::store::Subject;
 use spanlock_bench::workload::measure;

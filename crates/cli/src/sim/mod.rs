@@ -11,11 +11,12 @@ use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
 #[cfg(target_os = "linux")]
 use crate::workloads::Files;
-use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Sets, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, SimulatedSets, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::latency;
+use spanlock_bench::named::Named;
 use spanlock_bench::run::Schedule;
 use spanlock_bench::sets;
 use spanlock_bench::sim::{Lock, Machine};
@@ -180,7 +181,7 @@ struct Set {
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sets::find_simulated, value_name = "NAME,...")]
     sets: Vec<&'static sets::Simulated>,
     #[command(flatten)]
-    workload: Sets,
+    workload: SimulatedSets,
     #[command(flatten)]
     length: Length,
     #[command(flatten)]

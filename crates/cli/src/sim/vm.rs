@@ -6,6 +6,7 @@ use crate::options::{chosen, without_seconds};
 use crate::workloads::Space;
 use clap::Args;
 use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::named::Named;
 use spanlock_bench::run::Schedule;
 use spanlock_bench::space;
 

@@ -6,7 +6,7 @@ use spanlock_sim::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::{RangeLock, RangeMutex, Span};
 use spanlock_trial::lock::Described;
 use spanlock_trial::setting::{Resource, Setting, Values};
-use spanlock_workloads_sim::locks;
+use spanlock_workloads_sim::locks::{self, Maker};
 use std::ops::{Deref, RangeInclusive};
 use std::time::Duration;
 
@@ -45,13 +45,19 @@ impl<'a> Many<'a> {
     }
 }
 
-impl<L: RawRangeLock + Send + Sync + 'static> Subject for RangeLock<L> {
-    type Raw = L;
-    const SHARES: bool = true;
+macro_rules! over {
+    ($Raw:ty, shares: $shares:literal) => {
+        type Raw = $Raw;
+        const SHARES: bool = $shares;
 
-    fn raw_lock(&self) -> &L {
-        self.raw()
-    }
+        fn raw_lock(&self) -> &$Raw {
+            self.raw()
+        }
+    };
+}
+
+impl<L: RawRangeLock + Send + Sync + 'static> Subject for RangeLock<L> {
+    over!(L, shares: true);
 
     fn lock(&self, mode: Mode, span: Span, wait: Wait) -> Option<L::Token> {
         match mode {
@@ -77,12 +83,7 @@ impl<L: RawRangeLock + Send + Sync + 'static> Subject for RangeLock<L> {
 }
 
 impl<L: RawRangeMutex + Send + Sync + 'static> Subject for RangeMutex<L> {
-    type Raw = L;
-    const SHARES: bool = false;
-
-    fn raw_lock(&self) -> &L {
-        self.raw()
-    }
+    over!(L, shares: false);
 
     fn lock(&self, _: Mode, span: Span, wait: Wait) -> Option<L::Token> {
         self.raw().lock_exclusive(Ask::new(span, wait))
@@ -158,19 +159,11 @@ impl Rows {
 }
 
 impl locks::Table for Rows {
-    fn shared<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn shared<L: locks::Shared>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move || RangeLock::from_raw(make(&SETTING)));
     }
 
-    fn exclusive<L: RawRangeMutex + Send + Sync + 'static>(
-        &mut self,
-        described: Described,
-        make: fn(&Setting) -> L,
-    ) {
+    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: Maker<L>) {
         self.add(described, move || RangeMutex::from_raw(make(&SETTING)));
     }
 }

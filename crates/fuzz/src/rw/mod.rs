@@ -146,6 +146,13 @@ impl<'a> Worker<'a, Resource> {
         }
     }
 
+    /// Any lock, for one thing and another afterwards.
+    fn any_for(&mut self, first: &str, then: &str) -> (usize, &'a Resource) {
+        let at = self.any(0);
+        mark(format!("asks to {first} lock {at}, and to {then} it then"));
+        (at, self.resource())
+    }
+
     /// Is inside for a while in one mode, before it goes on in the other.
     fn pass(&mut self, at: usize, mode: Mode, then: &str) {
         self.enter(at, mode);
@@ -156,9 +163,7 @@ impl<'a> Worker<'a, Resource> {
 
     /// Goes on as a reader, if the lock can do that.
     fn downgrade(&mut self) {
-        let at = self.any(0);
-        let resource = self.resource();
-        mark(format!("asks to write lock {at}, and to share it then"));
+        let (at, resource) = self.any_for("write", "share");
         let held = resource.locks[at].lock.write_and_read(&mut || {
             self.pass(at, Mode::Exclusive, "shares");
             no_conflict(resource.locks[at].place.enter(Holder::Reader));
@@ -171,9 +176,7 @@ impl<'a> Worker<'a, Resource> {
 
     /// Reads, and goes on as a writer, if the lock can do that.
     fn upgrade(&mut self) {
-        let at = self.any(0);
-        let resource = self.resource();
-        mark(format!("asks to read lock {at}, and to write it then"));
+        let (at, resource) = self.any_for("read", "write");
         let held = resource.locks[at].lock.read_and_write(&mut || {
             self.pass(at, Mode::Shared, "asks to write");
         });

@@ -8,7 +8,7 @@ use prim_sim::Machine;
 use prim_sim::clock::{Duration, Instant};
 use spanlock_sim::rw::Bias;
 use spanlock_trial::lock::{Over, Readers, Role, RwDescribed};
-use spanlock_workloads_sim::rw::locks::{self as table, BIASED, EAGER, Table, Whole as WholeRaw};
+use spanlock_workloads_sim::rw::locks::{self as table, BIASED, EAGER, Table};
 use std::sync::LazyLock;
 
 /// A lock held: until dropped.
@@ -154,25 +154,17 @@ static LARGE: LazyLock<Vec<(RwDescribed, Maker)>> = LazyLock::new(rows_for::<40>
 struct Rows(Vec<(RwDescribed, Maker)>);
 
 impl Table for Rows {
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    ) {
+    fn untimed<L: table::Untimed>(&mut self, described: RwDescribed, make: table::Maker<L>) {
         let maker = move || Box::new(Untimed(make())) as Box<dyn Subject>;
         self.0.push((described, Box::new(maker)));
     }
 
-    fn whole<L: WholeRaw>(&mut self, described: RwDescribed, make: fn() -> RwLock<L, ()>) {
+    fn whole<L: table::Whole>(&mut self, described: RwDescribed, make: table::Maker<L>) {
         let maker = move || Box::new(Whole(make())) as Box<dyn Subject>;
         self.0.push((described, Box::new(maker)));
     }
 
-    fn upgradable<L: WholeRaw + RawRwLockUpgrade>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    ) {
+    fn upgradable<L: table::Upgradable>(&mut self, described: RwDescribed, make: table::Maker<L>) {
         let maker = move || Box::new(Upgradable(make())) as Box<dyn Subject>;
         self.0.push((described, Box::new(maker)));
     }

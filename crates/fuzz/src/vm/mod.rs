@@ -29,11 +29,7 @@ pub(crate) fn variants() -> Vec<Lock> {
 struct Rows(Vec<Lock>);
 
 impl Table for Rows {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    ) {
+    fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         // Waiting requests of the tree lock spin without end, as the kernel's would.
         let is_tree = variant.name.starts_with("tree");
         let role = if is_tree {

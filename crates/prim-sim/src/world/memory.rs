@@ -257,13 +257,17 @@ fn await_stores(of: usize, many: u64) {
     }
 }
 
+/// Where the caller is; `None` outside a run, where fences do nothing.
+#[track_caller]
+fn caller() -> Option<&'static Location<'static>> {
+    let at = Location::caller();
+    (!is_direct()).then_some(at)
+}
+
 /// A full fence of all threads, which interrupts the others.
 #[track_caller]
 pub(crate) fn fence_everybody() {
-    if is_direct() {
-        return;
-    }
-    let at = Location::caller();
+    let Some(at) = caller() else { return };
     drain();
     super::enter_system();
     let interrupted: Vec<(usize, u64)> = with(|world| {
@@ -290,10 +294,7 @@ pub(crate) fn fence_everybody() {
 
 #[track_caller]
 pub(crate) fn fence() {
-    if is_direct() {
-        return;
-    }
-    let at = Location::caller();
+    let Some(at) = caller() else { return };
     turn();
     drain();
     with(|world| {

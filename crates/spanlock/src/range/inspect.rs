@@ -87,6 +87,14 @@ impl Snapshot {
     pub fn new(holders: Vec<Request>, waiters: Vec<WaitingRequest>) -> Self {
         Self { holders, waiters }
     }
+
+    /// Ends the description of a lock for people who debug, with the requests.
+    pub(super) fn finish(&self, described: &mut fmt::DebugStruct<'_, '_>) -> fmt::Result {
+        described
+            .field("holders", &self.holders)
+            .field("waiters", &self.waiters)
+            .finish()
+    }
 }
 
 impl Request {

@@ -95,22 +95,11 @@ pub struct RangeLock<L: RawRangeLock = ListRw> {
     raw: L,
 }
 
-impl RangeLock {
-    prim::const_fn! {
-        /// A lock with nothing held.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self { raw: ListRw::new() }
-        }
-    }
-
-    /// Begins a lock with another policy: [`Builder::build`] makes it, and [`from_raw`](Self::from_raw) makes it typed.
-    pub const fn builder() -> Builder<SharedExclusive> {
-        ListRw::builder()
-    }
+over_raw_lock! {
+    RangeLock over RawRangeLock, by default ListRw, built by Builder<SharedExclusive>;
+    Shared as ReadGuard: read_within, read_many_within;
+    Exclusive as WriteGuard: write_within, write_many_within;
 }
-
-over_raw_lock!(RangeLock over RawRangeLock);
 
 impl<L: RawRangeLock> RangeLock<L> {
     one_range! {
@@ -154,43 +143,5 @@ impl<L: RawRangeLock> RangeLock<L> {
         /// # drop(transfer);
         /// ```
         write_many, try_write_many, try_write_many_for
-    }
-
-    #[inline]
-    #[track_caller]
-    pub(super) fn read_within(
-        &self,
-        range: impl RangeBounds<u64>,
-        wait: Wait,
-    ) -> Option<ReadGuard<'_, L>> {
-        many::acquire_one(Shared, &self.raw, range, wait).map(ReadGuard::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    pub(super) fn write_within(
-        &self,
-        range: impl RangeBounds<u64>,
-        wait: Wait,
-    ) -> Option<WriteGuard<'_, L>> {
-        many::acquire_one(Exclusive, &self.raw, range, wait).map(WriteGuard::new)
-    }
-
-    #[track_caller]
-    fn read_many_within<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-        wait: Wait,
-    ) -> Option<Guards<ReadGuard<'_, L>>> {
-        many::acquire(Shared, &self.raw, ranges, wait, ReadGuard::new)
-    }
-
-    #[track_caller]
-    fn write_many_within<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-        wait: Wait,
-    ) -> Option<Guards<WriteGuard<'_, L>>> {
-        many::acquire(Exclusive, &self.raw, ranges, wait, WriteGuard::new)
     }
 }

@@ -46,30 +46,27 @@ macro_rules! one_range {
             self.$within(range, Wait::Never)
         }
 
-        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` after `timeout`.")]
-        ///
-        /// # Panics
-        #[doc = $panics]
-        #[track_caller]
-        pub fn $try_lock_for(
-            &self,
-            range: impl RangeBounds<$position>,
-            timeout: Duration,
-        ) -> Option<$guard> {
-            self.$within(range, Wait::at_most(timeout))
+        one_range! {
+            @limited concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` after `timeout`."),
+            $panics, $try_lock_for(timeout: Duration), $position, $within, $guard, Wait::at_most(timeout)
         }
 
-        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` at `deadline`.")]
+        one_range! {
+            @limited concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` at `deadline`."),
+            $panics, $try_lock_until(deadline: Instant), $position, $within, $guard, Wait::Until(deadline)
+        }
+    };
+    (
+        @limited $documented:expr,
+        $panics:literal, $lock:ident($limit:ident: $Limit:ty), $position:ty, $within:ident, $guard:ty, $wait:expr
+    ) => {
+        #[doc = $documented]
         ///
         /// # Panics
         #[doc = $panics]
         #[track_caller]
-        pub fn $try_lock_until(
-            &self,
-            range: impl RangeBounds<$position>,
-            deadline: Instant,
-        ) -> Option<$guard> {
-            self.$within(range, Wait::Until(deadline))
+        pub fn $lock(&self, range: impl RangeBounds<$position>, $limit: $Limit) -> Option<$guard> {
+            self.$within(range, $wait)
         }
     };
 }
@@ -129,10 +126,46 @@ macro_rules! many_ranges {
     };
 }
 
-/// What every typed lock has besides: its raw lock, and the listing.
+/// What every typed lock has besides: how it is made, its raw lock, the listing, and how it acquires in each mode.
 macro_rules! over_raw_lock {
-    ($Lock:ident over $Raw:ident) => {
+    (
+        $Lock:ident over $Raw:ident, by default $Default:ty, built by $Builder:ty;
+        $($Mode:ident as $Guard:ident: $within:ident, $many_within:ident;)+
+    ) => {
+        impl $Lock {
+            prim::const_fn! {
+                /// A lock with nothing held.
+                #[must_use]
+                pub const fn new() -> Self {
+                    Self { raw: <$Default>::new() }
+                }
+            }
+
+            /// Begins a lock with another policy: [`Builder::build`] makes it, and [`from_raw`](Self::from_raw) makes
+            /// it typed.
+            pub const fn builder() -> $Builder {
+                <$Default>::builder()
+            }
+        }
+
         impl<L: $Raw> $Lock<L> {
+            $(
+                #[inline]
+                #[track_caller]
+                pub(super) fn $within(&self, range: impl RangeBounds<u64>, wait: Wait) -> Option<$Guard<'_, L>> {
+                    many::acquire_one($Mode, &self.raw, range, wait).map($Guard::new)
+                }
+
+                #[track_caller]
+                fn $many_within<R: RangeBounds<u64>>(
+                    &self,
+                    ranges: impl IntoIterator<Item = R>,
+                    wait: Wait,
+                ) -> Option<Guards<$Guard<'_, L>>> {
+                    many::acquire($Mode, &self.raw, ranges, wait, $Guard::new)
+                }
+            )+
+
             /// A typed lock over a raw one.
             #[must_use]
             pub const fn from_raw(raw: L) -> Self {
@@ -155,13 +188,7 @@ macro_rules! over_raw_lock {
 
         impl<L: $Raw> fmt::Debug for $Lock<L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let Snapshot {
-                    holders, waiters, ..
-                } = self.snapshot();
-                f.debug_struct(stringify!($Lock))
-                    .field("holders", &holders)
-                    .field("waiters", &waiters)
-                    .finish()
+                self.snapshot().finish(&mut f.debug_struct(stringify!($Lock)))
             }
         }
     };

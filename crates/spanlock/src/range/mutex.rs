@@ -38,22 +38,10 @@ pub struct RangeMutex<L: RawRangeMutex = ListEx> {
     raw: L,
 }
 
-impl RangeMutex {
-    prim::const_fn! {
-        /// A lock with nothing held.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self { raw: ListEx::new() }
-        }
-    }
-
-    /// Begins a lock with another policy: [`Builder::build`] makes it, and [`from_raw`](Self::from_raw) makes it typed.
-    pub const fn builder() -> Builder<ExclusiveOnly> {
-        ListEx::builder()
-    }
+over_raw_lock! {
+    RangeMutex over RawRangeMutex, by default ListEx, built by Builder<ExclusiveOnly>;
+    Exclusive as LockGuard: lock_within, lock_many_within;
 }
-
-over_raw_lock!(RangeMutex over RawRangeMutex);
 
 impl<L: RawRangeMutex> RangeMutex<L> {
     one_range! {
@@ -72,20 +60,5 @@ impl<L: RawRangeMutex> RangeMutex<L> {
         does "Locks several ranges.";
         panics "When a range is reversed; in debug builds, when this thread holds some of them.";
         lock_many, try_lock_many, try_lock_many_for
-    }
-
-    #[inline]
-    #[track_caller]
-    fn lock_within(&self, range: impl RangeBounds<u64>, wait: Wait) -> Option<LockGuard<'_, L>> {
-        many::acquire_one(Exclusive, &self.raw, range, wait).map(LockGuard::new)
-    }
-
-    #[track_caller]
-    fn lock_many_within<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = R>,
-        wait: Wait,
-    ) -> Option<Guards<LockGuard<'_, L>>> {
-        many::acquire(Exclusive, &self.raw, ranges, wait, LockGuard::new)
     }
 }

@@ -146,3 +146,34 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
     /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive), on this thread.
     unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
 }
+
+/// The methods of the raw traits, of a lock with the methods `acquire`, `release` and `make_shared`.
+macro_rules! by_mode {
+    (exclusive: $Token:ty) => {
+        type Token = $Token;
+
+        #[inline]
+        fn lock_exclusive(&self, ask: Ask<'_, $Token>) -> Option<$Token> {
+            self.acquire(Mode::Exclusive, ask)
+        }
+
+        #[inline]
+        unsafe fn unlock(&self, token: $Token) {
+            // SAFETY: this lock granted the token, as the caller promises.
+            unsafe { self.release(token) };
+        }
+    };
+    (shared: $Token:ty) => {
+        #[inline]
+        fn lock_shared(&self, ask: Ask<'_, $Token>) -> Option<$Token> {
+            self.acquire(Mode::Shared, ask)
+        }
+
+        unsafe fn downgrade(&self, token: $Token) -> $Token {
+            // SAFETY: this lock granted the token, as the caller promises.
+            unsafe { self.make_shared(&token) };
+            token
+        }
+    };
+}
+pub(super) use by_mode;

@@ -86,6 +86,19 @@ impl<T> FromIterator<T> for RangeLocked<T> {
     }
 }
 
+/// Acquires a range of indices, and lends it.
+macro_rules! lends {
+    ($within:ident as $Guard:ident) => {
+        #[track_caller]
+        fn $within(&self, range: impl RangeBounds<usize>, wait: Wait) -> Option<$Guard<'_, T, L>> {
+            let range = within(range, self.len());
+            let guard = self.lock.$within(positions(&range), wait)?;
+            let slice = ptr::slice_from_raw_parts_mut(self.first(range.start), range.len());
+            Some($Guard { slice, guard })
+        }
+    };
+}
+
 impl<T, L: RawRangeLock> RangeLocked<T, L> {
     /// A slice under a lock of your choice, with nothing held.
     #[must_use]
@@ -153,33 +166,8 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         write, try_write, try_write_for, try_write_until
     }
 
-    #[track_caller]
-    fn read_within(
-        &self,
-        range: impl RangeBounds<usize>,
-        wait: Wait,
-    ) -> Option<SliceReadGuard<'_, T, L>> {
-        let range = within(range, self.len());
-        let guard = self.lock.read_within(positions(&range), wait)?;
-        Some(SliceReadGuard {
-            slice: ptr::slice_from_raw_parts(self.first(range.start), range.len()),
-            _guard: guard,
-        })
-    }
-
-    #[track_caller]
-    fn write_within(
-        &self,
-        range: impl RangeBounds<usize>,
-        wait: Wait,
-    ) -> Option<SliceWriteGuard<'_, T, L>> {
-        let range = within(range, self.len());
-        let guard = self.lock.write_within(positions(&range), wait)?;
-        Some(SliceWriteGuard {
-            slice: ptr::slice_from_raw_parts_mut(self.first(range.start), range.len()),
-            guard,
-        })
-    }
+    lends!(read_within as SliceReadGuard);
+    lends!(write_within as SliceWriteGuard);
 
     /// The element at `start`, or the end of the slice.
     fn first(&self, start: usize) -> *mut T {
@@ -221,7 +209,8 @@ fn positions(range: &Range<usize>) -> Range<u64> {
 #[must_use = "the range is released when the guard is dropped"]
 pub struct SliceReadGuard<'a, T, L: RawRangeLock = ListRw> {
     slice: *const [T],
-    _guard: ReadGuard<'a, L>,
+    #[expect(dead_code, reason = "its drop releases the range")]
+    guard: ReadGuard<'a, L>,
 }
 
 /// A range of a [`RangeLocked`] slice, to write.
@@ -236,7 +225,7 @@ impl<'a, T, L: RawRangeLock> SliceWriteGuard<'a, T, L> {
     pub fn downgrade(self) -> SliceReadGuard<'a, T, L> {
         SliceReadGuard {
             slice: self.slice,
-            _guard: self.guard.downgrade(),
+            guard: self.guard.downgrade(),
         }
     }
 }

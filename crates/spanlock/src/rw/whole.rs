@@ -58,13 +58,17 @@ impl<R: RawRwLock> fmt::Debug for WholeToken<R> {
     }
 }
 
-/// Evaluates the acquisition that `$wait` allows. A macro and not a function, so that it reports the caller's line.
-macro_rules! within {
-    ($wait:expr, $raw:expr, $lock:ident, $try_lock:ident, $try_lock_until:ident) => {
-        match $wait {
-            Wait::Forever => Some($raw.$lock()),
-            Wait::Never => $raw.$try_lock(),
-            Wait::Until(deadline) => $raw.$try_lock_until(deadline),
+/// An acquisition in a mode, by the forms that the lock has of it.
+macro_rules! acquisition {
+    ($lock:ident as $Mode:ident: $try_lock:ident, $try_lock_until:ident) => {
+        #[track_caller]
+        fn $lock(&self, ask: Ask<'_, WholeToken<R>>) -> Option<WholeToken<R>> {
+            let guard = match ask.wait {
+                Wait::Forever => Some(self.0.$lock()),
+                Wait::Never => self.0.$try_lock(),
+                Wait::Until(deadline) => self.0.$try_lock_until(deadline),
+            };
+            guard.map(WholeToken::$Mode)
         }
     };
 }
@@ -76,17 +80,7 @@ where
 {
     type Token = WholeToken<R>;
 
-    #[track_caller]
-    fn lock_exclusive(&self, ask: Ask<'_, WholeToken<R>>) -> Option<WholeToken<R>> {
-        let guard = within!(
-            ask.wait,
-            self.0,
-            lock_exclusive,
-            try_lock_exclusive,
-            try_lock_exclusive_until
-        );
-        guard.map(WholeToken::Exclusive)
-    }
+    acquisition!(lock_exclusive as Exclusive: try_lock_exclusive, try_lock_exclusive_until);
 
     unsafe fn unlock(&self, token: WholeToken<R>) {
         match token {
@@ -107,17 +101,7 @@ unsafe impl<R> RawRangeLock for WholeRange<R>
 where
     R: RawRwLockDowngrade + RawRwLockTimed<Instant = Instant>,
 {
-    #[track_caller]
-    fn lock_shared(&self, ask: Ask<'_, WholeToken<R>>) -> Option<WholeToken<R>> {
-        let guard = within!(
-            ask.wait,
-            self.0,
-            lock_shared,
-            try_lock_shared,
-            try_lock_shared_until
-        );
-        guard.map(WholeToken::Shared)
-    }
+    acquisition!(lock_shared as Shared: try_lock_shared, try_lock_shared_until);
 
     unsafe fn downgrade(&self, token: WholeToken<R>) -> WholeToken<R> {
         match token {

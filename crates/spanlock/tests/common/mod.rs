@@ -35,133 +35,77 @@ impl<L: RawRangeMutex + Send + Sync + 'static> Exclusive for L {}
 pub trait Shared: RawRangeLock + Exclusive {}
 impl<L: RawRangeLock + Exclusive> Shared for L {}
 
-/// The configurations that locks with readers have in common with those without.
-macro_rules! of_lists {
-    ($($List:ident: $standard:ident $slow_path:ident $unfair:ident $fair_at_once:ident;)+) => {$(
-        pub fn $standard() -> $List {
-            $List::new()
-        }
-
-        pub fn $slow_path() -> $List {
-            $List::builder().fast_path(FastPath::Off).build()
-        }
-
-        pub fn $unfair() -> $List {
-            $List::builder().fairness(Fairness::Unfair).build()
-        }
-
-        pub fn $fair_at_once() -> $List {
-            let fairness = Fairness::After(Duration::ZERO);
-            $List::builder().fairness(fairness).build()
+/// Configurations: a function for each, which makes the lock.
+macro_rules! configurations {
+    ($($(#[$documented:meta])* $name:ident: $Lock:ty = $made:expr;)+) => {$(
+        $(#[$documented])*
+        pub fn $name() -> $Lock {
+            $made
         }
     )+};
 }
 
-of_lists! {
-    ListRw: standard slow_path unfair fair_at_once;
-    ListEx: exclusive exclusive_slow_path exclusive_unfair exclusive_fair_at_once;
-}
-
-pub fn writers_first() -> ListRw {
-    ListRw::builder().preference(Preference::Writers).build()
-}
-
-pub fn writers_first_unfair() -> ListRw {
-    ListRw::builder()
-        .preference(Preference::Writers)
-        .fairness(Fairness::Unfair)
-        .build()
-}
-
-pub fn instrumented() -> Instrumented<ListRw> {
-    Instrumented::new(ListRw::new())
-}
-
-/// Every range that the lot gives a tower enters the index, though tests hold few ranges.
-pub fn skip() -> SkipRw {
-    let builder = SkipRw::builder().fast_path(FastPath::Off);
-    builder.index_after(0).build()
-}
-
-pub fn skip_standard() -> SkipRw {
-    SkipRw::new()
-}
-
-pub fn skip_unfair() -> SkipRw {
-    let builder = SkipRw::builder().fast_path(FastPath::Off).index_after(0);
-    builder.fairness(Fairness::Unfair).build()
-}
-
-pub fn skip_exclusive() -> SkipEx {
-    let builder = SkipEx::builder().fast_path(FastPath::Off);
-    builder.index_after(0).build()
-}
-
-pub fn slots() -> RawSlots {
-    RawSlots::new()
-}
-
-pub fn slots_at_once() -> RawSlots {
-    RawSlots::builder().slots_at_once().build()
-}
-
-pub fn slots_unfair() -> RawSlots {
-    let builder = RawSlots::builder().slots_at_once();
-    builder.fairness(Fairness::Unfair).build()
-}
-
-pub fn slots_fair_at_once() -> RawSlots {
-    let builder = RawSlots::builder().slots_at_once();
-    builder.fairness(Fairness::After(Duration::ZERO)).build()
-}
+const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
 /// Enough segments that each of the small positions that scenarios use has its own.
 pub const SEGMENTS: usize = 1 << 10;
 
-pub fn srl_array() -> SrlArray {
-    SrlArray::builder().segments(SEGMENTS).build()
-}
+configurations! {
+    standard: ListRw = ListRw::new();
+    slow_path: ListRw = ListRw::builder().fast_path(FastPath::Off).build();
+    unfair: ListRw = ListRw::builder().fairness(Fairness::Unfair).build();
+    fair_at_once: ListRw = ListRw::builder().fairness(AT_ONCE).build();
+    writers_first: ListRw = ListRw::builder().preference(Preference::Writers).build();
+    writers_first_unfair: ListRw = {
+        let builder = ListRw::builder().preference(Preference::Writers);
+        builder.fairness(Fairness::Unfair).build()
+    };
+    instrumented: Instrumented<ListRw> = Instrumented::new(ListRw::new());
 
-pub fn srl_array_unfair() -> SrlArray {
-    let fairness = Fairness::Unfair;
-    SrlArray::builder()
-        .segments(SEGMENTS)
-        .fairness(fairness)
-        .build()
-}
+    exclusive: ListEx = ListEx::new();
+    exclusive_slow_path: ListEx = ListEx::builder().fast_path(FastPath::Off).build();
+    exclusive_unfair: ListEx = ListEx::builder().fairness(Fairness::Unfair).build();
+    exclusive_fair_at_once: ListEx = ListEx::builder().fairness(AT_ONCE).build();
 
-pub fn srl_array_fair_at_once() -> SrlArray {
-    let fairness = Fairness::After(Duration::ZERO);
-    SrlArray::builder()
-        .segments(SEGMENTS)
-        .fairness(fairness)
-        .build()
-}
+    skip_standard: SkipRw = SkipRw::new();
+    /// Every range that the lot gives a tower enters the index, though tests hold few ranges.
+    skip: SkipRw = SkipRw::builder().fast_path(FastPath::Off).index_after(0).build();
+    skip_unfair: SkipRw = {
+        let builder = SkipRw::builder().fast_path(FastPath::Off).index_after(0);
+        builder.fairness(Fairness::Unfair).build()
+    };
+    skip_exclusive: SkipEx = SkipEx::builder().fast_path(FastPath::Off).index_after(0).build();
 
-pub fn srl_tree() -> SrlTree {
-    SrlTree::builder().fan_out(32).depth(2).build()
-}
+    slots: RawSlots = RawSlots::new();
+    slots_at_once: RawSlots = RawSlots::builder().slots_at_once().build();
+    slots_unfair: RawSlots = RawSlots::builder().slots_at_once().fairness(Fairness::Unfair).build();
+    slots_fair_at_once: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
 
-/// Three segments of eight positions: the last begins among the small positions.
-pub fn srl_array_of_eights() -> SrlArray {
-    SrlArray::builder().segment(8).segments(3).build()
-}
-
-/// Four segments of eight positions.
-pub fn srl_tree_of_eights() -> SrlTree {
-    SrlTree::builder().segment(8).fan_out(2).depth(2).build()
+    srl_array: SrlArray = SrlArray::builder().segments(SEGMENTS).build();
+    srl_array_unfair: SrlArray = {
+        let builder = SrlArray::builder().segments(SEGMENTS);
+        builder.fairness(Fairness::Unfair).build()
+    };
+    srl_array_fair_at_once: SrlArray = {
+        SrlArray::builder().segments(SEGMENTS).fairness(AT_ONCE).build()
+    };
+    srl_tree: SrlTree = SrlTree::builder().fan_out(32).depth(2).build();
+    /// Three segments of eight positions: the last begins among the small positions.
+    srl_array_of_eights: SrlArray = SrlArray::builder().segment(8).segments(3).build();
+    /// Four segments of eight positions.
+    srl_tree_of_eights: SrlTree = SrlTree::builder().segment(8).fan_out(2).depth(2).build();
 }
 
 /// Makes each scenario a test in every configuration of the library's reader-writer locks. A scenario is run by `$run`.
 macro_rules! in_every_shared_configuration {
     ($run:path: $($scenario:ident),+ $(,)?) => {
-        in_every_shared_configuration!(@srl_array $run: $($scenario)+);
-        in_every_shared_configuration!(@srl_array_unfair $run: $($scenario)+);
-        in_every_shared_configuration!(@srl_array_fair_at_once $run: $($scenario)+);
-        in_every_shared_configuration!(@srl_tree $run: $($scenario)+);
+        in_every_shared_configuration! {
+            @srl_array srl_array_unfair srl_array_fair_at_once srl_tree; $run: $($scenario)+
+        }
         in_every_exact_shared_configuration!($run: $($scenario),+);
     };
-    (@$name:ident $run:path: $($scenario:ident)+) => {
+    (@; $run:path: $($scenario:ident)+) => {};
+    (@$name:ident $($more:ident)*; $run:path: $($scenario:ident)+) => {
         mod $name {
             $(
                 #[test]
@@ -170,25 +114,17 @@ macro_rules! in_every_shared_configuration {
                 }
             )+
         }
+        in_every_shared_configuration!(@$($more)*; $run: $($scenario)+);
     };
 }
 
 /// The same in every configuration that is exact at all positions and lists each holder.
 macro_rules! in_every_exact_shared_configuration {
     ($run:path: $($scenario:ident),+ $(,)?) => {
-        in_every_shared_configuration!(@standard $run: $($scenario)+);
-        in_every_shared_configuration!(@slow_path $run: $($scenario)+);
-        in_every_shared_configuration!(@unfair $run: $($scenario)+);
-        in_every_shared_configuration!(@fair_at_once $run: $($scenario)+);
-        in_every_shared_configuration!(@writers_first $run: $($scenario)+);
-        in_every_shared_configuration!(@writers_first_unfair $run: $($scenario)+);
-        in_every_shared_configuration!(@instrumented $run: $($scenario)+);
-        in_every_shared_configuration!(@skip $run: $($scenario)+);
-        in_every_shared_configuration!(@skip_standard $run: $($scenario)+);
-        in_every_shared_configuration!(@skip_unfair $run: $($scenario)+);
-        in_every_shared_configuration!(@slots $run: $($scenario)+);
-        in_every_shared_configuration!(@slots_at_once $run: $($scenario)+);
-        in_every_shared_configuration!(@slots_unfair $run: $($scenario)+);
+        in_every_shared_configuration! {
+            @standard slow_path unfair fair_at_once writers_first writers_first_unfair instrumented
+            skip skip_standard skip_unfair slots slots_at_once slots_unfair; $run: $($scenario)+
+        }
     };
 }
 

@@ -8,30 +8,35 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(5);
 
-/// A queued reader gives up; the readers that came after it get in when the writer leaves.
-fn a_reader_that_gives_up_strands_no_later_reader<L: Shared>(lock: &RangeLock<L>) {
-    let writer = lock.write(10..20);
+/// A queued request gives up, with two readers behind it. So many of these sleep until what is held is released.
+fn gives_up_before_readers<L: Shared>(
+    lock: &RangeLock<L>,
+    held: impl Sized,
+    request: impl Fn() -> bool + Sync,
+    asleep: usize,
+) {
     thread::scope(|scope| {
-        let first = scope.spawn(|| lock.try_read_for(0..15, SHORT).is_some());
+        let first = scope.spawn(&request);
         let later = [12..14, 0..30].map(|range| scope.spawn(|| drop(lock.read(range))));
         assert!(!first.join().unwrap());
-        await_sleepers(lock.raw(), later.len());
-        drop(writer);
+        await_sleepers(lock.raw(), asleep);
+        if asleep == 0 {
+            later.into_iter().for_each(|reader| reader.join().unwrap());
+        }
+        drop(held);
     });
+}
+
+/// A queued reader gives up; the readers that came after it get in when the writer leaves.
+fn a_reader_that_gives_up_strands_no_later_reader<L: Shared>(lock: &RangeLock<L>) {
+    let read = || lock.try_read_for(0..15, SHORT).is_some();
+    gives_up_before_readers(lock, lock.write(10..20), read, 2);
 }
 
 /// A queued writer gives up; readers that gave way to it, or did not, get in at once.
 fn a_writer_that_gives_up_strands_no_reader<L: Shared>(lock: &RangeLock<L>) {
-    let reader = lock.read(10..20);
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| lock.try_write_for(0..15, SHORT).is_some());
-        let readers = [12..14, 0..30].map(|range| scope.spawn(|| drop(lock.read(range))));
-        assert!(!writer.join().unwrap());
-        for reader in readers {
-            reader.join().unwrap();
-        }
-        drop(reader);
-    });
+    let write = || lock.try_write_for(0..15, SHORT).is_some();
+    gives_up_before_readers(lock, lock.read(10..20), write, 0);
 }
 
 /// Of several that sleep behind one holder, those that give up are at all places of the queue.

@@ -4,7 +4,7 @@
 use crate::baselines;
 use crate::common::{self, SEGMENTS};
 use crate::suite::Need::{self, *};
-use crate::suite::Suite;
+use crate::suite::{Declared, Suite};
 
 const LAST: u64 = u64::MAX;
 /// Where the last segment begins.
@@ -50,7 +50,7 @@ const UNLISTED: &[Need] = &[Listing, EachHolder, SelfCheck, ThreadNumbers];
 /// Registers locks: each row is a face, a name, a constructor, the last position, and what the lock lacks.
 macro_rules! locks {
     ($suite:ident: $($face:ident $name:literal $make:path, $last:expr, $lacks:expr;)*) => {
-        $($suite.$face($name, $make, $last, $lacks);)*
+        $($suite.$face(Declared { name: $name, tail: $last, lacks: $lacks }, $make);)*
     };
 }
 

@@ -81,7 +81,7 @@ pub struct Declared {
     pub name: &'static str,
     /// Positions from here on are locked as one. At the very last, [`Exact`] is not lacking.
     pub tail: u64,
-    lacks: &'static [&'static [Need]],
+    pub lacks: &'static [&'static [Need]],
 }
 
 impl Declared {
@@ -127,16 +127,9 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Adds a reader-writer lock; positions from `tail` on are locked as one.
-    pub fn shared<L: Shared>(
-        &mut self,
-        name: &'static str,
-        make: Make<L>,
-        tail: u64,
-        lacks: &'static [&'static [Need]],
-    ) {
-        let lock = Declared { name, tail, lacks };
-        assert!(!lock.lacks(Readers), "{name}");
+    /// Adds a reader-writer lock.
+    pub fn shared<L: Shared>(&mut self, lock: Declared, make: Make<L>) {
+        assert!(!lock.lacks(Readers), "{}", lock.name);
         self.exclusive_half(lock, make);
         let play = move |scenario: fn(&RangeLock<L>)| {
             let range_lock = RangeLock::from_raw(make());
@@ -147,20 +140,13 @@ impl Suite {
             self.add(lock, module, scenarios, play);
         }
         self.add_one(lock, "sequential::shared", &[], move || {
-            sequential::shared(make, tail);
+            sequential::shared(make, lock.tail);
         });
     }
 
-    /// Adds a lock of exclusive ranges only; positions from `tail` on are locked as one.
-    pub fn exclusive<L: Exclusive>(
-        &mut self,
-        name: &'static str,
-        make: Make<L>,
-        tail: u64,
-        lacks: &'static [&'static [Need]],
-    ) {
-        let lock = Declared { name, tail, lacks };
-        assert!(lock.lacks(Readers), "{name}");
+    /// Adds a lock of exclusive ranges only.
+    pub fn exclusive<L: Exclusive>(&mut self, lock: Declared, make: Make<L>) {
+        assert!(lock.lacks(Readers), "{}", lock.name);
         self.exclusive_half(lock, make);
         for (module, scenarios) in shared_half::<ListRw>() {
             for scenario in scenarios {

@@ -14,8 +14,7 @@ const PAGES: usize = 1024;
 const CLUSTER: usize = 8;
 /// Pages that are dropped together: not a multiple of a cluster, so that the two overlap in part.
 const EVICTED: usize = 20;
-const HANDLERS: usize = 3;
-const PROGRAMS: usize = 4;
+/// Reads of each program.
 const READS: usize = 2000;
 
 struct Pager {
@@ -105,6 +104,8 @@ fn wait_for_input(descriptor: i32) {
 
 /// Runs programs on memory that handlers serve and an evictor empties.
 pub fn run() -> io::Result<String> {
+    const HANDLERS: usize = 3;
+    const PROGRAMS: usize = 4;
     let pager = Pager {
         memory: Memory::new(PAGES)?,
         in_flight: RangeMutex::new(),

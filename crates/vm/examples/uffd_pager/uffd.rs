@@ -6,18 +6,25 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Only faults of the program itself, and not of the kernel on its behalf: so everybody may use it.
-const USER_MODE_ONLY: i32 = 1;
-const API: u64 = 0xaa;
-const MODE_MISSING: u64 = 1;
-const EVENT_PAGEFAULT: u8 = 0x12;
-const DONT_WAKE: u64 = 1;
+/// A call of `ioctl`: whether it writes its arguments, reads them, or both; and its number.
+#[derive(Clone, Copy)]
+struct Call(u64, u64);
 
-// The numbers of `ioctl`: direction, size, 0xaa, and the call.
-const IOCTL_API: u64 = 0xc018_aa3f;
-const IOCTL_REGISTER: u64 = 0xc020_aa00;
-const IOCTL_WAKE: u64 = 0x8010_aa02;
-const IOCTL_COPY: u64 = 0xc028_aa03;
+impl Call {
+    const API: Self = Self(3, 0x3f);
+    const REGISTER: Self = Self(3, 0x00);
+    const WAKE: Self = Self(2, 0x02);
+    const COPY: Self = Self(3, 0x03);
+
+    /// The first argument of [`API`](Self::API), and a part of all calls.
+    const KEY: u64 = 0xaa;
+
+    /// The call as the kernel wants it, with arguments of so many bytes.
+    const fn code(self, bytes: usize) -> u64 {
+        let Self(direction, number) = self;
+        (direction << 30) | ((bytes as u64) << 16) | (Self::KEY << 8) | number
+    }
+}
 
 /// Memory whose missing pages are reported.
 #[derive(Debug)]
@@ -34,6 +41,10 @@ pub struct Page(pub [u8; PAGE]);
 impl Memory {
     /// Maps so many pages, none of which is there yet.
     pub fn new(pages: usize) -> io::Result<Self> {
+        /// Only faults of the program itself, and not of the kernel on its behalf: so everybody may use it.
+        const USER_MODE_ONLY: i32 = 1;
+        /// Pages that are missing are reported.
+        const MODE_MISSING: u64 = 1;
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
         // SAFETY: the call takes no pointer.
         let reports = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
@@ -55,14 +66,15 @@ impl Memory {
             start: start.addr(),
             pages,
         };
-        memory.control(IOCTL_API, &mut [API, 0, 0])?;
+        memory.control(Call::API, &mut [Call::KEY, 0, 0])?;
         let range = [memory.start as u64, (pages * PAGE) as u64, MODE_MISSING, 0];
-        memory.control(IOCTL_REGISTER, &mut { range })?;
+        memory.control(Call::REGISTER, &mut { range })?;
         Ok(memory)
     }
 
     /// The next report: the page that a thread waits for; `None` if there is none now.
     pub fn report(&self) -> io::Result<Option<usize>> {
+        const EVENT_PAGEFAULT: u8 = 0x12;
         let mut message = [0_u64; 4];
         let (reports, size) = (self.reports.as_raw_fd(), size_of_val(&message));
         // SAFETY: the message has room for so many bytes.
@@ -88,15 +100,16 @@ impl Memory {
 
     /// Installs a page that is missing. Nobody is woken.
     pub fn install(&self, page: usize, content: &Page) -> io::Result<()> {
+        const DONT_WAKE: u64 = 1;
         let source = content.0.as_ptr().addr() as u64;
         let arguments = [self.address(page), source, PAGE as u64, DONT_WAKE, 0];
-        self.control(IOCTL_COPY, &mut { arguments })
+        self.control(Call::COPY, &mut { arguments })
     }
 
     /// Wakes those who wait for one of these pages.
     pub fn wake(&self, first: usize, pages: usize) -> io::Result<()> {
         let arguments = [self.address(first), (pages * PAGE) as u64];
-        self.control(IOCTL_WAKE, &mut { arguments })
+        self.control(Call::WAKE, &mut { arguments })
     }
 
     /// Drops pages: they are missing again.
@@ -123,9 +136,10 @@ impl Memory {
         (self.start + page * PAGE) as u64
     }
 
-    fn control(&self, call: u64, arguments: &mut [u64]) -> io::Result<()> {
+    fn control(&self, call: Call, arguments: &mut [u64]) -> io::Result<()> {
+        let code = call.code(size_of_val(arguments));
         // SAFETY: each call reads and writes as many words as its arguments have.
-        let result = unsafe { libc::ioctl(self.reports(), call, arguments.as_mut_ptr()) };
+        let result = unsafe { libc::ioctl(self.reports(), code, arguments.as_mut_ptr()) };
         if result == 0 {
             Ok(())
         } else {

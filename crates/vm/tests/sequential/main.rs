@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
-    RawRangeLock, Relocation, Source,
+    Relocation, Source,
 };
 use step::{BASE, PAGES, Step, area, layout, on_model, on_space};
 
@@ -109,11 +109,7 @@ struct Run<'a> {
 }
 
 impl Table for Run<'_> {
-    fn variant<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        variant: Variant,
-        make: fn() -> L,
-    ) {
+    fn variant<L: variants::Lock>(&mut self, variant: Variant, make: fn() -> L) {
         let builder = AddressSpace::builder()
             .layout(layout())
             .limits(self.limits)

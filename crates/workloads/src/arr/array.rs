@@ -1,5 +1,6 @@
 //! The array, and the ranges of it that threads lock.
 
+use crate::lines::Lines;
 use fastrand::Rng;
 use prim::cost;
 use spanlock_trial::arr::{SLOTS, Variant};
@@ -9,23 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A cache line with a number in it.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Slot(AtomicU64);
+pub struct Slot(AtomicU64);
 
 /// Numbers, each on a cache line of its own, all zero at first.
 ///
 /// They are read and written one after the other by plain loads and stores. To the compiler these are relaxed
 /// atomics, so that a run without a lock is a race but not undefined behaviour; no instruction differs by that. A
 /// simulated machine charges them as plain memory.
-#[derive(Debug)]
-pub struct Array(Box<[Slot]>);
+pub type Array = Lines<Slot>;
 
 impl Array {
-    /// An array of so many slots.
-    #[must_use]
-    pub fn new(slots: usize) -> Self {
-        Self((0..slots).map(|_| Slot::default()).collect())
-    }
-
     /// The number in a slot.
     #[inline]
     #[must_use]

@@ -1,5 +1,6 @@
 //! The memory that threads write.
 
+use crate::lines::Lines;
 use prim::cost;
 use spanlock_trial::batch::RANGE_BYTES;
 use std::ops::Range;
@@ -19,7 +20,7 @@ const LINES: usize = RANGE_BYTES / size_of::<Line>();
 
 /// One range's memory.
 #[derive(Debug, Default)]
-struct Block([Line; LINES]);
+pub struct Block([Line; LINES]);
 
 impl Block {
     fn words(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -33,16 +34,9 @@ impl Block {
 /// atomics, so that a run without a lock is a race but not undefined behaviour. The price against the thesis' `memset`
 /// is that words are not joined to vectors: the same for all locks. A simulated machine charges each line as plain
 /// memory.
-#[derive(Debug)]
-pub struct Area(Box<[Block]>);
+pub type Area = Lines<Block>;
 
 impl Area {
-    /// An area of so many ranges.
-    #[must_use]
-    pub fn new(ranges: usize) -> Self {
-        Self((0..ranges).map(|_| Block::default()).collect())
-    }
-
     /// Where a range is.
     #[inline]
     #[must_use]

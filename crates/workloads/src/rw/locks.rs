@@ -29,26 +29,29 @@ impl<L> Whole for L where
 {
 }
 
+/// How a lock is made.
+pub type Maker<L> = fn() -> RwLock<L, ()>;
+
+/// A lock that threads can share.
+pub trait Untimed: RawRwLock + Send + Sync + 'static {}
+impl<L: RawRwLock + Send + Sync + 'static> Untimed for L {}
+
+/// A lock of the [whole](Whole) interface, with readers who can become writers.
+pub trait Upgradable: Whole + RawRwLockUpgrade {}
+impl<L: Whole + RawRwLockUpgrade> Upgradable for L {}
+
 /// Takes the rows. Unless it asks for more, all are [`untimed`](Self::untimed).
 pub trait Table {
     /// A lock that waits forever or not at all.
-    fn untimed<L: RawRwLock + Send + Sync + 'static>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    );
+    fn untimed<L: Untimed>(&mut self, described: RwDescribed, make: Maker<L>);
 
     /// A lock with the timed forms, of which a writer can become a reader.
-    fn whole<L: Whole>(&mut self, described: RwDescribed, make: fn() -> RwLock<L, ()>) {
+    fn whole<L: Whole>(&mut self, described: RwDescribed, make: Maker<L>) {
         self.untimed(described, make);
     }
 
     /// The same, with readers who can become writers.
-    fn upgradable<L: Whole + RawRwLockUpgrade>(
-        &mut self,
-        described: RwDescribed,
-        make: fn() -> RwLock<L, ()>,
-    ) {
+    fn upgradable<L: Upgradable>(&mut self, described: RwDescribed, make: Maker<L>) {
         self.whole(described, make);
     }
 }

@@ -6,7 +6,6 @@ use baseline::{KernelRw, Pnova};
 use prim::cost;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::segment::SrlTree;
-use spanlock::range::slots::RawSlots;
 use spanlock_trial::run::Outcome;
 use spanlock_trial::store::{Load, PAGE_BYTES, Trial};
 use std::io;
@@ -31,7 +30,7 @@ pub fn all(table: &mut impl Table) {
     table.lock("srl-tree", locks::srl_tree);
     table.lock(WIDE, srl_tree_wide);
     table.lock("list-rw", locks::list_rw);
-    table.lock("slots", RawSlots::new);
+    table.lock("slots", locks::slots);
 }
 
 /// The name of NOVA's lock, which is no range lock.
@@ -78,7 +77,7 @@ pub fn run<K: Timekeeper, L: RawRangeLock + Send + Sync>(
     let opened = make(&medium, &geometry)
         .and_then(|()| Store::open(medium, Options::with_lock(lock)))
         .and_then(|(store, _)| {
-            let create = |number| store.create(&format!("/{number}"), 0o600);
+            let create = |number| store.create(format!("/{number}"), 0o600);
             let files = (0..count).map(create).collect::<Result<Vec<_>, _>>()?;
             Ok((store, files))
         });

@@ -121,7 +121,7 @@ pub(crate) use skip::TallNode;
 pub(in crate::range) use walk::Walk;
 
 use super::inspect::{Request, Snapshot};
-use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::wait::{Patience, WaitQueue};
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::AtomicBool;
@@ -232,18 +232,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
 // the edges above order the critical sections. `docs/list-locks.md` has the argument; the models in `spanlock-loom`
 // check it.
 unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
-    type Token = Token;
-
-    #[inline]
-    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
-        self.acquire(Mode::Exclusive, ask)
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, token: Token) {
-        // SAFETY: this lock granted the token, as the caller promises.
-        unsafe { self.release(token) };
-    }
+    by_mode!(exclusive: Token);
 
     fn snapshot(&self) -> Option<Snapshot> {
         let holders = thread::with_record(|record| self.holders(record));
@@ -254,16 +243,7 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
 // SAFETY: as for `RawRangeMutex`; in this protocol, validation makes sure that no shared range overlaps an exclusive
 // one.
 unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
-    #[inline]
-    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
-        self.acquire(Mode::Shared, ask)
-    }
-
-    unsafe fn downgrade(&self, token: Token) -> Token {
-        // SAFETY: this lock granted the token, as the caller promises.
-        unsafe { self.make_shared(&token) };
-        token
-    }
+    by_mode!(shared: Token);
 }
 
 // SAFETY: the lock owns its nodes' links, which are atomic, and its queue, which is in a mutex. The nodes themselves
@@ -293,13 +273,11 @@ impl<P, I: Index> Drop for RawList<P, I> {
 
 impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let snapshot = self.snapshot().unwrap_or_default();
-        f.debug_struct("RawList")
+        let mut described = f.debug_struct("RawList");
+        described
             .field("policy", &self.policy)
-            .field("patience", &self.wait_queue.patience())
-            .field("holders", &snapshot.holders)
-            .field("waiters", &snapshot.waiters)
-            .finish()
+            .field("patience", &self.wait_queue.patience());
+        self.snapshot().unwrap_or_default().finish(&mut described)
     }
 }
 

@@ -251,14 +251,12 @@ impl<S: Store> Drop for RawSegments<S> {
 
 impl<S: Store> fmt::Debug for RawSegments<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let snapshot = self.snapshot().unwrap_or_default();
-        f.debug_struct("RawSegments")
+        let mut described = f.debug_struct("RawSegments");
+        described
             .field("segment", &(1_u64 << self.shift))
             .field("last_segment", &self.store.last())
-            .field("patience", &self.wait_queue.patience())
-            .field("holders", &snapshot.holders)
-            .field("waiters", &snapshot.waiters)
-            .finish()
+            .field("patience", &self.wait_queue.patience());
+        self.snapshot().unwrap_or_default().finish(&mut described)
     }
 }
 

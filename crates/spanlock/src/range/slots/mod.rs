@@ -97,7 +97,7 @@ pub(crate) use slot::Slot;
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
 use super::list::{FastPath, Token as ListToken};
-use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
+use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
 use super::wait::Patience;
 use board::Board;
@@ -292,18 +292,7 @@ impl Token {
 // each other as in a list lock; and the residue is checked by its own handshake. The edges above order the critical
 // sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check it.
 unsafe impl RawRangeMutex for RawSlots {
-    type Token = Token;
-
-    #[inline]
-    fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
-        self.acquire(Mode::Exclusive, ask)
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, token: Token) {
-        // SAFETY: this lock granted the token, as the caller promises.
-        unsafe { self.release(token) };
-    }
+    by_mode!(exclusive: Token);
 
     fn snapshot(&self) -> Option<Snapshot> {
         let holders = thread::with_record(|record| self.holders(record));
@@ -316,16 +305,7 @@ unsafe impl RawRangeMutex for RawSlots {
 
 // SAFETY: as for `RawRangeMutex`.
 unsafe impl RawRangeLock for RawSlots {
-    #[inline]
-    fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
-        self.acquire(Mode::Shared, ask)
-    }
-
-    unsafe fn downgrade(&self, token: Token) -> Token {
-        // SAFETY: this lock granted the token, as the caller promises.
-        unsafe { self.make_shared(&token) };
-        token
-    }
+    by_mode!(shared: Token);
 }
 
 impl Default for RawSlots {
@@ -349,13 +329,11 @@ impl Drop for RawSlots {
 
 impl fmt::Debug for RawSlots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let snapshot = self.snapshot().unwrap_or_default();
-        f.debug_struct("RawSlots")
+        let mut described = f.debug_struct("RawSlots");
+        described
             .field("patience", &self.list.wait_queue.patience())
-            .field("has_moved", &self.board().is_some())
-            .field("holders", &snapshot.holders)
-            .field("waiters", &snapshot.waiters)
-            .finish()
+            .field("has_moved", &self.board().is_some());
+        self.snapshot().unwrap_or_default().finish(&mut described)
     }
 }
 

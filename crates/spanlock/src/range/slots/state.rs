@@ -70,40 +70,46 @@ impl State {
         Self(self.0 & !Self::FLAGS)
     }
 
+    #[inline]
+    const fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    #[inline]
+    const fn exclusive_if(is_alone: bool) -> Mode {
+        if is_alone {
+            Mode::Exclusive
+        } else {
+            Mode::Shared
+        }
+    }
+
     /// Whether a grant is kept.
     #[inline]
     pub(super) fn is_kept(self) -> bool {
-        self.0 & Self::KEPT != 0
+        self.has(Self::KEPT)
     }
 
     /// The mode of the grant.
     #[inline]
     pub(super) fn grant_mode(self) -> Mode {
-        if self.0 & Self::OWNS != 0 {
-            Mode::Exclusive
-        } else {
-            Mode::Shared
-        }
+        Self::exclusive_if(self.has(Self::OWNS))
     }
 
     /// Whether a request is announced: it holds its range or may be about to.
     #[inline]
     pub(super) fn is_held(self) -> bool {
-        self.0 & Self::HELD != 0
+        self.has(Self::HELD)
     }
 
     #[inline]
     pub(super) fn has_sleeper(self) -> bool {
-        self.0 & Self::SLEEPER != 0
+        self.has(Self::SLEEPER)
     }
 
     #[inline]
     pub(super) fn mode(self) -> Mode {
-        if self.0 & Self::SHARED != 0 {
-            Mode::Shared
-        } else {
-            Mode::Exclusive
-        }
+        Self::exclusive_if(!self.has(Self::SHARED))
     }
 
     /// Whether a request in that mode which was in the way of this announcement still is.
