@@ -105,7 +105,7 @@ impl Mounted {
             config.acl = SessionACL::All;
         }
         config.n_threads = Some(threads.get());
-        config.clone_fd = true; // Each thread then has a queue of its own, in which it finds the answers that it waits for.
+        config.clone_fd = true; // Each thread then has a descriptor of its own, and they compete less.
         let server = Server::new(Arc::clone(store)).map_err(Error::Mount)?;
         Session::new(server, folder, &config).map_err(Error::Mount)
     }
@@ -113,8 +113,8 @@ impl Mounted {
     /// Serves until the folder is unmounted, and then closes the store.
     ///
     /// # Errors
-    /// When the kernel's messages cannot be read any more, or the store cannot be closed. In both cases the next opening
-    /// recovers it.
+    /// When the kernel's messages cannot be read any more, or the store cannot be closed. In both cases the next
+    /// opening recovers it.
     pub fn serve(self) -> Result<(), Error> {
         let ended = self.session.run().map_err(Error::Mount);
         close(self.store).and(ended)

@@ -100,6 +100,15 @@ impl Server {
         (to, new_name): (INodeNo, &OsStr),
         flags: RenameFlags,
     ) -> Result<(), Errno> {
+        if flags == RenameFlags::RENAME_EXCHANGE {
+            let (from, to) = (
+                self.nodes.get(from.0)?.live()?,
+                self.nodes.get(to.0)?.live()?,
+            );
+            let (name, new_name) = (name.as_bytes(), new_name.as_bytes());
+            let done = self.store.exchange_nodes(from, name, to, new_name);
+            return done.map_err(|error| errno(&error));
+        }
         if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
             return Err(Errno::EINVAL);
         }

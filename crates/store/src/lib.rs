@@ -78,7 +78,7 @@
 //! | `log.rs`, `clean.rs` | the log of an inode: reserve, commit, extend; rewrite |
 //! | `index.rs` | the radix tree from a file's pages to their places |
 //! | `inode.rs`, `file.rs` | read, write, append, truncate; open files |
-//! | `tree.rs` | directories in memory, and the entries that change them |
+//! | `tree.rs`, `exchange.rs` | directories in memory, and the entries that change them |
 //! | `namespace.rs`, `path.rs` | operations on directories, by inode and by path |
 //! | `load.rs`, `recover.rs`, `check.rs` | reading a store, mending it after a crash, and naming what is wrong with it |
 //! | `store.rs` | making, opening, closing |
@@ -89,6 +89,7 @@ mod check;
 mod clean;
 mod core;
 mod error;
+mod exchange;
 mod file;
 mod format;
 mod index;

@@ -164,6 +164,16 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
         })
     }
 
+    /// Exchanges what two names name, in one step.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotDirectory`]; [`Error::Invalid`] when a directory would be moved into itself;
+    /// [`Error::NoSpace`], [`Error::Poisoned`].
+    pub fn exchange_nodes(&self, from: Ino, name: &[u8], to: Ino, new_name: &[u8]) -> Result<()> {
+        let places = [(from, name.to_vec()), (to, new_name.to_vec())];
+        self.alter(|_| Ok(Change::Exchange(places)))
+    }
+
     /// Sets attributes of a node: `set` gets those that it has.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! no journal. The number of links of a node is not stored: it follows from the names.
 
 use crate::error::{Error, Result};
+use crate::exchange::Place;
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of a node.
@@ -154,6 +155,8 @@ pub(crate) enum Change {
         to: Ino,
         new_name: Vec<u8>,
     },
+    /// Two names change places.
+    Exchange([Place; 2]),
     /// Other attributes.
     Attributes { ino: Ino, set: Attributes },
 }
@@ -270,6 +273,7 @@ impl Tree {
                 };
                 self.check_rename(moved, *to, replaced)
             }
+            Change::Exchange(places) => self.check_exchange(places),
             Change::Attributes { ino, .. } => self.node(*ino).map(|_| ()),
         }
     }
@@ -285,12 +289,8 @@ impl Tree {
 
     fn check_rename(&self, moved: Ino, to: Ino, replaced: Option<Ino>) -> Result<()> {
         let is_directory = self.node(moved)?.kind == Kind::Directory;
-        let mut above = to;
-        while is_directory && above != ROOT {
-            if above == moved {
-                return Err(Error::Invalid("a directory would be moved into itself"));
-            }
-            above = self.node(above)?.parent;
+        if is_directory {
+            self.check_not_inside(moved, to)?;
         }
         let Some(replaced) = replaced.filter(|replaced| *replaced != moved) else {
             return Ok(());
@@ -347,6 +347,10 @@ impl Tree {
                     node.parent = *to;
                 }
                 replaced
+            }
+            Change::Exchange(places) => {
+                self.exchange(places, time);
+                None
             }
             Change::Attributes { ino, set } => {
                 if let Some(node) = self.nodes.get_mut(ino) {

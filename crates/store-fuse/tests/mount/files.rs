@@ -1,6 +1,8 @@
 //! Files and directories, case by case.
 
 use crate::on_mount;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -116,6 +118,31 @@ fn use_it(mount: &Path) {
         fs::remove_file(at("many").join(name)).expect("there");
     }
     assert_eq!(fs::read_dir(at("many")).expect("a directory").count(), 0);
+}
+
+#[test]
+fn a_rename_may_demand_a_free_name_or_exchange_two() {
+    on_mount(
+        4 << 20,
+        |mount| {
+            let rename = |from: &str, to: &str, flags| {
+                renameat_with(CWD, mount.join(from), CWD, mount.join(to), flags)
+            };
+            fs::write(mount.join("file"), b"content").expect("room");
+            fs::create_dir(mount.join("folder")).expect("room");
+            let free = RenameFlags::NOREPLACE;
+            assert_eq!(rename("file", "folder", free), Err(Errno::EXIST));
+            rename("file", "free", free).expect("the name is free");
+            rename("free", "folder", RenameFlags::EXCHANGE).expect("both are there");
+            assert_eq!(fs::read(mount.join("folder")).expect("a file"), b"content");
+            assert!(mount.join("free").is_dir());
+            assert_eq!(
+                rename("free", "none", RenameFlags::EXCHANGE),
+                Err(Errno::NOENT)
+            );
+        },
+        |store| assert_eq!(store.stat("/folder").expect("there").size, 7),
+    );
 }
 
 #[test]

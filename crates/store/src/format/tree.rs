@@ -9,6 +9,7 @@ const LINK: u8 = 17;
 const UNLINK: u8 = 18;
 const RENAME: u8 = 19;
 const ATTRIBUTES: u8 = 20;
+const EXCHANGE: u8 = 21;
 
 /// An entry for a change: its head, whose number and epoch are yet to come, and its payload.
 pub(crate) fn encode(change: &Change, time: i64) -> (Head, Vec<u8>) {
@@ -51,6 +52,11 @@ pub(crate) fn encode(change: &Change, time: i64) -> (Head, Vec<u8>) {
             short(&mut payload, name);
             short(&mut payload, new_name);
             (RENAME, *from, *to)
+        }
+        Change::Exchange([(from, name), (to, new_name)]) => {
+            short(&mut payload, name);
+            short(&mut payload, new_name);
+            (EXCHANGE, *from, *to)
         }
         Change::Attributes { ino, set } => {
             for number in [set.mode, set.uid, set.gid] {
@@ -121,6 +127,10 @@ pub(crate) fn decode(head: &Head, payload: &[u8]) -> Option<Change> {
             to: head.b,
             new_name: from.short()?.to_vec(),
         },
+        EXCHANGE => {
+            let (name, new_name) = (from.short()?.to_vec(), from.short()?.to_vec());
+            Change::Exchange([(head.a, name), (head.b, new_name)])
+        }
         ATTRIBUTES => {
             let [mode, uid, gid] = [from.u32()?, from.u32()?, from.u32()?];
             let mut time = || from.u64().map(u64::cast_signed);

@@ -136,6 +136,43 @@ fn a_full_store_says_so_can_be_emptied_and_used_again() {
 }
 
 #[test]
+fn two_names_change_places_in_one_step() {
+    let (medium, store) = fresh(1 << 20);
+    store.mkdir("/a", 0o755).expect("room");
+    store.mkdir("/a/inner", 0o755).expect("room");
+    store.create("/a/inner/below", 0o644).expect("room");
+    store.create("/file", 0o600).expect("room");
+    let [a, root] = ["/a", "/"].map(|path| store.stat(path).expect("there").ino);
+    let (inner, file) = (store.stat("/a/inner"), store.stat("/file"));
+    let (inner, file) = (inner.expect("there").ino, file.expect("there").ino);
+    let exchange = |from, name: &str, to, new_name: &str| {
+        store.exchange_nodes(from, name.as_bytes(), to, new_name.as_bytes())
+    };
+    assert!(matches!(
+        exchange(root, "file", root, "none"),
+        Err(Error::NotFound)
+    ));
+    assert!(matches!(
+        exchange(root, "a", a, "inner"),
+        Err(Error::Invalid(_))
+    ));
+    assert!(matches!(
+        exchange(a, "inner", root, "a"),
+        Err(Error::Invalid(_))
+    ));
+    exchange(root, "file", root, "file").expect("nothing changes");
+    exchange(root, "file", a, "inner").expect("both are there");
+    drop(store);
+    assert!(check(&medium).expect("a store").is_sound());
+    let store = reopen(&medium);
+    assert_eq!(store.stat("/a/inner").expect("there").ino, file);
+    assert_eq!(store.stat("/file").expect("there").ino, inner);
+    assert_eq!(store.parent(inner).expect("a directory"), root);
+    assert_eq!(store.stat("/a").expect("there").links, 2);
+    assert!(store.stat("/file/below").is_ok());
+}
+
+#[test]
 fn logs_are_rewritten_and_stay_short() {
     let (medium, store) = fresh(1 << 20);
     let file = store.create("/file", 0o644).expect("room");
