@@ -46,7 +46,9 @@ impl Half {
     }
 
     fn parse(bytes: &[u8], store: u64, ino: Ino) -> Option<Self> {
-        let valid = checksum(&[store, ino], &bytes[4..]) == u32_at(bytes, 0);
+        // No inode counts so far: there is always a next number.
+        let counts = u32_at(bytes, 24) <= u32::MAX / 2;
+        let valid = counts && checksum(&[store, ino], &bytes[4..]) == u32_at(bytes, 0);
         valid.then(|| Self {
             inode: u64_at(bytes, 8),
             head: LogPage {

@@ -98,7 +98,10 @@ impl Superblock {
         let fits = parsed.blocks < MAX_BLOCKS
             && parsed.inodes < parsed.blocks * SLOTS_OF_A_PAGE
             && parsed.data_start() < parsed.blocks
-            && parsed.good <= parsed.epoch;
+            && parsed.good <= parsed.epoch
+            // No store counts so far: there is always a next number.
+            && parsed.epoch <= u32::MAX / 2
+            && parsed.update <= u64::MAX / 2;
         fits.then_some(parsed).ok_or_else(|| {
             Error::Corrupt("the superblock's numbers do not fit together".to_owned())
         })

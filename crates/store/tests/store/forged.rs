@@ -4,7 +4,7 @@
 use crate::damage::{rounds, store};
 use crc32c::{crc32c, crc32c_append};
 use fastrand::Rng;
-use spanlock_store::{Kind, MAX_FILE_SIZE, Memory, Options, PAGE, Store, check, inspect};
+use spanlock_store::{Error, Kind, MAX_FILE_SIZE, Memory, Options, PAGE, Store, check, inspect};
 use std::ops::Range;
 
 const LINE: usize = 64;
@@ -103,6 +103,23 @@ fn checksums_are_as_documented() {
         );
     }
     assert_eq!(crc32c(b"123456789"), 0xE306_9283, "it is this CRC");
+}
+
+/// Counters whose next number would be none.
+#[test]
+fn counters_at_their_end_are_refused() {
+    let (image, _) = store();
+    for at in [48, 56] {
+        let mut image = image.clone();
+        for copy in [0, PAGE] {
+            image[copy + at..copy + at + 8].fill(0xFF);
+            image[copy + 60..copy + 64].fill(0);
+            let sum = sum(&[], &image[copy..copy + 124]);
+            image[copy + 124..copy + 128].copy_from_slice(&sum.to_le_bytes());
+        }
+        let opened = Store::open(Memory::from(image), Options::default());
+        assert!(matches!(opened, Err(Error::Corrupt(_))), "{at}");
+    }
 }
 
 /// Changes a byte, or a number.
