@@ -78,7 +78,7 @@ pub fn run<K: Timekeeper, L: RawRangeLock + Send + Sync>(
     let opened = make(&medium, &geometry)
         .and_then(|()| Store::open(medium, Options::with_lock(lock)))
         .and_then(|(store, _)| {
-            let create = |number| store.create(&format!("/{number}"), 0o600);
+            let create = |number| store.create(format!("/{number}"), 0o600);
             let files = (0..count).map(create).collect::<Result<Vec<_>, _>>()?;
             Ok((store, files))
         });
