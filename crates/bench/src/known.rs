@@ -70,7 +70,7 @@ described!(
     rw::locks::Lock,
     sim::Lock,
     sim::RwLock,
-    sets::Row,
+    sets::Stock,
     sets::Simulated
 );
 

@@ -1,16 +1,21 @@
 //! The ordered sets that are measured: those of the common table, then peers that are on hardware only. To add a peer,
 //! add a row.
 
+use crate::meter::Meter;
+use crate::provenance::cores;
+use crate::run::{Found, Outcome};
 use crate::setting::named;
 use crossbeam_skiplist::SkipSet;
 use dashmap::DashSet;
 use parking_lot::RwLock;
 use spanlock_judge::record::{Bytes, SetMemory};
-pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, Mix, SetDescribed, Trial};
+pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, MAX_STALL, Mix, SetDescribed, Trial};
+use spanlock_workloads::crew::Signal;
 pub use spanlock_workloads::set::table::Row;
-use spanlock_workloads::set::{Set, fill, table};
+use spanlock_workloads::set::{self, Set, fill, table};
 pub use spanlock_workloads_sim::set::table::Row as Simulated;
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 /// A set of another crate.
 struct Peer<S>(S);
@@ -132,6 +137,62 @@ pub fn simulated() -> impl Iterator<Item = &'static Simulated> {
 /// The names that were expected instead.
 pub fn find_simulated(name: &str) -> Result<&'static Simulated, String> {
     named(name, simulated(), |row| row.described.name)
+}
+
+/// A set that is made and filled for its first run, and serves all later runs: to fill it takes longer than a run.
+pub struct Stock {
+    pub(crate) described: &'static SetDescribed,
+    make: fn() -> Box<dyn Set>,
+    filled: Mutex<Option<Filled>>,
+}
+
+struct Filled {
+    set: Box<dyn Set>,
+    /// The keys from which it was filled.
+    of: usize,
+    /// The keys that are in it.
+    keys: u64,
+}
+
+impl Filled {
+    /// By as many threads as there are processors.
+    fn new(set: Box<dyn Set>, of: usize, seed: u64) -> Self {
+        let keys = fill(&*set, of, cores(), seed);
+        Self { set, of, keys }
+    }
+}
+
+impl Stock {
+    /// None yet of this set.
+    #[must_use]
+    pub fn new(row: &'static Row) -> Self {
+        Self {
+            described: &row.described,
+            make: row.make,
+            filled: Mutex::new(None),
+        }
+    }
+
+    /// The name of the set.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.described.name
+    }
+
+    pub(crate) fn run(&self, trial: &Trial) -> Result<Outcome, &'static str> {
+        let mut stock = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = trial.load.keys;
+        let filled = match &mut *stock {
+            Some(filled) if filled.of == keys => filled,
+            stock => stock.insert(Filled::new((self.make)(), keys, trial.seed)),
+        };
+        let mut meter = Meter::of(trial.events);
+        let outcome = set::run::<Signal>(&*filled.set, filled.keys, trial, &mut meter)?;
+        if let Found::Keys { found, .. } = outcome.found {
+            filled.keys = found;
+        }
+        Ok(outcome)
+    }
 }
 
 /// The memory of a set in which half of so many keys are, drawn at random, as the allocator counts it.

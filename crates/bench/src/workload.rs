@@ -4,7 +4,6 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
-use crate::meter::Meter;
 use crate::named::Named;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
@@ -19,7 +18,6 @@ use prim_sim::{Machine, Setup};
 use spanlock_judge::record::times::AcquireTimes;
 use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
 use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workloads::crew::Signal;
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::fmt::Display;
@@ -70,7 +68,7 @@ fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
 ///
 /// # Errors
 /// When the lock did not do what it promises.
-fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
+fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     let promised = outcome.check(record.lock.exclusion);
     promised.map_err(|found| found.to_string())?;
     let record = if outcome.work.ops.is_empty() {
@@ -108,14 +106,14 @@ fn yielded(record: Record, outcome: &Outcome) -> Result<Record, String> {
     })
 }
 
-/// Runs a workload on hardware, on a fresh lock, and checks it. If the lock cannot do it, the record says why.
+/// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record says why.
 ///
 /// # Errors
 /// When the lock did not do what it promises.
 pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, String> {
     let record = record(&trial, lock.known());
     match W::run(&trial, lock) {
-        Ok(outcome) => yielded(record, &outcome),
+        Ok(outcome) => yielded(record, outcome),
         Err(why) => Ok(Record {
             skipped: Some(why.to_owned()),
             ..record
@@ -150,7 +148,7 @@ pub fn simulate<W: Workload>(
         }),
         ..record(&trial, lock.known())
     };
-    yielded(record, &ended.value)
+    yielded(record, ended.value)
 }
 
 /// The name of a run that lasts a time, of a workload with its numbers and of a lock.
@@ -387,16 +385,17 @@ impl Workload for rw::Load {
 }
 
 impl Workload for set::Load {
-    type Lock = &'static sets::Row;
+    type Lock = &'static sets::Stock;
     type Simulated = &'static sets::Simulated;
 
-    fn run(trial: &Trial<Self>, set: &'static sets::Row) -> Result<Outcome, &'static str> {
-        let mut meter = Meter::of(trial.events);
-        spanlock_workloads::set::run::<Signal>(&*(set.make)(), trial, &mut meter)
+    fn run(trial: &Trial<Self>, stock: &'static sets::Stock) -> Result<Outcome, &'static str> {
+        stock.run(trial)
     }
 
     fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
-        let outcome = simulated::set::run::<Clock>(&*(set.make)(), trial, &mut ());
+        let set = (set.make)();
+        let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
+        let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
         outcome.expect("sets that can be simulated have an order")
     }
 
@@ -406,8 +405,18 @@ impl Workload for set::Load {
     }
 
     fn panel(self) -> Panel {
-        let Self { keys, chosen, mix } = self;
-        Panel::Set { keys, chosen, mix }
+        let Self {
+            keys,
+            chosen,
+            mix,
+            stall,
+        } = self;
+        Panel::Set {
+            keys,
+            chosen,
+            mix,
+            stall,
+        }
     }
 }
 

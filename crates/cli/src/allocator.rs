@@ -1,6 +1,6 @@
 //! C's allocator, which can count; what a simulated run allocates begins on lines.
 //!
-//! It counts in processes that measure memory and in no others. Elsewhere an allocation costs one load more, of a flag
+//! It counts where memory is measured and nowhere else. Elsewhere an allocation costs one load more, of a flag
 //! that nobody writes.
 
 use spanlock_bench::sim::OnLines;
@@ -28,6 +28,14 @@ static COUNT: Count = Count {
 /// Counts from now on.
 pub(crate) fn begin() {
     COUNT.is_on.store(true, Ordering::Relaxed);
+}
+
+/// Counts while this works, and not afterwards.
+pub(crate) fn counting<R>(work: impl FnOnce() -> R) -> R {
+    begin();
+    let result = work();
+    COUNT.is_on.store(false, Ordering::Relaxed);
+    result
 }
 
 /// Bytes allocated since [`begin`], less those freed.

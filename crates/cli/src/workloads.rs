@@ -10,7 +10,7 @@ use spanlock_bench::micro::{self, Kernel};
 use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
 use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
-use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, Mix};
+use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
 #[cfg(target_os = "linux")]
 use spanlock_bench::store;
 use spanlock_bench::vm::{self, Name, Pace, Traffic};
@@ -260,10 +260,41 @@ impl Workload for Sets {
     type Load = sets::Load;
 
     fn loads(&self) -> Vec<sets::Load> {
+        self.with(0)
+    }
+}
+
+/// On a simulated machine.
+#[derive(Args)]
+pub(crate) struct SimulatedSets {
+    #[command(flatten)]
+    sets: Sets,
+    /// Cycles that each operation takes besides. The machine's caches have no limit: this stands for the misses of a set
+    /// that exceeds them, such as P1's of 8 M keys.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STALL)), default_value_t = 0, value_name = "CYCLES", allow_negative_numbers = true)]
+    stall: u32,
+}
+
+impl Workload for SimulatedSets {
+    type Load = sets::Load;
+
+    fn loads(&self) -> Vec<sets::Load> {
+        self.sets.with(self.stall)
+    }
+}
+
+impl Sets {
+    /// Each combination, with this.
+    fn with(&self, stall: u32) -> Vec<sets::Load> {
         let keys = self.keys;
         let chosen = distinct(self.chosen.iter().copied());
         let mixes = distinct(self.mix.iter().copied());
-        let load = |(chosen, mix)| sets::Load { keys, chosen, mix };
+        let load = |(chosen, mix)| sets::Load {
+            keys,
+            chosen,
+            mix,
+            stall,
+        };
         turns(mixes, &chosen).into_iter().map(load).collect()
     }
 }

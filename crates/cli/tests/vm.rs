@@ -65,7 +65,9 @@ fn a_recorded_trace_is_replayed() {
     for field in [
         r#""traffic":"wc-2""#,
         r#""pace":"flat-out""#,
-        r#""space":{"reads":"#,
+        r#""space":{"protects":"#,
+        r#""speculations":{"in_place":"#,
+        r#"{"operation":"fault","mode":"shared","acquired":"#,
     ] {
         assert!(
             runs.iter().all(|run| run.contains(field)),

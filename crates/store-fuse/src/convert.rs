@@ -53,6 +53,14 @@ pub(crate) fn type_of(kind: Kind, mode: u32) -> FileType {
     }
 }
 
+/// The kind of a node of this mode.
+pub(crate) fn kind_of(mode: u32) -> Kind {
+    match mode & libc::S_IFMT {
+        libc::S_IFREG | 0 => Kind::File,
+        _ => Kind::Special,
+    }
+}
+
 fn time_of(nanoseconds: i64) -> SystemTime {
     let distance = Duration::from_nanos(nanoseconds.unsigned_abs());
     match nanoseconds {

@@ -13,7 +13,7 @@
 //! keeper looks whether signals are pending for the thread that waits.
 
 use crate::locks::{Holder, Lock, Locks};
-use fuser::{Errno, ReplyEmpty, ReplyLock};
+use fuser::{Errno, FileHandle, LockOwner, ReplyEmpty, ReplyLock};
 use spanlock::range::Span;
 use spanlock::range::raw::Mode;
 use std::fs;
@@ -326,5 +326,26 @@ impl Asked {
         };
         let holder = self.holder;
         Ok((span, Some(Lock { span, mode, holder })))
+    }
+}
+
+/// What a lock request of the kernel asks for.
+pub(crate) fn asked(
+    handle: FileHandle,
+    owner: LockOwner,
+    (start, last): (u64, u64),
+    kind: i32,
+    pid: u32,
+) -> Asked {
+    let holder = Holder {
+        owner: owner.0,
+        handle: handle.0,
+        pid,
+    };
+    Asked {
+        holder,
+        start,
+        last,
+        kind,
     }
 }

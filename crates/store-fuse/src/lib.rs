@@ -23,7 +23,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `server.rs` | what the kernel asks for |
+//! | `server.rs`, `operations.rs` | what the kernel asks for, and what is done for it |
 //! | `nodes.rs` | the nodes that the kernel knows, also after their last name is gone |
 //! | `convert.rs` | the kernel's numbers for the store's types |
 //! | `keeper.rs`, `locks.rs` | `fcntl` locks: requests that wait, and who holds what |
@@ -35,6 +35,7 @@ mod keeper;
 mod locks;
 mod mounted;
 mod nodes;
+mod operations;
 mod server;
 
 pub use mounted::{Error, Mounted, detach, what_is_missing};

@@ -172,9 +172,10 @@ impl FileLocks {
     }
 
     fn acquire(&mut self, lock: Lock) -> bool {
+        let ask = Ask::new(lock.span, Wait::Never);
         let token = match lock.mode {
-            Mode::Shared => self.lock.lock_shared(Ask::new(lock.span, Wait::Never)),
-            Mode::Exclusive => self.lock.lock_exclusive(Ask::new(lock.span, Wait::Never)),
+            Mode::Shared => self.lock.lock_shared(ask),
+            Mode::Exclusive => self.lock.lock_exclusive(ask),
         };
         match token {
             Some(token) => {

@@ -1,18 +1,17 @@
 //! What the kernel asks for, and how the store answers.
 
-use crate::convert::{attributes_of, errno, id_of, nanoseconds, type_of};
-use crate::keeper::{Asked, Keeper, Patience, Request as LockRequest};
-use crate::locks::Holder;
-use crate::nodes::{Known, Nodes};
+use crate::convert::{attributes_of, errno, kind_of};
+use crate::keeper::{Keeper, Patience, Request as LockRequest, asked};
+use crate::nodes::Nodes;
+use crate::operations::Listed;
 use fuser::{
-    AccessFlags, BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen, ReplyStatfs,
-    ReplyWrite, Request, TimeOrNow, WriteFlags,
+    AccessFlags, BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    TimeOrNow, WriteFlags,
 };
 use spanlock::range::Span;
-use spanlock_store::{Kind, NewNode, PAGE, ROOT, Stat, Store};
-use std::cell::RefCell;
+use spanlock_store::{Kind, MAX_NAME, NewNode, PAGE, ROOT, Store};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -23,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// How long the kernel may keep what it was told: as libfuse has it. The kernel makes all changes, so it knows them.
-const VALID: Duration = Duration::from_secs(1);
+pub(crate) const VALID: Duration = Duration::from_secs(1);
 
 /// The most that the kernel sends in one request to write: as much as its buffers of 256 pages have room for.
 const MAX_WRITE: u32 = 1 << 20;
@@ -32,16 +31,13 @@ const MAX_WRITE: u32 = 1 << 20;
 const OPENED: FopenFlags =
     FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
 
-/// An entry of a directory, as it was when the directory was read from its beginning.
-type Listed = (Vec<u8>, u64, FileType);
-
 /// A store, as the kernel sees it.
 pub(crate) struct Server {
-    store: Arc<Store>,
-    nodes: Nodes,
+    pub(crate) store: Arc<Store>,
+    pub(crate) nodes: Nodes,
     keeper: Keeper,
     /// Open directories.
-    directories: Mutex<HashMap<u64, Arc<Vec<Listed>>>>,
+    pub(crate) directories: Mutex<HashMap<u64, Arc<Vec<Listed>>>>,
     handles: AtomicU64,
 }
 
@@ -59,199 +55,12 @@ impl Server {
     fn handle(&self) -> FileHandle {
         FileHandle(self.handles.fetch_add(1, Ordering::Relaxed))
     }
-
-    fn lookup_name(&self, parent: INodeNo, name: &OsStr) -> Result<Stat, Errno> {
-        let parent = self.nodes.get(parent.0)?.live()?;
-        let found = self.store.lookup(parent, name.as_bytes());
-        found.map_err(|error| errno(&error))
-    }
-
-    fn make(
-        &self,
-        request: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        mut node: NewNode,
-    ) -> Result<Stat, Errno> {
-        let parent = self.nodes.get(parent.0)?.live()?;
-        (node.uid, node.gid) = (request.uid(), request.gid());
-        let above = self.store.stat_of(parent);
-        let above = above.map_err(|error| errno(&error))?.attributes;
-        if above.mode & libc::S_ISGID != 0 {
-            node.gid = above.gid;
-            if node.kind == Kind::Directory {
-                node.mode |= libc::S_ISGID;
-            }
-        }
-        let made = self.store.make_node(parent, name.as_bytes(), node);
-        made.map_err(|error| errno(&error))
-    }
-
-    fn entry(&self, found: Result<Stat, Errno>, reply: ReplyEntry) {
-        let told = found.and_then(|stat| self.nodes.tell(&self.store, &stat).map(|()| stat));
-        match told {
-            Ok(stat) => reply.entry(&VALID, &attributes_of(&stat), Generation(stat.generation)),
-            Err(error) => reply.error(error),
-        }
-    }
-
-    fn set(
-        &self,
-        known: &Known,
-        mode: Option<u32>,
-        owners: (Option<u32>, Option<u32>),
-        size: Option<u64>,
-        times: (Option<TimeOrNow>, Option<TimeOrNow>),
-    ) -> Result<Stat, Errno> {
-        if let Some(size) = size {
-            let cut = known.file()?.truncate(size);
-            cut.map_err(|error| errno(&error))?;
-        }
-        let (accessed, modified) = (times.0.map(nanoseconds), times.1.map(nanoseconds));
-        let is_more = mode.is_some() || owners != (None, None);
-        if is_more || accessed.is_some() || modified.is_some() {
-            known.set(&self.store, now(), |set| {
-                set.mode = mode.map_or(set.mode, |mode| set.mode & !0o7777 | mode & 0o7777);
-                set.uid = owners.0.unwrap_or(set.uid);
-                set.gid = owners.1.unwrap_or(set.gid);
-                set.accessed = accessed.unwrap_or(set.accessed);
-                set.modified = modified.unwrap_or(set.modified);
-            })?;
-        }
-        known.stat(&self.store)
-    }
-
-    fn remove(&self, parent: INodeNo, name: &OsStr, kind: Kind) -> Result<(), Errno> {
-        let removed = self.lookup_name(parent, name)?;
-        let parent = self.nodes.get(parent.0)?.live()?;
-        let name = name.as_bytes();
-        let done = match kind {
-            Kind::Directory => self.store.remove_directory(parent, name),
-            _ => self.store.unlink_name(parent, name),
-        };
-        done.map_err(|error| errno(&error))?;
-        self.nodes.unnamed(&removed, now());
-        Ok(())
-    }
-
-    fn rename_name(
-        &self,
-        (from, name): (INodeNo, &OsStr),
-        (to, new_name): (INodeNo, &OsStr),
-        flags: RenameFlags,
-    ) -> Result<(), Errno> {
-        if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
-            return Err(Errno::EINVAL);
-        }
-        let moved = self.lookup_name(from, name)?;
-        // The kernel keeps others from changing either directory meanwhile.
-        let replaced = self.lookup_name(to, new_name).ok();
-        if replaced.is_some() && !flags.is_empty() {
-            return Err(Errno::EEXIST);
-        }
-        let (from, to) = (
-            self.nodes.get(from.0)?.live()?,
-            self.nodes.get(to.0)?.live()?,
-        );
-        let done = self
-            .store
-            .rename_node(from, name.as_bytes(), to, new_name.as_bytes());
-        done.map_err(|error| errno(&error))?;
-        if let Some(replaced) = replaced.filter(|replaced| replaced.ino != moved.ino) {
-            self.nodes.unnamed(&replaced, now());
-        }
-        Ok(())
-    }
-
-    fn list(&self, known: &Known) -> Result<Vec<Listed>, Errno> {
-        let own = known.stat(&self.store)?;
-        let mut listed = vec![(b".".to_vec(), id_of(&own), FileType::Directory)];
-        let Ok(ino) = known.live() else {
-            return Ok(listed);
-        };
-        let stat_of = |ino| self.store.stat_of(ino).map_err(|error| errno(&error));
-        let above = self.store.parent(ino).map_err(|error| errno(&error))?;
-        listed.push((b"..".to_vec(), id_of(&stat_of(above)?), FileType::Directory));
-        let entries = self.store.entries(ino, b"");
-        for entry in entries.map_err(|error| errno(&error))? {
-            // What was removed just now is left out.
-            if let Ok(stat) = stat_of(entry.ino) {
-                let kind = type_of(stat.kind, stat.attributes.mode);
-                listed.push((entry.name, id_of(&stat), kind));
-            }
-        }
-        Ok(listed)
-    }
-
-    fn listing(&self, ino: INodeNo, handle: u64, offset: u64) -> Result<Arc<Vec<Listed>>, Errno> {
-        let lock = || {
-            self.directories
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if offset > 0 {
-            return lock().get(&handle).map(Arc::clone).ok_or(Errno::EBADF);
-        }
-        let known = self.nodes.get(ino.0)?;
-        let listed = Arc::new(self.list(&known)?);
-        lock().insert(handle, Arc::clone(&listed));
-        Ok(listed)
-    }
-
-    fn write_file(
-        &self,
-        ino: INodeNo,
-        offset: u64,
-        data: &[u8],
-        flags: WriteFlags,
-    ) -> Result<u32, Errno> {
-        let known = self.nodes.get(ino.0)?;
-        let written = known.file()?.write_at(data, offset);
-        let written = written.map_err(|error| errno(&error))?;
-        if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
-            let mode = known.stat(&self.store)?.attributes.mode;
-            let cleared = without_privileges(mode);
-            if cleared != mode {
-                known.set(&self.store, now(), |set| set.mode = cleared)?;
-            }
-        }
-        u32::try_from(written).map_err(|_| Errno::EIO)
-    }
-
-    fn sync(&self, reply: ReplyEmpty) {
-        match self.store.sync() {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(errno(&error)),
-        }
-    }
-}
-
-/// What is left of a mode after a write by somebody without the privilege to keep it.
-fn without_privileges(mode: u32) -> u32 {
-    let group = libc::S_ISGID | libc::S_IXGRP;
-    let cleared = match mode & group == group {
-        true => libc::S_ISUID | libc::S_ISGID,
-        false => libc::S_ISUID,
-    };
-    mode & !cleared
-}
-
-fn now() -> i64 {
-    nanoseconds(TimeOrNow::Now)
 }
 
 fn done(result: Result<(), Errno>, reply: ReplyEmpty) {
     match result {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(error),
-    }
-}
-
-/// The kind of a node of this mode.
-fn kind_of(mode: u32) -> Kind {
-    match mode & libc::S_IFMT {
-        libc::S_IFREG | 0 => Kind::File,
-        _ => Kind::Special,
     }
 }
 
@@ -415,16 +224,7 @@ impl Filesystem for Server {
         newname: &OsStr,
         reply: ReplyEntry,
     ) {
-        let linked = || {
-            let (ino, parent) = (
-                self.nodes.get(ino.0)?.live()?,
-                self.nodes.get(newparent.0)?.live()?,
-            );
-            let linked = self.store.link_node(ino, parent, newname.as_bytes());
-            linked.map_err(|error| errno(&error))?;
-            self.store.stat_of(ino).map_err(|error| errno(&error))
-        };
-        self.entry(linked(), reply);
+        self.entry(self.link_name(ino, newparent, newname), reply);
     }
 
     fn open(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -471,27 +271,7 @@ impl Filesystem for Server {
         _owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        thread_local! {
-            static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-        }
-        let known = match self.nodes.get(ino.0) {
-            Ok(known) => known,
-            Err(error) => return reply.error(error),
-        };
-        BUFFER.with_borrow_mut(|buffer| {
-            let size = size as usize;
-            if buffer.len() < size {
-                buffer.resize(size, 0);
-            }
-            let read = known.file().and_then(|file| {
-                let read = file.read_at(&mut buffer[..size], offset);
-                read.map_err(|error| errno(&error))
-            });
-            match read {
-                Ok(length) => reply.data(&buffer[..length]),
-                Err(error) => reply.error(error),
-            }
-        });
+        self.read_file(ino, offset, size as usize, reply);
     }
 
     fn write(
@@ -624,7 +404,7 @@ impl Filesystem for Server {
         let space = self.store.status().space;
         let free = space.free + space.free_at_sync;
         let page = u32::try_from(PAGE).expect("4096");
-        let longest_name = 255;
+        let longest_name = u32::try_from(MAX_NAME).expect("255");
         reply.statfs(
             space.pages,
             free,
@@ -701,25 +481,5 @@ impl Filesystem for Server {
             Err(error) => return reply.error(error),
         };
         self.keeper.send(request);
-    }
-}
-
-fn asked(
-    handle: FileHandle,
-    owner: LockOwner,
-    (start, last): (u64, u64),
-    kind: i32,
-    pid: u32,
-) -> Asked {
-    let holder = Holder {
-        owner: owner.0,
-        handle: handle.0,
-        pid,
-    };
-    Asked {
-        holder,
-        start,
-        last,
-        kind,
     }
 }

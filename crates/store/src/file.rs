@@ -5,8 +5,8 @@ use crate::inode::Inode;
 use crate::medium::{Mapped, Medium};
 use crate::store::Shared;
 use crate::tree::{Ino, Stat};
-use spanlock::range::list::ListRw;
 use spanlock::range::raw::RawRangeLock;
+use spanlock::range::slots::RawSlots;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// # Blocking
 /// While another thread holds a part of the same range (in whole pages, when it writes), and while a log is rewritten,
 /// for a sync.
-pub struct File<M: Medium = Mapped, L: RawRangeLock = ListRw> {
+pub struct File<M: Medium = Mapped, L: RawRangeLock = RawSlots> {
     pub(crate) shared: Arc<Shared<M, L>>,
     pub(crate) inode: Arc<Inode<L>>,
 }

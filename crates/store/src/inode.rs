@@ -22,17 +22,21 @@ pub const MAX_FILE_SIZE: u64 = MAX_PAGES * PAGE_BYTES;
 
 type Items = SmallVec<[Item; 4]>;
 
+/// On cache lines of its own: what operations write, apart from what all of them read.
+#[repr(align(128))]
+struct Lines<T>(T);
+
 /// A file in memory.
 pub(crate) struct Inode<L: RawRangeLock> {
     /// Readers hold the bytes that they read, writers the pages that they write.
-    lock: RangeLock<L>,
+    lock: Lines<RangeLock<L>>,
     size: AtomicU64,
     /// Pages that are no holes.
     pages: AtomicU64,
     /// The time of the last write, as bits of an `i64`.
     modified: AtomicU64,
     index: Index,
-    log: Log,
+    log: Lines<Log>,
 }
 
 impl<L: RawRangeLock> Inode<L> {
@@ -49,23 +53,23 @@ impl<L: RawRangeLock> Inode<L> {
             index.replace(page, Packed::unverified(item));
         }
         Self {
-            lock: RangeLock::from_raw(lock),
+            lock: Lines(RangeLock::from_raw(lock)),
             size: AtomicU64::new(state.size),
             pages: AtomicU64::new(state.pages.len() as u64),
             modified: AtomicU64::new(state.modified.cast_unsigned()),
             index,
-            log,
+            log: Lines(log),
         }
     }
 
     /// Its number.
     pub(crate) fn ino(&self) -> Ino {
-        self.log.ino
+        self.log.0.ino
     }
 
     /// Rewrites its log, if that is due and this thread is the one to do it.
     pub(crate) fn clean<M: Medium>(&self, core: &Core<M>) -> Result<()> {
-        self.log.clean(core)
+        self.log.0.clean(core)
     }
 
     /// Fills in what the file itself knows.
@@ -89,7 +93,7 @@ impl<L: RawRangeLock> Inode<L> {
         let mut blocks = Vec::new();
         self.index
             .for_each(0, |_, packed| blocks.push(packed.item().block));
-        blocks.extend(self.log.tail.lock().pages.iter().map(|page| page.block));
+        blocks.extend(self.log.0.tail.lock().pages.iter().map(|page| page.block));
         core.free(&blocks);
     }
 
@@ -100,7 +104,7 @@ impl<L: RawRangeLock> Inode<L> {
         at: u64,
     ) -> Result<usize> {
         let wanted = at.saturating_add(into.len() as u64);
-        let _held = self.lock.read(at..wanted);
+        let _held = self.lock.0.read(at..wanted);
         let end = wanted.min(self.size.load(Ordering::Acquire));
         if at >= end {
             return Ok(0);
@@ -140,7 +144,7 @@ impl<L: RawRangeLock> Inode<L> {
     ) -> Result<[u8; PAGE]> {
         let bytes = core.page(item.block)?;
         if checksum(&[], &bytes) != item.sum {
-            let ino = self.log.ino;
+            let ino = self.log.0.ino;
             return Err(Error::Corrupt(format!(
                 "page {page} of inode {ino} does not match its checksum"
             )));
@@ -160,7 +164,7 @@ impl<L: RawRangeLock> Inode<L> {
         } else {
             at..end
         };
-        let _held = self.lock.write(locked);
+        let _held = self.lock.0.write(locked);
         self.write_locked(core, data, at)
     }
 
@@ -168,7 +172,7 @@ impl<L: RawRangeLock> Inode<L> {
         loop {
             let size = self.size.load(Ordering::Acquire);
             let from = size / PAGE_BYTES * PAGE_BYTES;
-            let _held = self.lock.write(from..);
+            let _held = self.lock.0.write(from..);
             let at = self.size.load(Ordering::Acquire);
             // A truncation may have come between.
             if at >= from {
@@ -216,7 +220,7 @@ impl<L: RawRangeLock> Inode<L> {
                 core.medium.fence();
             }
             let head = self.head(core, What::Write, end, first);
-            self.log.append(core, &head, &payload_of(&items))?;
+            self.log.0.append(core, &head, &payload_of(&items))?;
             Ok((items, head.time))
         });
         let (items, time) = written.inspect_err(|_| core.give_back(&blocks))?;
@@ -312,7 +316,7 @@ impl<L: RawRangeLock> Inode<L> {
             return Err(Error::TooLarge);
         }
         // All writes before have committed, and all others come after: the truncation is a barrier.
-        let _held = self.lock.write(..);
+        let _held = self.lock.0.write(..);
         let last = size / PAGE_BYTES;
         let kept = usize::try_from(size % PAGE_BYTES).expect("less than a page");
         let cut = size < self.size.load(Ordering::Acquire)
@@ -332,7 +336,7 @@ impl<L: RawRangeLock> Inode<L> {
             core.medium.fence();
         }
         let head = self.head(core, What::Truncate, size, last);
-        if let Err(error) = self.log.append(core, &head, &payload_of(&items)) {
+        if let Err(error) = self.log.0.append(core, &head, &payload_of(&items)) {
             items.iter().for_each(|item| core.give_back(&[item.block]));
             return Err(error);
         }

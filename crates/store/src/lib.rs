@@ -112,4 +112,4 @@ pub use inode::MAX_FILE_SIZE;
 pub use medium::{Durable, Mapped, Medium, Memory};
 pub use recover::Recovered;
 pub use store::{Geometry, Options, Status, Store, make};
-pub use tree::{Attributes, Entry, Ino, Kind, NewNode, ROOT, Stat};
+pub use tree::{Attributes, Entry, Ino, Kind, MAX_NAME, NewNode, ROOT, Stat};

@@ -2,7 +2,8 @@
 //!
 //! | function | the lock |
 //! |---|---|
-//! | [`list_rw`] | the default: exact ranges, fair, no memory while nothing is held |
+//! | [`slots`] | the default: exact ranges, fair; threads that do not conflict share no cache line |
+//! | [`list_rw`] | exact ranges, fair, the least memory |
 //! | [`srl_array`], [`srl_tree`] | P3's segment locks, mended: a word for each page. Truncations and appends lock every word |
 //! | [`inode`] | NOVA's: one reader-writer lock for the whole file, so writers of one file take turns |
 //!
@@ -11,10 +12,17 @@
 use crate::format::PAGE_BYTES;
 use spanlock::range::list::ListRw;
 use spanlock::range::segment::{SrlArray, SrlTree};
+use spanlock::range::slots::RawSlots;
 use spanlock::rw::{FutexRwLock, WholeRange};
 
 /// Pages that have a word of their own, in the segment locks: those of the first gigabyte. The others share the last.
 const SEGMENTS: u64 = 1 << 18;
+
+/// Exact ranges, in a slot for each thread once threads have met.
+#[must_use]
+pub fn slots() -> RawSlots {
+    RawSlots::new()
+}
 
 /// Exact ranges in a list.
 #[must_use]

@@ -8,8 +8,7 @@
 //!                                  not marked    marked: recovery takes it, though one before it is missing
 //! ```
 //!
-//! A log that is more than twice as long as after it was last rewritten, and a thousandth of the store, is rewritten:
-//! see `clean.rs`. Reservations are counted in two halves, so that the rewriting can wait for those of the old part
+//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. Reservations are counted in two halves, so that the rewriting can wait for those of the old part
 //! while new ones go on.
 
 use crate::alloc::Purpose;
@@ -61,6 +60,14 @@ pub(crate) enum Cleaning {
     Sealed(usize),
     /// A thread rewrites.
     Running,
+}
+
+/// Pages that a log may have which needs so many, besides a thousandth of the store.
+///
+/// A rewriting takes as long as the file has pages, and writes pay for it. A page of a rewritten log stands for hundreds
+/// of pages of data, so eight for one are little. A file of few pages has a log of one, which may become two.
+fn limit(after_rewriting: usize) -> usize {
+    2 + 8 * after_rewriting.saturating_sub(1)
 }
 
 /// Slots that belong to one entry.
@@ -166,7 +173,7 @@ impl Log {
         }
         tail.pages.push(page);
         tail.slot = 1;
-        let limit = 2 * tail.after_rewriting.max(1) + core.waste();
+        let limit = limit(tail.after_rewriting) + core.waste();
         if tail.cleaning == Cleaning::Idle && tail.pages.len() > limit + 1 {
             tail.cleaning = Cleaning::Sealed(tail.pages.len() - 1);
             tail.half = 1 - tail.half;

@@ -14,8 +14,8 @@ use crate::medium::{Mapped, Medium};
 use crate::recover::{self, Recovered};
 use crate::tree::{Change, Ino, ROOT, Tree};
 use prim::sync::Mutex;
-use spanlock::range::list::ListRw;
 use spanlock::range::raw::RawRangeLock;
+use spanlock::range::slots::RawSlots;
 use spanlock::rw::RwLock;
 use std::collections::HashMap;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct Geometry {
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<L = ListRw> {
+pub struct Options<L = RawSlots> {
     /// Makes the lock of each file: see [`locks`](crate::locks).
     pub lock: fn() -> L,
     /// [`Durability::Process`] or [`Durability::Sync`]. Where the medium is persistent memory it is
@@ -46,7 +46,7 @@ pub struct Options<L = ListRw> {
 
 impl Default for Options {
     fn default() -> Self {
-        Self::with_lock(ListRw::new)
+        Self::with_lock(crate::locks::slots)
     }
 }
 
@@ -75,7 +75,7 @@ fn now() -> i64 {
 ///
 /// All methods may be called by many threads at a time. Operations on directories take turns; those on files are
 /// ordered by the files' range locks alone. Dropping it does not close it properly: the next opening recovers it.
-pub struct Store<M: Medium = Mapped, L: RawRangeLock = ListRw> {
+pub struct Store<M: Medium = Mapped, L: RawRangeLock = RawSlots> {
     pub(crate) shared: Arc<Shared<M, L>>,
     recovered: Recovered,
 }

@@ -12,8 +12,8 @@ pub type Ino = u64;
 /// The node that all paths begin at.
 pub const ROOT: Ino = 1;
 
-/// The longest name.
-pub(crate) const MAX_NAME: usize = 255;
+/// The longest name of a file or directory, in bytes.
+pub const MAX_NAME: usize = 255;
 
 /// The longest target of a symbolic link: an entry has room for it, whatever the name.
 pub(crate) const MAX_TARGET: usize = 3072;

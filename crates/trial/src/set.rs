@@ -9,6 +9,9 @@ pub const KEYS: usize = 8 << 20;
 /// The most keys.
 pub const MAX_KEYS: usize = 1 << 28;
 
+/// The longest stall, in cycles.
+pub const MAX_STALL: u32 = 1_000_000;
+
 /// The keys that a scan looks at.
 pub const SCANNED: usize = 100;
 
@@ -55,6 +58,9 @@ pub struct Load {
     pub chosen: Chosen,
     /// What threads do.
     pub mix: Mix,
+    /// Cycles that each operation takes besides, on a simulated machine. Its caches have no limit, so searches there lack
+    /// the misses of a set that exceeds real caches.
+    pub stall: u32,
 }
 
 /// One run.

@@ -104,25 +104,108 @@ pub struct Load {
 /// One run, but for the variant.
 pub type Trial = crate::run::Trial<Load>;
 
-/// Waits for the lock of the space, and what became of speculations.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// What operations waited for, and what became of their speculations.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stat {
-    /// Acquisitions in shared mode.
-    pub reads: u64,
-    /// Nanoseconds that they waited, on average.
-    pub read_wait_ns: f64,
-    /// Acquisitions in exclusive mode.
-    pub writes: u64,
-    /// Nanoseconds that they waited, on average.
-    pub write_wait_ns: f64,
     /// Calls of `mprotect`.
     pub protects: u64,
-    /// Of these, those that were made in place, under a part of the space.
+    /// What became of the ranges that `mprotect` locked.
+    pub speculations: Speculations,
+    /// Acquisitions by operation and mode.
+    pub waits: Vec<Waits>,
+}
+
+/// What became of ranges that were locked in the hope that they suffice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Speculations {
+    /// Changes that were made in place, under a part of the space.
     pub in_place: u64,
-    /// Those that inserted or removed areas under a part of the space.
+    /// Changes that inserted or removed areas, under a part of the space.
     pub structural: u64,
-    /// Attempts to make them that began anew with the same or more, but not with everything.
+    /// Attempts that began anew because an area had changed.
     pub retried: u64,
-    /// Attempts that began anew with everything.
-    pub whole: u64,
+    /// Attempts that began anew with more.
+    pub widened: u64,
+    /// Attempts that began anew with everything, because they insert or remove areas.
+    pub whole_for_structure: u64,
+    /// Attempts that began anew with everything, because they need more than they had locked.
+    pub whole_for_range: u64,
+    /// Attempts that began anew with everything, because they were retried too often.
+    pub whole_for_retries: u64,
+}
+
+/// The acquisitions by an operation in one mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// The operation.
+    pub operation: Name,
+    /// The mode.
+    pub mode: Mode,
+    /// Acquisitions.
+    pub acquired: u64,
+    /// Those of them that waited.
+    pub waited: u64,
+    /// Nanoseconds that they waited, together.
+    pub ns: u64,
+    /// Nanoseconds that the longest waited.
+    pub longest_ns: u64,
+}
+
+/// How the lock is acquired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// With others that read.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+impl Mode {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Exclusive => "exclusive",
+        }
+    }
+}
+
+impl Stat {
+    /// Nanoseconds that an acquisition in this mode waited, on average over all operations; zero if there was none.
+    #[must_use]
+    pub fn average_ns(&self, mode: Mode) -> f64 {
+        let of_mode = self.waits.iter().filter(|waits| waits.mode == mode);
+        let (acquired, ns) = of_mode.fold((0, 0), |(acquired, ns), waits| {
+            (acquired + waits.acquired, ns + waits.ns)
+        });
+        ns as f64 / acquired.max(1) as f64
+    }
+
+    /// Of a hundred calls of `mprotect`, so many.
+    #[must_use]
+    pub fn percent(&self, count: u64) -> f64 {
+        count as f64 / self.protects.max(1) as f64 * 100.0
+    }
+}
+
+impl Waits {
+    /// These and others of the same operation in the same mode.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            acquired: self.acquired + other.acquired,
+            waited: self.waited + other.waited,
+            ns: self.ns + other.ns,
+            longest_ns: self.longest_ns.max(other.longest_ns),
+            ..self
+        }
+    }
+
+    /// Nanoseconds that one of them waited, on average.
+    #[must_use]
+    pub fn average_ns(&self) -> f64 {
+        self.ns as f64 / self.acquired.max(1) as f64
+    }
 }

@@ -18,7 +18,7 @@
 //!     |    \
 //!     |     plan      what an operation does to the areas that it meets: a pure function
 //!     v
-//!   index/      the areas in a skip list, searched without locks;  reclaim: when removed areas may be freed
+//!   index/      the areas in two levels of arrays, searched without locks;  reclaim: when removed areas may be freed
 //!   backing/    what is behind the pages
 //! ```
 

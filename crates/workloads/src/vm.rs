@@ -19,12 +19,13 @@ use prim::thread::{self, Start};
 use replay::{Families, Replay};
 use spanlock::range::raw::{Mode, RawRangeLock};
 use spanlock_trial::run::{Found, Outcome, Throughput};
-use spanlock_trial::vm::{Pace, Stat, Traffic, Trial};
+use spanlock_trial::vm::{self as vm_stat, Name, Pace, Speculations, Stat, Traffic, Trial};
 use spanlock_vm_trace::order::{self, Wait};
 use spanlock_vm_trace::{Call, Event, Trace};
 use std::borrow::Cow;
+use vm::AddressSpace;
 use vm::variants::Variant;
-use vm::{LockStat, Operation, Speculation};
+use vm::{LockStat, Operation, Speculation, Waits};
 
 /// Replays the traffic of a trial on a fresh address space. `pass` passes some time, as the program did.
 ///
@@ -46,47 +47,21 @@ pub fn run<L: RawRangeLock + Sync>(
         (1..=trace.threads()).contains(&threads),
         "{threads} threads"
     );
-    let builder = vm::AddressSpace::builder()
-        .refinement(variant.refinement)
-        .recorded();
-    let space = Replay::begin(&trace, builder, make(), Zeroed::default());
-    let run = Run::new(&trace, threads, &space, trial.load.pace);
-    let start = Start::new(threads + 1);
-    let workers = thread::crew(
-        threads,
-        |number| {
-            start.wait();
-            run.work(number, &pass)
-        },
-        || {
-            start.wait();
-            meter.begin();
-        },
-    );
-    let metered = meter.end();
-    // From the first to begin to the last to end: this thread may learn of both late.
-    let begun = workers.iter().map(|worker| worker.begun).min();
-    let ended = workers.iter().map(|worker| worker.ended).max();
-    let elapsed = ended
-        .zip(begun)
-        .map(|(ended, begun)| ended.saturating_duration_since(begun));
-    let refused = workers.iter().map(|worker| worker.refused).sum();
-    let families = if threads == 1 {
-        Families::Compared
-    } else {
-        Families::Ignored
-    };
-    let differs = space.difference(families).is_some();
+    let builder = || AddressSpace::builder().refinement(variant.refinement);
+    let replay = |builder| Replay::begin(&trace, builder, make(), Zeroed::default());
+    // To record waits, the space tries each acquisition first, so threads do more than they would. Hence two replays.
+    // The first warms up the second.
+    let recorded = replay(builder().recorded());
+    let first = Run::new(&trace, threads, &recorded, trial.load.pace).outcome(&mut (), &pass);
+    if !first.found.is_nothing() {
+        return first;
+    }
+    let stat = recorded.space().lock_stat();
+    drop(recorded);
+    let timed = replay(builder());
     Outcome {
-        work: Throughput {
-            ops: workers.iter().map(|worker| worker.events).collect(),
-            elapsed: elapsed.expect("there is a thread"),
-            processor: metered.processor,
-            counts: metered.counts,
-        },
-        found: Found::Space { refused, differs },
-        vm: space.space().lock_stat().map(|stat| summed(&stat, &trace)),
-        ..Outcome::default()
+        vm: stat.map(|stat| reported(&stat, &trace)),
+        ..Run::new(&trace, threads, &timed, trial.load.pace).outcome(meter, &pass)
     }
 }
 
@@ -114,7 +89,7 @@ struct Run<'a, L: RawRangeLock> {
     pace: Pace,
 }
 
-impl<'a, L: RawRangeLock> Run<'a, L> {
+impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
     fn new(trace: &'a Trace, threads: usize, space: &'a Replay<'a, L, Zeroed>, pace: Pace) -> Self {
         let mut shares = vec![Vec::new(); threads];
         for (number, event) in trace.events.iter().enumerate() {
@@ -129,6 +104,47 @@ impl<'a, L: RawRangeLock> Run<'a, L> {
             waits,
             over,
             pace,
+        }
+    }
+
+    /// All threads replay their shares.
+    fn outcome(&self, meter: &mut impl Meter, pass: &(impl Fn(Duration) + Sync)) -> Outcome {
+        let threads = self.shares.len();
+        let start = Start::new(threads + 1);
+        let workers = thread::crew(
+            threads,
+            |number| {
+                start.wait();
+                self.work(number, pass)
+            },
+            || {
+                start.wait();
+                meter.begin();
+            },
+        );
+        let metered = meter.end();
+        // From the first to begin to the last to end: this thread may learn of both late.
+        let begun = workers.iter().map(|worker| worker.begun).min();
+        let ended = workers.iter().map(|worker| worker.ended).max();
+        let elapsed = ended
+            .zip(begun)
+            .map(|(ended, begun)| ended.saturating_duration_since(begun));
+        let refused = workers.iter().map(|worker| worker.refused).sum();
+        let families = if threads == 1 {
+            Families::Compared
+        } else {
+            Families::Ignored
+        };
+        let differs = self.space.difference(families).is_some();
+        Outcome {
+            work: Throughput {
+                ops: workers.iter().map(|worker| worker.events).collect(),
+                elapsed: elapsed.expect("there is a thread"),
+                processor: metered.processor,
+                counts: metered.counts,
+            },
+            found: Found::Space { refused, differs },
+            ..Outcome::default()
         }
     }
 
@@ -166,43 +182,40 @@ impl<'a, L: RawRangeLock> Run<'a, L> {
     }
 }
 
-/// Waits of all operations together, and speculations of `mprotect`.
-fn summed(stat: &LockStat, trace: &Trace) -> Stat {
+/// What a space recorded, as the harness reports it: operations that acquired nothing are left out.
+fn reported(stat: &LockStat, trace: &Trace) -> Stat {
     let is_protect = |event: &&Event| matches!(event.call, Call::Protect { .. });
-    let protects = trace.events.iter().filter(is_protect).count() as u64;
-    let waits = |mode| {
-        let waits = Operation::ALL
-            .into_iter()
-            .map(|operation| stat.waits(operation, mode));
-        let (count, time) = waits.fold((0, Duration::ZERO), |(count, time), waits| {
-            (count + waits.acquired, time + waits.time)
-        });
-        (count, time.as_nanos() as f64 / count.max(1) as f64)
+    let of = |outcome| stat.speculations(Operation::Mprotect, outcome);
+    let waits = |operation: Operation, mode, of: Waits| vm_stat::Waits {
+        operation: Name::new(operation.name()),
+        mode,
+        acquired: of.acquired,
+        waited: of.waited,
+        ns: nanoseconds(of.time),
+        longest_ns: nanoseconds(of.longest),
     };
-    let outcomes = |outcomes: &[Speculation]| {
-        let count = |outcome| stat.speculations(Operation::Mprotect, outcome);
-        outcomes.iter().map(|outcome| count(*outcome)).sum::<u64>()
-    };
-    let ((reads, read_wait_ns), (writes, write_wait_ns)) =
-        (waits(Mode::Shared), waits(Mode::Exclusive));
-    let whole = [
-        Speculation::WholeForStructure,
-        Speculation::WholeForRange,
-        Speculation::WholeForRetries,
+    let modes = [
+        (vm_stat::Mode::Shared, Mode::Shared),
+        (vm_stat::Mode::Exclusive, Mode::Exclusive),
     ];
-    let (in_place, structural) = (
-        outcomes(&[Speculation::InPlace]),
-        outcomes(&[Speculation::Structural]),
-    );
+    let all = Operation::ALL.into_iter().flat_map(|operation| {
+        modes.map(|(name, mode)| waits(operation, name, stat.waits(operation, mode)))
+    });
     Stat {
-        reads,
-        read_wait_ns,
-        writes,
-        write_wait_ns,
-        protects,
-        in_place,
-        structural,
-        retried: outcomes(&[Speculation::Retried, Speculation::Widened]),
-        whole: outcomes(&whole),
+        protects: trace.events.iter().filter(is_protect).count() as u64,
+        speculations: Speculations {
+            in_place: of(Speculation::InPlace),
+            structural: of(Speculation::Structural),
+            retried: of(Speculation::Retried),
+            widened: of(Speculation::Widened),
+            whole_for_structure: of(Speculation::WholeForStructure),
+            whole_for_range: of(Speculation::WholeForRange),
+            whole_for_retries: of(Speculation::WholeForRetries),
+        },
+        waits: all.filter(|waits| waits.acquired > 0).collect(),
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use spanlock::range::list::ListRw;
 use spanlock_trial::run::{Found, Outcome, Schedule, Trial};
-use spanlock_trial::vm::{Load, Name, Pace, Traffic};
+use spanlock_trial::vm::{Load, Mode, Name, Pace, Traffic};
 use spanlock_vm_trace::Trace;
 use spanlock_vm_trace::metis::Program;
 use spanlock_vm_trace::samples::ALL;
@@ -89,9 +89,19 @@ fn patterns_run_and_their_speculations_are_counted() {
         assert!(outcome.found.is_nothing(), "{program}: {}", outcome.found);
         let stat = outcome.vm.unwrap();
         assert!(
-            stat.protects > 200 && stat.in_place >= 200,
+            stat.protects > 200 && stat.speculations.in_place >= 200,
             "{program}: {stat:?}"
         );
-        assert!(stat.reads > 200 && stat.writes > 200, "{program}: {stat:?}");
+        let acquired = |operation, mode| {
+            let mut waits = stat.waits.iter();
+            let of = (Name::new(operation), mode);
+            let waits = waits.find(|waits| (waits.operation, waits.mode) == of);
+            waits.map_or(0, |waits| waits.acquired)
+        };
+        assert!(acquired("fault", Mode::Shared) > 200, "{program}: {stat:?}");
+        assert!(
+            acquired("mprotect", Mode::Exclusive) > 200,
+            "{program}: {stat:?}"
+        );
     }
 }

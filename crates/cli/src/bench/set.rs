@@ -8,7 +8,7 @@ use crate::output::{print, print_lines, provenance, width};
 use crate::workloads::{Sets, turns};
 use clap::Args;
 use spanlock_bench::provenance::{self, cores};
-use spanlock_bench::sets::{self, Row};
+use spanlock_bench::sets::{self, Row, Stock};
 use spanlock_bench::workload;
 use spanlock_judge::compare::Dataset;
 use spanlock_judge::record::{Line, plural};
@@ -39,23 +39,32 @@ pub(super) fn run(args: Set) -> Result {
         return print(&table::rw_locks(&all.collect::<Vec<_>>(), width()));
     }
     let rows = chosen(args.sets, sets::all(), |row| row.described.name);
+    // First, because afterwards a peer frees what its runs have left.
+    let memory: Vec<_> = allocator::counting(|| {
+        let memory = rows.iter();
+        memory
+            .map(|row| sets::memory(row, COUNTED, &allocator::allocated))
+            .collect()
+    });
+    // They are freed with the process, which takes no time.
+    let stocks: &'static [Stock] = rows
+        .iter()
+        .map(|row| Stock::new(row))
+        .collect::<Vec<_>>()
+        .leak();
+    let stocks: Vec<_> = stocks.iter().collect();
     let trials = args.sampling.trials(&args.workload, &args.threads, &[]);
     let records = measured(
         &args.sampling.output,
-        turns(trials, &rows),
-        |(row, trial)| {
-            let (set, threads) = (row.described.name, plural(trial.threads));
+        turns(trials, &stocks),
+        |(stock, trial)| {
+            let (set, threads) = (stock.name(), plural(trial.threads));
             format!("{set}, {} keys, {threads}", trial.load.chosen)
         },
-        |(row, trial)| workload::measure(*trial, *row).map_err(Failure::Check),
+        |(stock, trial)| workload::measure(*trial, *stock).map_err(Failure::Check),
         Line::from,
         |_, _, _| String::new(),
     )?;
-    // Counting slows allocations, so it comes last.
-    allocator::begin();
-    let memory = rows.iter();
-    let memory = memory.map(|row| sets::memory(row, COUNTED, &allocator::allocated));
-    let memory: Vec<_> = memory.collect();
     match args.sampling.output.format {
         Format::Json => {
             let conclusions = table::conclusions(&Dataset::of(&records), cores());

@@ -11,7 +11,7 @@ use crate::options::{chosen, seconds, without_seconds};
 use crate::output::print;
 #[cfg(target_os = "linux")]
 use crate::workloads::Files;
-use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, Sets, Workload};
+use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, SimulatedSets, Workload};
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::arr::MAX_THREADS;
@@ -181,7 +181,7 @@ struct Set {
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sets::find_simulated, value_name = "NAME,...")]
     sets: Vec<&'static sets::Simulated>,
     #[command(flatten)]
-    workload: Sets,
+    workload: SimulatedSets,
     #[command(flatten)]
     length: Length,
     #[command(flatten)]

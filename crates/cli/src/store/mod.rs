@@ -1,5 +1,6 @@
 //! `spanlock store`.
 
+mod cost;
 mod export;
 mod import;
 mod mount;
@@ -41,6 +42,14 @@ enum What {
     Info {
         /// The file or device.
         path: PathBuf,
+    },
+    /// Measure what a store takes of memory, and how long it takes to open one after a crash.
+    Cost {
+        /// A new file, for a store that is removed in the end.
+        path: PathBuf,
+        /// Bytes of data in the store, or with one of K, M, G, T.
+        #[arg(long, value_parser = size, default_value = "256M")]
+        size: u64,
     },
     /// Copy what is in a folder into a store.
     Import {
@@ -102,6 +111,12 @@ pub(crate) fn run(command: &Command) -> Result {
             let medium = look(path)?;
             let report = inspect(&medium).map_err(|error| at(path.display(), error))?;
             print(&describe(&report))
+        }
+        What::Cost { path, size } => {
+            if *size == 0 {
+                return Err(at(path.display(), "a store without data costs nothing"));
+            }
+            print(&cost::measure(path, *size)?.to_string())
         }
         What::Import { path, folder } => copy_all(path, folder, import::import),
         What::Export { path, folder } => copy_all(path, folder, export::export),

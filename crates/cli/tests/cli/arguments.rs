@@ -51,6 +51,14 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench blob --locks= | --locks | own-area
         bench arr --locks song:hight=2 | hight=2 | h=1..=16
         bench uncontended --locks bitmap:block=0 | block=0 | block=1..=
+        bench set --keys 0 | '0' | from 1 to 268435456
+        bench set --chosen often | often | uniform, zipfian
+        bench set --mix reads | reads | updates, scans
+        bench set --sets orgi | orgi | dashmap
+        bench set --stall 1 | --stall | --sets
+        sim set --stall -1 | -1 | 1000000
+        sim set --stall 1000001 | 1000001 | 1000000
+        sim set --sets dashmap | dashmap | orig
         bench batch --threads 0 | '0' | 1 <= a
         bench pattern --pattern page | 'page' | files, pages
         bench pattern --reads 101 | 101 | from 0 to 100

@@ -1,6 +1,7 @@
 //! The program, from outside.
 
 mod arguments;
+mod set;
 mod text;
 
 use serde_json::Value;

@@ -4,6 +4,7 @@
 
 use crate::record::counters::Rate;
 use crate::record::lock::Lock;
+use crate::record::vm::Mode;
 use crate::record::{Panel, Record, VmStat};
 use crate::stats::{Summary, distinct};
 
@@ -45,11 +46,11 @@ impl Point {
             let points = phases.map(|(phase, times)| of(Panel::Longest(phase), times.max as f64));
             return points.collect();
         }
-        if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, run.space) {
+        if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, &run.space) {
             let value = |of| match of {
-                VmStat::ReadWait => stat.read_wait_ns,
-                VmStat::WriteWait => stat.write_wait_ns,
-                VmStat::Speculated => stat.in_place as f64 / stat.protects.max(1) as f64 * 100.0,
+                VmStat::ReadWait => stat.average_ns(Mode::Shared),
+                VmStat::WriteWait => stat.average_ns(Mode::Exclusive),
+                VmStat::Speculated => stat.percent(stat.speculations.in_place),
             };
             let stats = VmStat::ALL.map(|stat| {
                 of(

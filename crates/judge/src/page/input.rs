@@ -119,6 +119,7 @@ impl Source {
             Memory => table::memory,
             Touched => table::touched,
             Soak => table::soak,
+            SetMemory => table::set_memory,
             Uncontended => table::uncontended,
             RwUncontended => table::rw_uncontended,
             RwRevocation => table::rw_revocation,

@@ -77,6 +77,9 @@ pub enum Panel {
         chosen: Chosen,
         /// What threads do.
         mix: Mix,
+        /// Cycles that each operation takes besides, on a simulated machine.
+        #[serde(default)]
+        stall: u32,
     },
     /// Files that many threads read and write (P3 §VI).
     #[serde(alias = "sim-store")]
@@ -271,12 +274,21 @@ impl fmt::Display for Panel {
             }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
-            Self::Set { keys, chosen, mix } => {
+            Self::Set {
+                keys,
+                chosen,
+                mix,
+                stall,
+            } => {
                 let mix = match mix {
                     Mix::Updates => "80 % searches",
                     Mix::Scans => "70 % searches, 10 % scans",
                 };
-                write!(f, "set of {keys} {chosen} keys, {mix}")
+                write!(f, "set of {keys} {chosen} keys, {mix}")?;
+                if *stall > 0 {
+                    write!(f, ", {stall} cycles more each")?;
+                }
+                Ok(())
             }
             Self::Store { kernel, .. } => f.write_str(kernel.about()),
             Self::Vm {

@@ -231,13 +231,13 @@ impl Record {
                 "cpu_seconds=null handoff_ns? lost_updates torn_reads",
             ],
             (Panel::Set { .. }, None) => &[
-                "keys chosen mix threads",
+                "keys chosen mix stall threads",
                 LOCK,
                 RUN,
                 OPS,
                 "cpu_seconds=null counters? lost_updates skipped?",
             ],
-            (Panel::Set { .. }, Some(_)) => &["keys chosen mix"],
+            (Panel::Set { .. }, Some(_)) => &["keys chosen mix stall"],
             (Panel::Store { .. }, None) => &[
                 "kernel pages threads",
                 LOCK,

@@ -29,7 +29,7 @@ pub use costs::{
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload, rw};
-pub use set::set;
+pub use set::{set, set_memory};
 pub use sim::{sim, sim_findings};
 pub use throughput::{arr, batch, blob, micro, pattern, store};
 pub use verdicts::{concluded, conclusions};

@@ -28,6 +28,18 @@ pub fn set(
     for (set, why) in distinct(skipped) {
         let _ = writeln!(text, "{set} is left out where keys are scanned: {why}");
     }
+    text += &bytes(memory, width);
+    text += &concluded(&Dataset::of(records), provenance.cores);
+    report(&text, provenance, width)
+}
+
+/// A table of the bytes of each key.
+#[must_use]
+pub fn set_memory(memory: &[SetMemory], provenance: &Provenance, width: Width) -> String {
+    report(&bytes(memory, width), provenance, width)
+}
+
+fn bytes(memory: &[SetMemory], width: Width) -> String {
     let columns: [Column<'_, SetMemory>; 3] = [
         ("set", &|record| record.lock.clone()),
         ("keys", &|record| record.keys.to_string()),
@@ -36,10 +48,5 @@ pub fn set(
         }),
     ];
     let table = Table::of(1, &columns, memory).text(width);
-    let _ = write!(
-        text,
-        "\nbytes asked of the allocator, the set itself included\n{table}\n"
-    );
-    text += &concluded(&Dataset::of(records), provenance.cores);
-    report(&text, provenance, width)
+    format!("\nbytes asked of the allocator, the set itself included\n{table}\n")
 }

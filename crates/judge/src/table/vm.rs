@@ -7,7 +7,7 @@ use super::{Width, groups, report};
 use crate::compare::Dataset;
 use crate::record::Record;
 use crate::record::provenance::Provenance;
-use crate::record::vm::Stat;
+use crate::record::vm::{Mode, Speculations, Stat, Waits};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
@@ -24,26 +24,36 @@ pub fn vm(records: &[Record], provenance: &Provenance, width: Width) -> String {
 type Column = (&'static str, fn(&Stat) -> f64);
 
 /// What is counted of each lock, with the word for it.
-const COLUMNS: [Column; 6] = [
-    ("readers' ns", |stat| stat.read_wait_ns),
-    ("writers' ns", |stat| stat.write_wait_ns),
-    ("in place %", |stat| percent(stat, stat.in_place)),
-    ("structural %", |stat| percent(stat, stat.structural)),
-    ("retried %", |stat| percent(stat, stat.retried)),
-    ("whole %", |stat| percent(stat, stat.whole)),
+const COLUMNS: [Column; 9] = [
+    ("readers' ns", |stat| stat.average_ns(Mode::Shared)),
+    ("writers' ns", |stat| stat.average_ns(Mode::Exclusive)),
+    ("in place %", |stat| percent(stat, |of| of.in_place)),
+    ("structural %", |stat| percent(stat, |of| of.structural)),
+    ("retried %", |stat| percent(stat, |of| of.retried)),
+    ("widened %", |stat| percent(stat, |of| of.widened)),
+    ("whole for structure %", |stat| {
+        percent(stat, |of| of.whole_for_structure)
+    }),
+    ("whole for range %", |stat| {
+        percent(stat, |of| of.whole_for_range)
+    }),
+    ("whole for retries %", |stat| {
+        percent(stat, |of| of.whole_for_retries)
+    }),
 ];
 
-fn percent(stat: &Stat, count: u64) -> f64 {
-    count as f64 / stat.protects.max(1) as f64 * 100.0
+fn percent(stat: &Stat, of: impl Fn(Speculations) -> u64) -> f64 {
+    stat.percent(of(stat.speculations))
 }
 
 /// For each trace or pattern at its largest number of threads: how long acquisitions waited on average, and what became
-/// of a hundred calls of `mprotect`.
+/// of a hundred calls of `mprotect`; and the waits by operation.
 pub(super) fn stats(records: &[Record], width: Width) -> String {
     let mut text = String::new();
     for runs in groups(records, |record| record.panel) {
         let most = runs.iter().map(|run| run.threads).max().unwrap_or(0);
-        let here: Vec<_> = runs.iter().filter(|run| run.threads == most).collect();
+        let here = runs.iter().filter(|run| run.threads == most);
+        let here: Vec<&Record> = here.copied().collect();
         let columns = COLUMNS.map(|(name, _)| name);
         let mut table = Table::new(1, ["lock"], columns);
         for lock in distinct(here.iter().map(|run| &run.lock.name)) {
@@ -62,6 +72,42 @@ pub(super) fn stats(records: &[Record], width: Width) -> String {
             text,
             "{panel}, {most} threads: average wait of an acquisition, and outcomes per hundred mprotect\n{table}"
         );
+        if let Some(waits) = waits(&here) {
+            let table = waits.text(width);
+            let _ = writeln!(text, "the operations that waited, of all runs\n{table}");
+        }
     }
     text
+}
+
+/// A row for each operation in each mode that waited, as in `/proc/lock_stat`.
+fn waits(runs: &[&Record]) -> Option<Table> {
+    let values = ["acquired", "waited %", "average ns", "longest us"];
+    let mut table = Table::new(3, ["lock", "operation", "mode"], values);
+    let mut is_empty = true;
+    for lock in distinct(runs.iter().map(|run| &run.lock.name)) {
+        let stats = runs.iter().filter(|run| run.lock.name == *lock);
+        let stats = stats.filter_map(|run| run.space.as_ref());
+        let all: Vec<&Waits> = stats.flat_map(|stat| &stat.waits).collect();
+        for kind in distinct(all.iter().map(|waits| (waits.operation, waits.mode))) {
+            let of_kind = all
+                .iter()
+                .filter(|waits| (waits.operation, waits.mode) == kind);
+            let sum = of_kind.copied().copied().reduce(Waits::with)?;
+            if sum.waited == 0 {
+                continue;
+            }
+            is_empty = false;
+            let (operation, mode) = kind;
+            let names = [lock.as_str(), operation.text(), mode.name()];
+            let cells = [
+                sum.acquired.to_string(),
+                format!("{:.1}", sum.waited as f64 / sum.acquired as f64 * 100.0),
+                format!("{:.0}", sum.average_ns()),
+                format!("{:.1}", sum.longest_ns as f64 / 1e3),
+            ];
+            table.add_row(names, cells);
+        }
+    }
+    (!is_empty).then_some(table)
 }

@@ -76,6 +76,10 @@ fn use_it(mount: &Path) {
     );
     assert_eq!(kind(fs::metadata(at("nothing"))), ErrorKind::NotFound);
     assert_eq!(
+        kind(fs::remove_file(at(&"x".repeat(256)))),
+        ErrorKind::InvalidFilename
+    );
+    assert_eq!(
         kind(File::create(at(&"x".repeat(256)))),
         ErrorKind::InvalidFilename
     );

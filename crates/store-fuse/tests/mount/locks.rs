@@ -159,10 +159,8 @@ fn a_signal_ends_a_wait() {
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
             action.sa_sigaction = handler as libc::sighandler_t; // Without SA_RESTART: the call ends.
             // SAFETY: the action is live, and the handler does nothing.
-            assert_eq!(
-                unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) },
-                0
-            );
+            let set = unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
+            assert_eq!(set, 0);
             let (holder, waiter) = (open(mount), open(mount));
             assert!(try_lock(&holder, F_WRLCK, ALL));
             thread::scope(|scope| {

@@ -7,6 +7,7 @@ mod common;
 mod crash;
 
 mod concurrent;
+mod directed;
 mod mutants;
 
 use spanlock::range as spanlock_range;

@@ -1,10 +1,11 @@
 //! Each named edge is needed: some crash test fails when it is weakened. `--nocapture` prints how.
 
 use crate::common::{Model, Op};
-use crate::concurrent;
+use crate::concurrent::{self, Pages};
 use crate::crash::explore::{Plan, explore};
 use crate::crash::images::Crash;
 use crate::crash::workloads;
+use crate::directed;
 use prim::{Machine, Setup, run};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,13 +18,14 @@ enum Hunt {
     Ops(Crash, &'static [Op]),
     /// One of the longer sequences.
     Long(Crash, usize),
-    /// Concurrent writers, under the random schedules from this one on: shortly before one that is known to fail, so
-    /// that the search is short.
+    /// Concurrent writers, under the random schedules from this one on.
     Concurrent(u64),
+    /// A slow writer beside a rewriting of the log.
+    Slow,
 }
 
 use Crash::{Lines, Sectors};
-use Hunt::{Concurrent, Long, Ops};
+use Hunt::{Concurrent, Long, Ops, Slow};
 
 const FOO: &str = "/foo";
 const WRITE: Op = Op::Write(FOO, 0, 8192, 9);
@@ -43,7 +45,7 @@ const MUTANTS: &[(&str, Hunt, &str)] = &[
     ("link-first", Long(Lines, 0), "H4"),
     ("free-after", Ops(Sectors, &AGAIN), "H5"),
     ("free-at-sync", Ops(Sectors, &AGAIN), "H5, page cache"),
-    ("clean-waits", Concurrent(2240), "H6"),
+    ("clean-waits", Slow, "H6"),
     ("clean-sync", Long(Sectors, 0), "H6, page cache"),
     ("data-fence", Ops(Lines, &[WRITE]), "PMFS_BUG2, WINEFS_BUG2"),
     ("data-flush", Ops(Lines, &[WRITE]), "PMFS_BUG4"),
@@ -137,7 +139,8 @@ fn hunt(edge: Option<&'static str>, hunt: Hunt) -> Result<(), String> {
             let ops = workloads::long().swap_remove(which);
             explore(&plan, &[], &ops).map(drop)
         }),
-        Concurrent(first) => concurrent::search(edge, first..first + 3000).map(drop),
+        Concurrent(first) => concurrent::search::<Pages>(edge, first..first + 3000).map(drop),
+        Slow => with_mutant(edge, directed::a_rewriting_meets_a_slow_writer),
     }
 }
 
@@ -172,7 +175,10 @@ fn every_mutant_is_killed() {
 /// The mutants are found because of what they weaken: without one, the same sequences pass.
 #[test]
 fn nothing_is_found_where_nothing_is_weakened() {
-    for &(_, by, _) in MUTANTS.iter().filter(|(_, by, _)| matches!(by, Ops(..))) {
+    for &(_, by, _) in MUTANTS
+        .iter()
+        .filter(|(_, by, _)| matches!(by, Ops(..) | Slow))
+    {
         if let Err(trace) = hunt(None, by) {
             panic!("{by:?}\n{trace}");
         }

@@ -8,6 +8,7 @@ use spanlock_store::{
     Durable, Error, Geometry, Mapped, Medium, Memory, Options, PAGE, Store, check, make,
 };
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const OPS: [Op; 10] = [
     Op::Mkdir("/A"),
@@ -23,7 +24,7 @@ const OPS: [Op; 10] = [
 ];
 
 /// A closed store with a few files, and what is in it.
-fn store() -> (Vec<u8>, Dump) {
+pub fn store() -> (Vec<u8>, Dump) {
     let medium = Arc::new(Simulated::new(vec![0; 64 * PAGE], Durable::AtSync));
     let geometry = Geometry {
         inodes: Some(64),
@@ -68,10 +69,12 @@ fn judge(image: &[u8], expected: &Dump, what: &str) {
     }
 }
 
-/// Flips of bits that are tried: `SPANLOCK_DAMAGE_FLIPS`, or a few.
-fn flips() -> usize {
-    let told = std::env::var("SPANLOCK_DAMAGE_FLIPS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(1500)
+/// Numbers from 0 on, for so many rounds, or for `SPANLOCK_DAMAGE_SECONDS`.
+pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
+    let told = std::env::var("SPANLOCK_DAMAGE_SECONDS").ok();
+    let seconds = told.map(|text| text.parse().expect("a number of seconds"));
+    let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    (0..).take_while(move |&round| end.map_or(round < few, |end| Instant::now() < end))
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn flipped_bits_are_noticed_or_harmless() {
         .enumerate()
         .filter(|(_, line)| line.iter().any(|&byte| byte != 0));
     let used: Vec<_> = used.map(|(line, _)| line * 64).collect();
-    for _ in 0..flips() {
+    for _ in rounds(1500) {
         let mut image = image.clone();
         let at = rng.choice(&used).expect("something is used") + rng.usize(..64);
         let bit = rng.u32(..8);
@@ -97,7 +100,7 @@ fn flipped_bits_are_noticed_or_harmless() {
 fn garbage_is_refused_without_a_panic() {
     let (image, expected) = store();
     let mut rng = Rng::with_seed(2);
-    for _ in 0..flips() / 5 {
+    for _ in rounds(300) {
         let mut image = image.clone();
         // A piece of it becomes zeros, noise, or another piece.
         let length = [8, 64, 512, PAGE][rng.usize(..4)];

@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn the_store_is_the_model(steps in prop::collection::vec(step(), 1..120)) {
-        compare(locks::list_rw, &steps)?;
+        compare(locks::slots, &steps)?;
     }
 }
 
@@ -101,6 +101,7 @@ proptest! {
 
     #[test]
     fn under_each_other_lock_too(steps in prop::collection::vec(step(), 1..60)) {
+        compare(locks::list_rw, &steps)?;
         compare(locks::inode, &steps)?;
         compare(locks::srl_tree, &steps)?;
         compare(locks::srl_array, &steps)?;

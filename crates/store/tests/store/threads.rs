@@ -15,6 +15,7 @@ fn operations() -> u64 {
 
 #[test]
 fn byte_disjoint_writers_of_the_same_pages_lose_nothing() {
+    bytes_of_each(locks::slots);
     bytes_of_each(locks::list_rw);
     bytes_of_each(locks::srl_tree);
     bytes_of_each(locks::inode);

@@ -221,6 +221,36 @@ fn a_search_past_an_area_that_comes() {
     });
 }
 
+/// The same when the area does not fit into the chunk of the others.
+#[test]
+fn a_search_past_two_areas_that_come() {
+    check(|| {
+        let space = refined(&[(5, 6, RW), (8, 9, RW)]);
+        let other = spawn(&space, |space| map(space, 2, 3, RW).unwrap());
+        fault(&space, 8, Access::Read).unwrap();
+        other.join().unwrap();
+        assert_eq!(areas(&space), [(2, 3, RW), (5, 6, RW), (8, 9, RW)]);
+    });
+}
+
+/// A fault searches past an area whose beginning moves, so that hints are old.
+#[test]
+fn a_search_past_a_boundary_that_moves() {
+    check(|| {
+        let space = refined(&[(2, 4, RW), (4, 6, READ), (6, 9, NONE), (9, 12, RW)]);
+        protect(&space, 4, 5, RW).unwrap();
+        let other = spawn(&space, |space| protect(space, 6, 8, READ).unwrap());
+        fault(&space, 4, Access::Write).unwrap();
+        fault(&space, 11, Access::Read).unwrap();
+        other.join().unwrap();
+        fault(&space, 7, Access::Read).unwrap();
+        assert_eq!(
+            areas(&space),
+            [(2, 5, RW), (5, 8, READ), (8, 9, NONE), (9, 12, RW)]
+        );
+    });
+}
+
 /// A fault searches past areas that are unmapped, and freed.
 #[test]
 fn a_search_past_areas_that_go() {
@@ -239,7 +269,8 @@ fn a_search_past_areas_that_go() {
 /// Two areas are mapped and unmapped side by side.
 #[test]
 fn disjoint_changes_of_the_structure() {
-    check(|| {
+    // One preemption less than elsewhere: both threads copy chunks and directories, which takes many steps.
+    Model::new(Some(2)).check(|| {
         let space = refined(&[(2, 3, RW)]);
         let other = spawn(&space, |space| unmap(space, 2, 3).unwrap());
         map(&space, 5, 6, RW).unwrap();

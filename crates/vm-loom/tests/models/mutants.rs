@@ -12,11 +12,11 @@ spanlock_testkit::mutants! {
     a_fault_in_a_fresh_area_beside_one_that_changes: fresh-area
     a_fault_in_an_area_that_takes_the_end_of_another: origin
     two_changes_in_one_area_refined: cover
-    an_area_is_unmapped_under_a_speculation: look-again
     counts_of_changes_side_by_side: reserve
     a_limit_on_pages: limit
     a_limit_on_areas: number
-    a_search_past_an_area_that_comes: link
+    a_search_past_an_area_that_comes: chunk
+    a_search_past_two_areas_that_come: directory
     a_search_past_areas_that_go: search-grace search-pin search-seal search-unpin
     a_higher_range_gets_free: search-again
     "

@@ -65,6 +65,7 @@ impl Chunk {
         }
     }
 
+    #[inline]
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries[..self.len]
     }
@@ -197,16 +198,34 @@ impl Directory {
             chunk,
             at,
         };
-        let node = place.node();
-        if node.contains(key) {
+        if place.node().contains(key) {
             return Some(place);
         }
-        place.settled(key)
+        let (slot, at) = self.settle(slot, at, key)?;
+        self.place(slot, at)
+    }
+
+    /// The slot and place of the last area that starts at or before the key, beginning nearby: hints may be old.
+    // Numbers and not a `Place`, which would have to be in memory for this.
+    #[inline(never)]
+    fn settle(&self, slot: usize, at: usize, key: u64) -> Option<(usize, usize)> {
+        let mut place = self.place(slot, at)?;
+        while place.node().start() > key {
+            place.renew_hint();
+            place = place.previous()?;
+        }
+        while key >= place.node().end()
+            && let Some(next) = place.next().filter(|next| next.node().start() <= key)
+        {
+            place = next;
+            place.renew_hint();
+        }
+        Some((place.slot, place.at))
     }
 }
 
 /// As many keys are compared one after the other: the processor does it at the same time.
-const FEW: usize = 8;
+const FEW: usize = 32;
 
 /// The place of the last of some hints in order that is at or before the key; the first, if none is.
 ///
@@ -224,11 +243,8 @@ fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) ->
         // As long as the longer one: what is before and after does no harm.
         rest = &all[first..first + high.len()];
     }
-    let beyond = rest
-        .iter()
-        .map(|of| usize::from(is_beyond(of)))
-        .sum::<usize>();
-    first + rest.len().saturating_sub(beyond + 1)
+    let end = rest.iter().position(is_beyond).unwrap_or(rest.len());
+    first + end.saturating_sub(1)
 }
 
 /// Where an area is: in a chunk of a directory.
@@ -276,22 +292,6 @@ impl<'a> Place<'a> {
     /// The length of that range.
     pub(super) fn room(self) -> u64 {
         self.node().start().saturating_sub(self.room_start())
-    }
-
-    /// The last area that starts at or before the key: this one, or one nearby if hints are old.
-    fn settled(self, key: u64) -> Option<Self> {
-        let mut place = self;
-        while place.node().start() > key {
-            place.renew_hint();
-            place = place.previous()?;
-        }
-        while key >= place.node().end()
-            && let Some(next) = place.next().filter(|next| next.node().start() <= key)
-        {
-            place = next;
-            place.renew_hint();
-        }
-        Some(place)
     }
 
     /// Relaxed: hints order nothing, and are checked.

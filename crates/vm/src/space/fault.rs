@@ -17,7 +17,7 @@ use super::stat::{Operation, Speculation};
 use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Node};
-use crate::kind::{Access, PAGE, Protection};
+use crate::kind::{Access, Area, Flags, PAGE, Protection};
 use crate::plan::{Found, Kind, Range};
 use crate::reclaim::searching;
 use prim::atomic::Ordering;
@@ -44,20 +44,28 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             FaultRange::Page => page,
         };
         let held = self.hold(Operation::Fault, Mode::Shared, wanted);
-        let (kind, area) = searching(|| {
+        // Filled where it stays: to move it from the search would take longer than the search.
+        let mut found = None;
+        searching(|| {
             let node = self.index.at(start).ok_or(VmError::Unmapped)?;
-            let kind = admitted(node, access)?;
+            let (kind, range) = (admitted(node, access)?, node.range());
             if is_first_write(kind, access) && !prim::intact!("fresh-area") {
-                self.found_family(node, &self.index.around(node.range()));
+                self.found_family(node, &self.index.around(range));
             }
-            Ok((kind, node.range()))
+            found = Some(kind.area(range.start, range.end));
+            Ok(())
         })?;
-        if is_first_write(kind, access) && prim::intact!("fresh-area") {
+        let Some(area) = &found else {
+            return Err(VmError::Unmapped);
+        };
+        let is_fresh =
+            access == Access::Write && !area.flags.contains(Flags::SHARED) && area.family == 0;
+        if is_fresh && prim::intact!("fresh-area") {
             drop(held);
-            return self.first_write(page, access, area);
+            let Area { start, end, .. } = *area;
+            return self.first_write(page, access, Range { start, end });
         }
-        self.backing
-            .populate(start, &kind.area(area.start, area.end), access)
+        self.backing.populate(start, area, access)
     }
 
     /// Serves a fault that is the first write to a private area, which was there before.

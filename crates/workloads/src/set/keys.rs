@@ -57,7 +57,13 @@ mod tests {
 
     fn drawn(keys: usize, chosen: Chosen) -> Vec<u64> {
         let mix = Mix::Updates;
-        let keys = Keys::of(Load { keys, chosen, mix });
+        let stall = 0;
+        let keys = Keys::of(Load {
+            keys,
+            chosen,
+            mix,
+            stall,
+        });
         let mut rng = Rng::with_seed(1);
         (0..100_000).map(|_| keys.draw(&mut rng)).collect()
     }

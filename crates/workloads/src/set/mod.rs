@@ -1,7 +1,8 @@
 //! Ordered sets (P1 §7.1): threads search, insert and remove keys of a set that is half full.
 //!
-//! The keys that are in the set to begin with are drawn at random, and inserted by as many threads as are measured. At
-//! the end the set must have as many keys as were inserted and not removed.
+//! The keys that are in the set to begin with are drawn at random. At the end of a run the set must have as many keys as
+//! were inserted and not removed. About as many are inserted as removed, so the set stays half full, and the next run
+//! may begin with it.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -14,9 +15,9 @@ pub mod table;
 use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
-use prim::thread;
+use prim::{cost, thread};
 use spanlock_trial::run::{Found, Outcome, Throughput};
-use spanlock_trial::set::{Mix, SCANNED, Trial};
+use spanlock_trial::set::{Load, Mix, SCANNED, Trial};
 
 /// A set of numbers that threads share.
 #[expect(clippy::len_without_is_empty, reason = "the count is for a check")]
@@ -55,7 +56,7 @@ pub fn fill(set: &dyn Set, keys: usize, threads: usize, seed: u64) -> u64 {
     thread::crew(threads, share, || {}).into_iter().sum()
 }
 
-/// Runs a trial on a set.
+/// Runs a trial on a set that has so many keys.
 ///
 /// # Errors
 /// Why the set cannot do this.
@@ -64,6 +65,7 @@ pub fn fill(set: &dyn Set, keys: usize, threads: usize, seed: u64) -> u64 {
 /// When the trial has no threads or no keys.
 pub fn run<K: Timekeeper>(
     set: &dyn Set,
+    filled: u64,
     trial: &Trial,
     meter: &mut impl Meter,
 ) -> Result<Outcome, &'static str> {
@@ -71,10 +73,9 @@ pub fn run<K: Timekeeper>(
     if trial.load.mix == Mix::Scans && set.scan(0, 0).is_none() {
         return Err("it has no order");
     }
-    let filled = fill(set, trial.load.keys, trial.threads, trial.seed);
     let keys = Keys::of(trial.load);
     let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
-        work(set, keys, trial.load.mix, rng, keeper)
+        work(set, keys, trial.load, rng, keeper)
     });
     let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum::<u64>();
     Ok(Outcome {
@@ -98,14 +99,15 @@ struct Tally {
     removed: u64,
 }
 
-fn work(set: &dyn Set, keys: Keys, mix: Mix, mut rng: Rng, keeper: &impl Timekeeper) -> Tally {
-    let scans = match mix {
+fn work(set: &dyn Set, keys: Keys, load: Load, mut rng: Rng, keeper: &impl Timekeeper) -> Tally {
+    let scans = match load.mix {
         Mix::Updates => 0,
         Mix::Scans => 10,
     };
     let mut tally = Tally::default();
     keeper.until_stop(|phase| {
         let key = keys.draw(&mut rng);
+        cost::work(load.stall.into());
         match rng.u8(..100) {
             0..10 => tally.inserted += u64::from(set.insert(key)),
             10..20 => tally.removed += u64::from(set.remove(key)),

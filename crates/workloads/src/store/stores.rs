@@ -6,7 +6,6 @@ use baseline::{KernelRw, Pnova};
 use prim::cost;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::segment::SrlTree;
-use spanlock::range::slots::RawSlots;
 use spanlock_trial::run::Outcome;
 use spanlock_trial::store::{Load, PAGE_BYTES, Trial};
 use std::io;
@@ -31,7 +30,7 @@ pub fn all(table: &mut impl Table) {
     table.lock("srl-tree", locks::srl_tree);
     table.lock(WIDE, srl_tree_wide);
     table.lock("list-rw", locks::list_rw);
-    table.lock("slots", RawSlots::new);
+    table.lock("slots", locks::slots);
 }
 
 /// The name of NOVA's lock, which is no range lock.
