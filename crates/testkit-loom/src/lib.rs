@@ -21,9 +21,9 @@
 //!         └ the scenario; the test is two_writers_overlapping::list
 //! ```
 
-/// Makes scenarios for all locks of a kind, of steps that the world takes: `name: step(..), step(..);`.
+/// Makes scenarios for all locks of a kind, of steps that the world takes: `fn name: step(..), step(..);`.
 macro_rules! in_steps {
-    ($Lock:ident; $($(#[$documented:meta])* $name:ident: $($step:ident($($with:expr),*)),+;)+) => {$(
+    ($Lock:ident; $($(#[$documented:meta])* fn $name:ident: $($step:ident($($with:expr),*)),+;)+) => {$(
         $(#[$documented])*
         pub fn $name<L: $Lock>(world: &Arc<World<L>>) {
             $(world.$step($($with),*);)+

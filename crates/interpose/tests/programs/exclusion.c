@@ -8,30 +8,21 @@ static pthread_rwlock_t lock;
 static volatile long first, second; /* Equal, but while written. */
 static long written;
 
+/* One of three calls, by turns. */
+#define BY_TURNS(sort, a, b, c) ((sort) % 3 == 0 ? (a) : (sort) % 3 == 1 ? (b) : (c))
+
 static int reads(unsigned sort)
 {
 	struct timespec until = from_now(CLOCK_MONOTONIC, 1);
-	switch (sort % 3) {
-	case 0:
-		return pthread_rwlock_rdlock(&lock);
-	case 1:
-		return pthread_rwlock_tryrdlock(&lock);
-	default:
-		return pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &until);
-	}
+	return BY_TURNS(sort, pthread_rwlock_rdlock(&lock), pthread_rwlock_tryrdlock(&lock),
+			pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &until));
 }
 
 static int writes(unsigned sort)
 {
 	struct timespec until = from_now(CLOCK_REALTIME, 1);
-	switch (sort % 3) {
-	case 0:
-		return pthread_rwlock_wrlock(&lock);
-	case 1:
-		return pthread_rwlock_trywrlock(&lock);
-	default:
-		return pthread_rwlock_timedwrlock(&lock, &until);
-	}
+	return BY_TURNS(sort, pthread_rwlock_wrlock(&lock), pthread_rwlock_trywrlock(&lock),
+			pthread_rwlock_timedwrlock(&lock, &until));
 }
 
 static void *body(void *number)

@@ -6,26 +6,26 @@ in_steps! {
     Shared;
 
     /// A try is refused or excludes; either way it leaves nothing behind.
-    a_try_never_waits_and_never_intrudes: meet([try_write(0..2), try_read(1..3)]), is_free();
+    fn a_try_never_waits_and_never_intrudes: meet([try_write(0..2), try_read(1..3)]), is_free();
 
     /// A writer gives up while a reader sleeps behind the same holder, or behind the writer, and the holder shares.
-    a_time_out_beside_a_downgrade: behind_a_downgrade(0..2, [write_soon(0..2), read(1..2)]), is_free();
+    fn a_time_out_beside_a_downgrade: behind_a_downgrade(0..2, [write_soon(0..2), read(1..2)]), is_free();
 }
 
 in_steps! {
     Exclusive;
 
     /// A writer that gives up may be granted its range just then. Either way it leaves nothing behind.
-    one_that_gives_up: meet([write_soon(0..2), write(1..3)]), is_free();
+    fn one_that_gives_up: meet([write_soon(0..2), write(1..3)]), is_free();
 
     /// Two writers behind one holder both give up.
-    two_that_give_up: behind_a_writer(0..1, [write_soon(0..2), write_soon(0..2)]), is_free();
+    fn two_that_give_up: behind_a_writer(0..1, [write_soon(0..2), write_soon(0..2)]), is_free();
 
     /// A writer gives up, perhaps just when it is woken, and another of the same range sleeps behind it.
-    giving_up_passes_the_turn_on: behind_a_writer(0..1, [write_soon(0..1), write(0..1)]), is_free();
+    fn giving_up_passes_the_turn_on: behind_a_writer(0..1, [write_soon(0..1), write(0..1)]), is_free();
 
     /// A writer gives up while it is woken, and another of a part of its range sleeps behind it.
-    a_time_out_beside_an_inheritance: behind_a_writer(0..2, [write_soon(0..2), write(1..2)]), is_free();
+    fn a_time_out_beside_an_inheritance: behind_a_writer(0..2, [write_soon(0..2), write(1..2)]), is_free();
 }
 
 /// A try that is refused at the far end of its range leaves nothing behind at the near end, and no request asleep

@@ -6,30 +6,30 @@ in_steps! {
     Lock;
 
     /// A reader and a writer.
-    a_reader_and_a_writer: meet([write, read]);
+    fn a_reader_and_a_writer: meet([write, read]);
 
     /// Two writers: the second sees what the first did.
-    two_writers: meet([write, write]), was_written(2);
+    fn two_writers: meet([write, write]), was_written(2);
 
     /// Two readers and a writer.
-    two_readers_and_a_writer: meet([write, read, read]);
+    fn two_readers_and_a_writer: meet([write, read, read]);
 
     /// Two writers and a reader.
-    two_writers_and_a_reader: meet([write, read, write]), was_written(2);
+    fn two_writers_and_a_reader: meet([write, read, write]), was_written(2);
 
     /// A try does not wait. One that is granted excludes.
-    a_try_does_not_wait: meet([try_write, try_read]), is_free();
+    fn a_try_does_not_wait: meet([try_write, try_read]), is_free();
 
     /// A reader and a writer come while a writer is inside. The reader waits for one writer only: else a phase-fair
     /// reader
     /// and the next writer would wait for each other.
-    a_reader_and_a_writer_behind_a_writer: behind_a_writer([read, write]), is_free();
+    fn a_reader_and_a_writer_behind_a_writer: behind_a_writer([read, write]), is_free();
 
     /// One writer hands the lock to the next. The writer after them waits for readers all the same.
-    a_writer_after_a_handover_waits_for_readers: behind_a_writer([write]), meet([write, read]);
+    fn a_writer_after_a_handover_waits_for_readers: behind_a_writer([write]), meet([write, read]);
 
     /// A thread that reads, reads again while a writer waits for it.
-    reading_twice_beside_a_writer: read_twice_beside([write]);
+    fn reading_twice_beside_a_writer: read_twice_beside([write]);
 }
 
 /// Three writers: all sleep behind one, or behind each other.

@@ -6,16 +6,16 @@ in_steps! {
     Timed;
 
     /// A reader that may give up, behind a writer and beside a patient reader.
-    a_hasty_reader: behind_a_writer([read_soon, read]), is_free();
+    fn a_hasty_reader: behind_a_writer([read_soon, read]), is_free();
 
     /// A reader that may give up, behind a writer and beside a patient writer.
-    a_hasty_reader_beside_a_writer: behind_a_writer([read_soon, write]), is_free();
+    fn a_hasty_reader_beside_a_writer: behind_a_writer([read_soon, write]), is_free();
 
     /// A writer that may give up, behind a writer and beside a patient one: it takes no other's wake-up with it.
-    a_hasty_writer_beside_a_writer: behind_a_writer([write_soon, write]), is_free();
+    fn a_hasty_writer_beside_a_writer: behind_a_writer([write_soon, write]), is_free();
 
     /// A reader that held back for a writer goes on when the writer gives up.
-    a_reader_goes_on_when_the_writer_gives_up: read_together_beside([write_soon]), is_free();
+    fn a_reader_goes_on_when_the_writer_gives_up: read_together_beside([write_soon]), is_free();
 }
 
 /// A writer that may give up, behind a reader and beside a patient writer.

@@ -6,29 +6,29 @@ in_steps! {
     Upgrades;
 
     /// Beside a reader.
-    an_upgrade_beside_a_reader: meet([read, read_and_upgrade]);
+    fn an_upgrade_beside_a_reader: meet([read, read_and_upgrade]);
 
     /// Beside a writer.
-    an_upgrade_beside_a_writer: meet([write, read_and_upgrade]), was_written(2);
+    fn an_upgrade_beside_a_writer: meet([write, read_and_upgrade]), was_written(2);
 
     /// Two threads upgrade, one at a time.
-    one_upgrade_at_a_time: meet([read_and_upgrade, read_and_upgrade]), was_written(2);
+    fn one_upgrade_at_a_time: meet([read_and_upgrade, read_and_upgrade]), was_written(2);
 
     /// What one that only reads saw is before what a writer does next.
-    an_upgradable_before_a_writer: meet([write, read_upgradable]);
+    fn an_upgradable_before_a_writer: meet([write, read_upgradable]);
 
     /// A thread that reads, reads again while an upgrade waits for it.
-    reading_twice_beside_an_upgrade: read_twice_beside([read_and_upgrade]);
+    fn reading_twice_beside_an_upgrade: read_twice_beside([read_and_upgrade]);
 
     /// The same beside a writer that waits, too, of a lock that lets readers in all the same.
-    reading_twice_beside_an_upgrade_and_a_writer: read_twice_beside([read_and_upgrade, write]);
+    fn reading_twice_beside_an_upgrade_and_a_writer: read_twice_beside([read_and_upgrade, write]);
 }
 
 in_steps! {
     UpgradesTimed;
 
     /// A reader that held back for an upgrade goes on when that gives up.
-    a_reader_goes_on_when_an_upgrade_gives_up: read_together_beside([read_and_upgrade_soon]), is_free();
+    fn a_reader_goes_on_when_an_upgrade_gives_up: read_together_beside([read_and_upgrade_soon]), is_free();
 }
 
 /// One that only reads lets the next in when it leaves.
