@@ -106,7 +106,8 @@ fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     })
 }
 
-/// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record says why.
+/// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record
+/// says why.
 ///
 /// # Errors
 /// When the lock did not do what it promises.

@@ -269,8 +269,8 @@ impl Workload for Sets {
 pub(crate) struct SimulatedSets {
     #[command(flatten)]
     sets: Sets,
-    /// Cycles that each operation takes besides. The machine's caches have no limit: this stands for the misses of a set
-    /// that exceeds them, such as P1's of 8 M keys.
+    /// Cycles that each operation takes besides. The machine's caches have no limit: this stands for the misses of a
+    /// set that exceeds them, such as P1's of 8 M keys.
     #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STALL)), default_value_t = 0, value_name = "CYCLES", allow_negative_numbers = true)]
     stall: u32,
 }

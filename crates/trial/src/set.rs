@@ -58,8 +58,8 @@ pub struct Load {
     pub chosen: Chosen,
     /// What threads do.
     pub mix: Mix,
-    /// Cycles that each operation takes besides, on a simulated machine. Its caches have no limit, so searches there lack
-    /// the misses of a set that exceeds real caches.
+    /// Cycles that each operation takes besides, on a simulated machine. Its caches have no limit, so searches there
+    /// lack the misses of a set that exceeds real caches.
     pub stall: u32,
 }
 

@@ -124,7 +124,7 @@ impl Index {
         while slots.end < directory.slots.len()
             && (slots.is_empty()
                 || entries.len() < at + lost
-                || entries.len() - lost + pieces.len() < FEW)
+                || entries.len() + pieces.len() < lost + FEW)
         {
             entries.extend_from_slice(directory.chunk(slots.end).entries());
             slots.end += 1;

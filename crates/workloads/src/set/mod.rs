@@ -1,8 +1,8 @@
 //! Ordered sets (P1 §7.1): threads search, insert and remove keys of a set that is half full.
 //!
-//! The keys that are in the set to begin with are drawn at random. At the end of a run the set must have as many keys as
-//! were inserted and not removed. About as many are inserted as removed, so the set stays half full, and the next run
-//! may begin with it.
+//! The keys that are in the set to begin with are drawn at random. At the end of a run the set must have as many keys
+//! as were inserted and not removed. About as many are inserted as removed, so the set stays half full, and the next
+//! run may begin with it.
 //!
 //! | module | what it is |
 //! |---|---|
