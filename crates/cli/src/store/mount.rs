@@ -1,6 +1,5 @@
 //! `spanlock store mount`.
 
-use crate::failure::Result;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 #[cfg(not(feature = "fuse"))]
-pub(crate) fn run(arguments: &Arguments) -> Result {
+pub(crate) fn run(arguments: &Arguments) -> crate::failure::Result {
     let Arguments { path, folder, .. } = arguments;
     Err(super::at(
         path.display(),
