@@ -34,7 +34,7 @@ pub(crate) struct Inode<L: RawRangeLock> {
     /// Pages that are no holes.
     pages: AtomicU64,
     /// The time of the last write, as bits of an `i64`.
-    modified: AtomicU64,
+    modified: Lines<AtomicU64>,
     index: Index,
     log: Lines<Log>,
 }
@@ -56,7 +56,7 @@ impl<L: RawRangeLock> Inode<L> {
             lock: Lines(RangeLock::from_raw(lock)),
             size: AtomicU64::new(state.size),
             pages: AtomicU64::new(state.pages.len() as u64),
-            modified: AtomicU64::new(state.modified.cast_unsigned()),
+            modified: Lines(AtomicU64::new(state.modified.cast_unsigned())),
             index,
             log: Lines(log),
         }
@@ -76,7 +76,7 @@ impl<L: RawRangeLock> Inode<L> {
     pub(crate) fn complete(&self, stat: &mut Stat) {
         stat.size = self.size.load(Ordering::Acquire);
         stat.pages = self.pages.load(Ordering::Relaxed);
-        let modified = self.modified.load(Ordering::Relaxed).cast_signed();
+        let modified = self.modified.0.load(Ordering::Relaxed).cast_signed();
         if modified > stat.attributes.changed {
             stat.attributes.modified = modified;
             stat.attributes.changed = modified;
@@ -360,10 +360,9 @@ impl<L: RawRangeLock> Inode<L> {
     }
 
     fn modified_at(&self, time: i64) {
-        let time = time.cast_unsigned();
-        if self.modified.load(Ordering::Relaxed) != time {
-            self.modified.store(time, Ordering::Relaxed);
-        }
+        self.modified
+            .0
+            .store(time.cast_unsigned(), Ordering::Relaxed);
     }
 }
 

@@ -63,10 +63,9 @@ impl<L: RawRangeLock> Options<L> {
     }
 }
 
-/// The time of the last tick of the kernel's clock, as kernels give it to files: it costs less, and threads that write
-/// the same file change its time once a tick.
+/// The time now. Not that of the kernel's last tick: a write is later than the attributes that were set before it.
 fn now() -> i64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let nanoseconds = time.tv_sec.checked_mul(1_000_000_000);
     nanoseconds.map_or(i64::MAX, |all| all.saturating_add(time.tv_nsec))
 }
