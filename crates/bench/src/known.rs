@@ -101,7 +101,7 @@ pub fn entries() -> Vec<Entry> {
 mod tests {
     use super::Known;
     use crate::named::Named;
-    use crate::{micro, registry, rw, sets, sim, space};
+    use crate::{micro, registry, rw, sets, sim, space, store};
     use spanlock_judge::compare::claims;
     use spanlock_judge::record::Kind;
 
@@ -111,6 +111,7 @@ mod tests {
             Some(Kind::Rw) => rw::locks::find(lock).is_some(),
             Some(Kind::Set) => sets::find(lock).is_ok(),
             Some(Kind::Vm | Kind::VmStat) => space::Variant::find(lock).is_ok(),
+            Some(Kind::Store) => store::Subject::find(lock).is_ok(),
             Some(Kind::Micro) => lock.parse::<micro::Kernel>().is_ok(),
             _ => registry::find(lock).is_some(),
         };

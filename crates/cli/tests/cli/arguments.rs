@@ -55,7 +55,7 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench set --chosen often | often | uniform, zipfian
         bench set --mix reads | reads | updates, scans
         bench set --sets orgi | orgi | dashmap
-        bench set --stall 1 | --stall | --sets
+        bench set --stall 1 | --stall | unexpected
         sim set --stall -1 | -1 | 1000000
         sim set --stall 1000001 | 1000001 | 1000000
         sim set --sets dashmap | dashmap | orig
