@@ -7,7 +7,8 @@
 //! | [`srl_array`], [`srl_tree`] | P3's segment locks, mended: a word for each page. Truncations and appends lock every word |
 //! | [`inode`] | NOVA's: one reader-writer lock for the whole file, so writers of one file take turns |
 //!
-//! Any other [`RawRangeLock`](spanlock::range::raw::RawRangeLock) does as well, such as the interval tree of the package `spanlock-baseline`.
+//! Any other [`RawRangeLock`](spanlock::range::raw::RawRangeLock) does as well, such as the interval tree of the
+//! package `spanlock-baseline`.
 
 use crate::format::PAGE_BYTES;
 use spanlock::range::list::ListRw;

@@ -8,8 +8,9 @@
 //!                                  not marked    marked: recovery takes it, though one before it is missing
 //! ```
 //!
-//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. Reservations are counted in two halves, so that the rewriting can wait for those of the old part
-//! while new ones go on.
+//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`.
+//! Reservations are counted in two halves, so that the rewriting can wait for those of the old part while new ones go
+//! on.
 
 use crate::alloc::Purpose;
 use crate::core::Core;
@@ -64,8 +65,9 @@ pub(crate) enum Cleaning {
 
 /// Pages that a log may have which needs so many, besides a thousandth of the store.
 ///
-/// A rewriting takes as long as the file has pages, and writes pay for it. A page of a rewritten log stands for hundreds
-/// of pages of data, so eight for one are little. A file of few pages has a log of one, which may become two.
+/// A rewriting takes as long as the file has pages, and writes pay for it. A page of a rewritten log stands for
+/// hundreds of pages of data, so eight for one are little. A file of few pages has a log of one, which may become
+/// two.
 fn limit(after_rewriting: usize) -> usize {
     2 + 8 * after_rewriting.saturating_sub(1)
 }

@@ -12,7 +12,7 @@ use std::fmt;
 /// use spanlock::range::RangeLock;
 /// use spanlock::rw::{FutexRwLock, WholeRange};
 ///
-/// let lock = RangeLock::from_raw(WholeRange::new(FutexRwLock::new()));
+/// let lock = RangeLock::from_raw(WholeRange::new(<FutexRwLock>::new()));
 /// let reader = lock.read(0..10);
 /// assert!(lock.try_read(5..20).is_some());
 /// assert!(lock.try_write(100..200).is_none());

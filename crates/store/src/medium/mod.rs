@@ -53,7 +53,8 @@ pub trait Medium: Send + Sync {
     /// Does nothing on other media than those that are durable at a fence.
     fn flush(&self, at: u64, bytes: u64);
 
-    /// Waits until what this thread has flushed is durable. Does nothing on other media than those that are durable at a fence.
+    /// Waits until what this thread has flushed is durable. Does nothing on other media than those that are durable
+    /// at a fence.
     fn fence(&self);
 
     /// Makes everything durable that was written before the call.

@@ -13,9 +13,10 @@
 //!                        new       new               the others get new ones
 //! ```
 //!
-//! Each area has a *record*, and the plan says which piece takes it over. If each piece takes over one and none is left,
-//! the change is made *in place*: it moves boundaries and rewrites kinds. Otherwise it is *structural*. Linux's eight
-//! cases of merging (`mm/vma.c`) are the possible pairs of neighbours on both sides, and need no code of their own:
+//! Each area has a *record*, and the plan says which piece takes it over. If each piece takes over one and none is
+//! left, the change is made *in place*: it moves boundaries and rewrites kinds. Otherwise it is *structural*. Linux's
+//! eight cases of merging (`mm/vma.c`) are the possible pairs of neighbours on both sides, and need no code of their
+//! own:
 //!
 //! | Linux's case | what becomes of P, V and N |
 //! |---|---|
@@ -266,8 +267,8 @@ impl Plan {
     /// A piece takes over the record of an area that it overlaps: rather one of its own kind, so that only a boundary
     /// moves. So the order of the records remains.
     ///
-    /// - To move a boundary, all between its old and its new place has to be held, and a page on each side. So each area
-    ///   keeps a page that others may rely on, and neither is changed otherwise.
+    /// - To move a boundary, all between its old and its new place has to be held, and a page on each side. So each
+    ///   area keeps a page that others may rely on, and neither is changed otherwise.
     /// - To rewrite a kind, and to insert or remove an area: all of it.
     #[inline]
     fn hand_over(&mut self, found: &[Found]) {

@@ -59,9 +59,9 @@ use std::fmt;
 ///
 /// # Cost
 /// A fault takes one shared range, and a search of logarithmic length without a lock. An `mprotect` that moves a
-/// boundary takes one exclusive range and one search. `mmap` without a fixed address reads a number for each chunk of up
-/// to 32 areas. Inserting or removing an area copies its chunk. An area takes a record of 64 bytes, and 16 to 64 bytes
-/// in a chunk.
+/// boundary takes one exclusive range and one search. `mmap` without a fixed address reads a number for each chunk of
+/// up to 32 areas. Inserting or removing an area copies its chunk. An area takes a record of 64 bytes, and 16 to 64
+/// bytes in a chunk.
 ///
 /// # Fairness, blocking, panics
 /// As the range lock: see [`spanlock::range::RangeLock`]. The mutex is held for a search, and while areas are linked.
