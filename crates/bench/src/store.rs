@@ -7,7 +7,7 @@ use crate::named::named_rows;
 use crate::registry;
 use crate::run::Outcome;
 use prim_sim::Machine;
-use spanlock_judge::record::lock::Lock as Recorded;
+use spanlock_judge::record::lock::{Exclusion, Lock as Recorded};
 use spanlock_store::Mapped;
 pub use spanlock_trial::store::*;
 use spanlock_workloads::crew::Signal;
@@ -171,6 +171,7 @@ fn known(name: &'static str) -> Recorded {
         Some(lock) => lock.known(),
         None => Recorded {
             family: family(name).to_owned(),
+            exclusion: exclusion(name),
             ..Recorded::named(name)
         },
     }
@@ -181,6 +182,14 @@ fn family(name: &str) -> &'static str {
         INODE => "whole file",
         WIDE => "segment",
         _ => "none",
+    }
+}
+
+/// Reads of a file on tmpfs take no lock, so they may meet writes.
+fn exclusion(name: &str) -> Exclusion {
+    match name {
+        PLAIN => Exclusion::None,
+        _ => Exclusion::Promised,
     }
 }
 
