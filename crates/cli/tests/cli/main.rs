@@ -2,6 +2,8 @@
 
 mod arguments;
 mod set;
+#[cfg(target_os = "linux")]
+mod store;
 mod text;
 
 use serde_json::Value;
