@@ -13,9 +13,9 @@
 //!            +-------+-----------+                +-------+--------+
 //! ```
 //!
-//! The cursor is the one word that all who write a file write. The addition tells a page and a slot. A thread that finds
-//! the page full adds a page, under a mutex. The thread that got the slot in the middle of a page has prepared the next
-//! one, so the mutex is held for a moment only. The *tag* of a page is the low half of its generation.
+//! All who write a file add to its cursor. The addition tells a page and a slot. A thread that finds the page full adds
+//! a page, under a mutex. The thread that got the slot in the middle of a page has prepared the next one, so the mutex
+//! is held for a moment only. The *tag* of a page is the low half of its generation.
 //!
 //! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. The page
 //! that is added then *seals* those before it: no thread reserves in them any more. Additions and the exchange of the
@@ -24,8 +24,8 @@
 //!
 //! # Edge: memory ordering
 //!
-//! - **log-page**: Release by the exchange that puts a new page into the cursor, Acquire by the addition: the new page is
-//!   empty.
+//! - **log-page**: Release by the exchange that puts a new page into the cursor, Acquire by the addition: the new page
+//!   is empty.
 
 use crate::alloc::Purpose;
 use crate::core::{Core, Lines};
