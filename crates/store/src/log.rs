@@ -194,9 +194,23 @@ impl Log {
                 let page = self.page(core, tag);
                 return Ok(Reservation { page, slot });
             }
-            if let Some(reserved) = self.extend(core, tag, slots)? {
+            let extended = self.extend(core, tag, slots);
+            if let Some(reserved) = extended.inspect_err(|_| self.stay_full(tag))? {
                 return Ok(reserved);
             }
+        }
+    }
+
+    /// The page remains the last, and full. However many threads try again, their additions never reach the tag.
+    #[cold]
+    fn stay_full(&self, tag: u32) {
+        let _tail = self.tail.lock();
+        let (last, slot) = unpacked(self.cursor.0.load(Ordering::Relaxed));
+        if last == tag && slot > ENTRY_SLOTS {
+            // Additions that this undoes found the page full, and others will.
+            self.cursor
+                .0
+                .store(packed(tag, ENTRY_SLOTS), Ordering::Relaxed);
         }
     }
 
