@@ -142,6 +142,6 @@ pub fn all(table: &mut impl Table) {
             "the slot lock, refined for all operations",
             Refinement::REFINED,
         ),
-        || RawSlots::new(),
+        RawSlots::new,
     );
 }
