@@ -47,7 +47,7 @@ const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-r
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
 const FILES: &str = "inode kernel-rw pnova-rw srl-array srl-tree list-rw plain-file";
-const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-full stock-bravo ours-slots";
+const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-slots stock-bravo";
 const VARIANTS: &str =
     "stock tree-full tree-refined list-full list-refined ours stock-bravo ours-slots";
 const BREAKDOWN: &str = "list-full list-refined list-pf list-mprotect ours";
