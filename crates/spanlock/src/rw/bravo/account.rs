@@ -56,6 +56,7 @@
 //! reason makes one trial earlier or later, or one life short.
 
 use super::policy::Tuning;
+use super::state::Grade;
 use prim::clock::{self, Duration};
 
 /// Nanoseconds in a unit of time.
@@ -84,6 +85,9 @@ const EIGHTHS: u32 = 3;
 
 /// The power of two of rho = 64.
 const MOST_RHO: u32 = EIGHTHS + 6;
+
+/// Rho of a lock whose slow reads are short: its readers hardly meet.
+const ALONE: u32 = 0;
 
 /// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 16 = 2.
 const TRIAL: u64 = 16;
@@ -117,6 +121,11 @@ pub(super) fn now() -> u64 {
     clock::nanoseconds()
 }
 
+/// A model, and a simulated run in which things are scarce, has short lives.
+fn long_life() -> u64 {
+    prim::stock(LONG_LIFE, 0) as u64
+}
+
 fn units(nanoseconds: u64) -> u32 {
     (nanoseconds / UNIT) as u32 & TIMES
 }
@@ -139,21 +148,35 @@ impl Account {
         u64::from(units(now).wrapping_sub(self.0) & TIMES) * UNIT
     }
 
-    /// Of an unbiased lock: what it is with a bias, if that may be tried now by a reader whose acquisition took
-    /// `latency` nanoseconds.
-    pub(super) fn tried(self, now: u64, latency: u64) -> Option<Self> {
-        let rho = (8 * latency / SERVICE).max(1).ilog2().min(MOST_RHO);
+    /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
+    /// may be tried now, or else without.
+    ///
+    /// Rho goes half the way to each sample: a reader that was interrupted, or came behind a writer, says little. While it
+    /// rises nothing is tried.
+    pub(super) fn tried(self, now: u64, latency: u64, processors: usize) -> Result<Self, Self> {
+        let before = self.rho();
+        // No more threads gain than there are processors.
+        let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
+        let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
+        let rho = (before + sample) / 2;
         // Over rho, if that is less than one.
         let waited = (self.elapsed(now) / UNIT) << rho.min(EIGHTHS) >> EIGHTHS;
-        let permits = self.credit() == 0 || waited >= 1 << self.credit();
-        permits.then_some(Self::new(now, 0, rho))
+        let waits = |power| waited.checked_ilog2() >= Some(power);
+        if rho <= before && (self.credit() == 0 || waits(self.credit())) {
+            Ok(Self::new(now, CREDITS.min(1 << rho), rho))
+        } else {
+            Err(self.with_rho(rho))
+        }
     }
 
-    /// No more threads gain than there are processors: a sample that says so was interrupted.
-    pub(super) fn on(self, processors: usize) -> Self {
-        let most = EIGHTHS + processors.max(1).ilog2();
-        let rho = self.rho().min(most);
-        Self(self.0 & !(u32::MAX << (TIME_BITS + CREDIT_BITS)) | rho << (TIME_BITS + CREDIT_BITS))
+    /// No sample of rho is taken while a bias is kept, and readers may have become fewer.
+    pub(super) fn doubted(self) -> Self {
+        self.with_rho(self.rho().saturating_sub(1))
+    }
+
+    fn with_rho(self, rho: u32) -> Self {
+        let rest = self.0 & !(u32::MAX << (TIME_BITS + CREDIT_BITS));
+        Self(rest | rho << (TIME_BITS + CREDIT_BITS))
     }
 
     /// The path is open again, or closed again, from now on.
@@ -169,14 +192,25 @@ impl Account {
 
     /// Whether a bias has lived long.
     pub(super) fn is_old(self, now: u64) -> bool {
-        // A model, and a simulated run in which things are scarce, has short lives.
-        self.elapsed(now) >= prim::stock(LONG_LIFE, 0) as u64
+        self.elapsed(now) >= long_life()
     }
 
-    /// The bias was revoked, which took from `start` to `now`.
-    pub(super) fn revoked(self, start: u64, now: u64, tuning: Tuning) -> (Fate, Self) {
-        let cost = now.saturating_sub(start).saturating_add(FIXED);
-        let gain = self.elapsed(start) << self.rho() >> EIGHTHS;
+    /// A bias of that grade was revoked, which took from `start` to `now`.
+    pub(super) fn revoked(
+        self,
+        grade: Grade,
+        start: u64,
+        now: u64,
+        tuning: Tuning,
+    ) -> (Fate, Self) {
+        let took = now.saturating_sub(start).saturating_add(FIXED);
+        let life = self.elapsed(start);
+        let (gain, cost) = match (self.rho(), grade) {
+            // To fence takes as long as an underlying lock that nobody else wants.
+            (ALONE, Grade::Fenced) => (0, took.saturating_add(life >> EIGHTHS)),
+            (ALONE, Grade::Free) => (life.saturating_sub(long_life()) >> EIGHTHS, took),
+            (rho, _) => (life << rho >> EIGHTHS, took),
+        };
         let loss = cost.saturating_mul(u64::from(tuning.bound)) / TRIAL;
         self.settled(now, gain, loss, cost, tuning)
     }
@@ -195,7 +229,8 @@ impl Account {
             let credit = credit.min(MOST_CREDIT) as u32;
             return (Fate::Kept, Self::new(now, credit, self.rho()));
         }
-        let price = cost.saturating_mul(u64::from(tuning.bound)) / UNIT;
+        // Nobody waits for longer.
+        let price = cost.min(OVERDUE).saturating_mul(u64::from(tuning.bound)) / UNIT;
         let price = price.clamp(1, LONGEST).next_power_of_two();
         let inhibited = Duration::from_nanos(price * UNIT);
         let account = Self::new(now, price.ilog2(), self.rho());
@@ -205,48 +240,103 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, FIXED, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT};
+    use super::Grade::{Fenced, Free};
+    use super::{
+        ALONE, Account, FIXED, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT, long_life,
+    };
     use prim::clock::Duration;
 
     const TUNING: Tuning = Tuning::STANDARD;
     const US: u64 = 1000;
 
-    /// A bias that was tried at a time, by a reader whose acquisition took so long.
+    /// An unbiased lock after one more acquisition, with another density.
+    fn after(account: Account, latency: u64, processors: usize) -> Account {
+        let (Ok(after) | Err(after)) = account.tried(0, latency, processors);
+        Account::new(0, 0, after.rho())
+    }
+
+    /// One after many acquisitions that took so long.
+    fn unbiased(latency: u64, processors: usize) -> Account {
+        (0..16).fold(Account(0), |account, _| after(account, latency, processors))
+    }
+
+    /// A bias that was tried at a time, after many acquisitions that took so long.
     fn tried(at: u64, latency: u64) -> Account {
-        Account(0).tried(at, latency).expect("a new lock")
+        unbiased(latency, 1 << 10)
+            .tried(at, latency, 1 << 10)
+            .expect("it is due")
     }
 
     #[test]
     fn a_new_lock_may_be_biased_at_any_time() {
         let wrapped = (u64::from(TIMES) + 1) * UNIT;
         for now in [0, 1, UNIT, 7 * UNIT, wrapped - UNIT, wrapped] {
-            assert!(Account(0).tried(now, 20).is_some());
+            assert!(Account(0).tried(now, 20, 1).is_ok());
         }
     }
 
     #[test]
     fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
-        for (latency, life, kept) in [
-            (20, 2 * US, false),    // One thread, which gains an eighth.
-            (20, 40 * US, true),    // The same, for longer.
-            (256, 4 * US, true),    // As much as it lives.
-            (256, US / 2, false),   // Shorter than its revocation.
-            (8 * US, US / 2, true), // Thirty threads gain.
+        let long = long_life();
+        for (latency, grade, life, kept) in [
+            (20, Fenced, long, false),        // One thread, which gains nothing.
+            (20, Free, long, false),          // It has gained nothing until now.
+            (20, Free, long + 40 * US, true), // It gains an eighth.
+            (512, Fenced, 4 * US, true),      // As much as it lives.
+            (512, Fenced, US / 2, false),     // Shorter than its revocation.
+            (8 * US, Fenced, US / 2, true),   // Thirty threads gain.
         ] {
-            let (fate, _) = tried(5 * US, latency).revoked(5 * US + life, 6 * US + life, TUNING);
-            assert_eq!(fate == Fate::Kept, kept, "{latency} {life}");
+            let (opened, arrived) = (5 * US, 5 * US + life);
+            let (fate, _) = tried(opened, latency).revoked(grade, arrived, arrived + US, TUNING);
+            assert_eq!(fate == Fate::Kept, kept, "{latency} {grade:?} {life}");
         }
     }
 
     #[test]
+    fn many_samples_are_believed_and_one_is_not() {
+        for (many, one, believed) in [(20, 1 << 20, 2), (1 << 14, 20, 4)] {
+            let account = after(unbiased(many, 1 << 10), one, 1 << 10);
+            let next = account
+                .tried(US, many, 1 << 10)
+                .unwrap_or_else(|rising| rising);
+            assert!(next.rho().abs_diff(believed) <= 2, "{many} {}", next.rho());
+        }
+    }
+
+    #[test]
+    fn nothing_is_tried_while_the_density_rises() {
+        assert!(unbiased(20, 8).tried(US, 1 << 10, 8).is_err());
+        assert!(unbiased(1 << 10, 8).tried(US, 1 << 10, 8).is_ok());
+    }
+
+    /// How many of a hundred short lives the credit pays for.
+    fn short_lives(mut account: Account, mut now: u64) -> usize {
+        let kept = (0..100).take_while(|_| {
+            let (opened, reopened) = account.left(now, TUNING);
+            let (fate, after) = reopened.revoked(Fenced, now, now + US, TUNING);
+            account = after;
+            now += US;
+            (opened, fate) == (Fate::Kept, Fate::Kept)
+        });
+        kept.count()
+    }
+
+    #[test]
+    fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
+        let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
+        assert_eq!(account.rho(), ALONE);
+        assert!(short_lives(account, US) < 20);
+    }
+
+    #[test]
     fn a_trial_that_fails_is_not_repeated_for_so_many_times_its_cost() {
-        for (took, latency, more) in [(0, 256, 1), (US, 1 << 20, 1), (3 * US, 20, 8)] {
-            let (fate, account) = tried(US, latency).revoked(US, US + took, TUNING);
+        for (took, latency, more) in [(0, 20, 8), (US, 512, 1), (3 * US, 20, 8)] {
+            let (fate, account) = tried(US, latency).revoked(Fenced, US, US + took, TUNING);
             let bound = (took + FIXED) * u64::from(TUNING.bound);
             assert!(
                 matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound - UNIT))
             );
-            let again = |after: u64| account.tried(US + took + after, latency).is_some();
+            let again = |after: u64| account.tried(US + took + after, latency, 1 << 10).is_ok();
             assert!(
                 !again(bound * more - UNIT) && again(2 * bound * more + 8 * UNIT),
                 "{took}"
@@ -256,47 +346,38 @@ mod tests {
 
     #[test]
     fn no_more_threads_gain_than_there_are_processors() {
-        let account = tried(5 * US, 1 << 20);
         for (processors, kept) in [(0, false), (2, false), (8, true), (1000, true)] {
-            let account = account.on(processors);
-            let (fate, _) = account.revoked(6 * US, 7 * US, TUNING);
+            let account = unbiased(1 << 20, processors).tried(5 * US, 1 << 20, processors);
+            let account = account.expect("it is due");
+            let (fate, _) = account.revoked(Fenced, 6 * US, 8 * US, TUNING);
             assert_eq!(fate == Fate::Kept, kept, "{processors}");
-            assert_eq!(account.elapsed(6 * US), tried(5 * US, 256).elapsed(6 * US));
         }
     }
 
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let (_, mut account) = tried(US, 256).revoked(US + 100 * US, 102 * US, TUNING);
+        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
         assert_eq!(u64::from(account.credit()), MOST_CREDIT);
-        let mut now = 102 * US;
-        let kept = (0..100).take_while(|_| {
-            let (opened, reopened) = account.left(now, TUNING);
-            let (fate, after) = reopened.revoked(now, now + US, TUNING);
-            account = after;
-            now += US;
-            (opened, fate) == (Fate::Kept, Fate::Kept)
-        });
-        assert!((5..20).contains(&kept.count()));
+        assert!((5..20).contains(&short_lives(account, 102 * US)));
     }
 
     #[test]
     fn a_path_that_is_closed_for_too_long_is_not_opened() {
-        let (_, account) = tried(US, 256).revoked(US + 100 * US, 102 * US, TUNING);
+        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
         assert_eq!(account.left(132 * US, TUNING).0, Fate::Kept);
         let (fate, ended) = account.left(142 * US, TUNING);
         assert_ne!(fate, Fate::Kept);
-        assert_eq!(ended.tried(142 * US + 1000 * US, 256), None);
+        assert!(ended.tried(142 * US + 1000 * US, 256, 8).is_err());
         assert!(account.wasted(3 * US).credit() < account.credit());
     }
 
     #[test]
     fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
         let with = |bound| Tuning { bound, ..TUNING };
-        let (fate, none) = tried(0, 1).revoked(0, 1 << 40, with(0));
+        let (fate, none) = tried(0, 1).revoked(Fenced, 0, 1 << 40, with(0));
         assert_eq!(fate, Fate::Kept);
         assert_eq!(none.left(1 << 50, with(0)).0, Fate::Kept);
-        let (fate, _) = tried(0, 1 << 40).revoked(100 * US, 101 * US, with(u32::MAX));
+        let (fate, _) = tried(0, 1 << 40).revoked(Free, 100 * US, 101 * US, with(u32::MAX));
         assert_eq!(fate, Fate::Ended(Duration::from_nanos(LONGEST * UNIT)));
     }
 }

@@ -122,12 +122,13 @@ use prim::barrier;
 use prim::clock::Instant;
 use prim::spin::{self, Spin};
 use prim::thread;
-use word::{Grade, Word};
+use word::Word;
 
 mod arrival;
 mod word;
 
 pub use arrival::Arrival;
+pub(super) use word::Grade;
 
 /// Why a reader did not get in by the fast path.
 pub(super) enum Missed {
@@ -367,7 +368,6 @@ impl BiasState {
             let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
                 self.waste(OVERDUE);
-                hint::set(self.address());
                 return None;
             }
             if !spin.round() {
@@ -427,8 +427,10 @@ impl BiasState {
 
     #[cold] // It reads the clock.
     fn tried(&self, latency: u64) -> Option<Account> {
-        let account = self.account().tried(account::now(), latency)?;
-        Some(account.on(thread::processors()))
+        let tried = self
+            .account()
+            .tried(account::now(), latency, thread::processors());
+        tried.map_err(|account| self.set_account(account)).ok()
     }
 
     /// Opens the path, if the word is still what it was: unbiased, or kept.

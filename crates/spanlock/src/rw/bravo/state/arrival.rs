@@ -1,6 +1,7 @@
 //! The writers' half of the protocol in the header of `state.rs`: they arrive, wait for the table, and leave.
 
 use super::super::account::{self, Account, Fate};
+use super::super::hint;
 use super::super::policy::{Event, Policy, report, tuning_of};
 use super::super::table;
 use super::BiasState;
@@ -89,6 +90,9 @@ impl BiasState {
     }
 }
 
+/// One revocation in so many takes rho down by a step. A bias that pays may end by that, so it is rare.
+const DOUBTS: u32 = prim::sized(1 << 12, 1 << 16) as u32;
+
 /// A writer that has arrived and is not inside yet. To drop this is to give up.
 #[derive(Debug)]
 #[must_use = "to drop it is to give up"]
@@ -140,11 +144,15 @@ impl Arrival<'_> {
 impl BiasState {
     /// Clears the bias, after a revocation that began at `since`: the table is empty.
     fn close(&self, since: u64, policy: &impl Policy) {
-        if !self.is_biased() {
+        let (word, tuning) = (self.word(), tuning_of(policy));
+        if !word.is_biased() {
             return; // Another writer has cleared it.
         }
-        let (account, now) = (self.weighed(policy), account::now());
-        let (fate, account) = account.revoked(since, now, tuning_of(policy));
+        let (mut account, now) = (self.weighed(policy), account::now());
+        if tuning.bound > 0 && hint::samples_one_in(DOUBTS) {
+            account = account.doubted();
+        }
+        let (fate, account) = account.revoked(word.grade(), since, now, tuning);
         // [bias-off] Release: pairs with [bias-off-checked] and [bias-off-begin]. Several writers may do this; the
         // first decides whether the bias is kept.
         let order = prim::order!("bias-off", Ordering::AcqRel);

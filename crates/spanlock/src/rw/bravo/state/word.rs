@@ -19,7 +19,7 @@ pub(super) const ARRIVAL: u32 = 16;
 
 /// How readers publish while the path is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grade {
+pub(in crate::rw) enum Grade {
     /// By a plain store. Who revokes the bias interrupts all processors.
     Free,
     /// By a read-modify-write and a fence.
