@@ -17,19 +17,24 @@
 //! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty, and [`FIXED`] for what
 //! the clock does not see. *Closed* is the time from there until a writer leaves. The *density* `rho` says how many
 //! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
-//! over its service time ([`SERVICE`]). So a reader that tries a bias has timed its own acquisition. Rho is from an
-//! eighth (one thread, which saves little of its time) to 64.
+//! over its service time ([`SERVICE`]), which a reader measures now and then. Rho goes half the way to each sample,
+//! rounded down, and nothing is tried while it rises: one reader that was interrupted, or came behind a writer, says
+//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 64. A fenced read saves a lone reader nothing,
+//! because to fence takes as long as an underlying lock that nobody else wants. So while the bias is fenced, an eighth
+//! of the life is then a cost, and only a free bias earns it.
 //!
 //! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
 //! is not negative; it is never more than [`MOST_CREDIT`]. A reader that has waited for the path in vain takes that
 //! time off as well: rho overestimates what a bias gains while threads do not use it. Each writer that leaves weighs
 //! for how long the path has been closed, not only the last, since writers that follow each other without a gap have no
 //! last one. So a bias that goes on has gained at least twice what its revocations took, and what readers waited
-//! besides; what it loses in the end is bounded by the most credit.
+//! besides; what it loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is
+//! large, because threads notice it one after another.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost; if rho
-//! is less than one, after as much more. In that time readers and writers have the underlying lock for themselves. So
-//! trials that fail cost at most one part in `bound`.
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
+//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one it is after as much more. In
+//! that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part in
+//! `bound`.
 //!
 //! The bound against a lock that is *never* biased is therefore `1 / bound` of the time, and the most credit once for
 //! each bias. Against one that is *always* biased: where biases pay, the lock is without one for `bound` times the cost
@@ -163,6 +168,7 @@ impl Account {
         let waited = (self.elapsed(now) / UNIT) << rho.min(EIGHTHS) >> EIGHTHS;
         let waits = |power| waited.checked_ilog2() >= Some(power);
         if rho <= before && (self.credit() == 0 || waits(self.credit())) {
+            // Threads notice the bias one after another, and the more there are, the later the last.
             Ok(Self::new(now, CREDITS.min(1 << rho), rho))
         } else {
             Err(self.with_rho(rho))
@@ -206,7 +212,7 @@ impl Account {
         let took = now.saturating_sub(start).saturating_add(FIXED);
         let life = self.elapsed(start);
         let (gain, cost) = match (self.rho(), grade) {
-            // To fence takes as long as an underlying lock that nobody else wants.
+            // A fenced read saves a lone reader nothing.
             (ALONE, Grade::Fenced) => (0, took.saturating_add(life >> EIGHTHS)),
             (ALONE, Grade::Free) => (life.saturating_sub(long_life()) >> EIGHTHS, took),
             (rho, _) => (life << rho >> EIGHTHS, took),
