@@ -156,8 +156,8 @@ impl Account {
     /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
     /// may be tried now, or else without.
     ///
-    /// Rho goes half the way to each sample: a reader that was interrupted, or came behind a writer, says little. While it
-    /// rises nothing is tried.
+    /// Rho goes half the way to each sample: a reader that was interrupted, or came behind a writer, says little. While
+    /// it rises nothing is tried.
     pub(super) fn tried(self, now: u64, latency: u64, processors: usize) -> Result<Self, Self> {
         let before = self.rho();
         // No more threads gain than there are processors.

@@ -6,7 +6,7 @@
 //! new bias at most [`LOOK`] acquisitions late.
 //!
 //! ```text
-//!                              a look finds no bias
+//!             a look finds no bias, or a wait for the word was in vain
 //!            +-------------------------------------------------------+
 //!            |                                                       v
 //!      +-----------+                                       +---------------------+   each acquisition

@@ -368,6 +368,7 @@ impl BiasState {
             let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
                 self.waste(OVERDUE);
+                hint::set(self.address());
                 return None;
             }
             if !spin.round() {
