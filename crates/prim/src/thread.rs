@@ -384,7 +384,7 @@ impl ForkHook {
 mod tests {
     use super::{Tenure, with_index};
     use std::collections::HashSet;
-    use std::sync::{Barrier, Mutex};
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn index() -> usize {
