@@ -175,10 +175,7 @@ pub fn run<T: Send + 'static>(
 }
 
 /// Compiled once, and [`run`] for each workload and lock.
-fn execute(
-    setup: &Setup,
-    workload: Box<dyn FnOnce() + Send>,
-) -> Result<Ended<()>, Box<Failure>> {
+fn execute(setup: &Setup, workload: Box<dyn FnOnce() + Send>) -> Result<Ended<()>, Box<Failure>> {
     world::begin(World::new(setup.clone()));
     let in_a_run = InARun::begin();
     world::spawn(workload);
