@@ -399,6 +399,28 @@ mod tests {
         panic!("the wide request was never woken");
     }
 
+    /// While many requests want one range some always overtake others. If each of those reserved, all would sleep for
+    /// ever: see `overtake`.
+    #[test]
+    fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
+        let now = Instant::now();
+        let later = now.checked_add(std::time::Duration::from_secs(3600));
+        for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
+            let mut queue = Queue::new();
+            let mut wakeups = Wakeups::default();
+            let first = Entry {
+                due,
+                ..asleep(1, 0..2, 1000)
+            };
+            queue.sleep(first, &mut wakeups);
+            queue.sleep(asleep(2, 1..2, 2000), &mut wakeups);
+            queue.holder_left(2000, &mut wakeups);
+            queue.holder_left(1000, &mut wakeups);
+            assert_eq!(queue.entries[0].stage, Stage::BehindRequest(2));
+            assert_eq!(queue.reservations(), reservations, "due {due:?}");
+        }
+    }
+
     #[test]
     fn reservations_are_counted() {
         let mut queue = Queue::new();
