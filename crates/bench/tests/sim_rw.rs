@@ -49,7 +49,7 @@ fn every_lock_passes_every_workload() {
 #[test]
 fn the_same_point_yields_the_same_record() {
     for lock in Lock::measured() {
-        let record = || measure(lock, Load::Rwbench { writes: 0.1 }, 5, "xeon-4x18x2");
+        let record = || measure(lock, Load::rwbench(0.1), 5, "xeon-4x18x2");
         assert_repeats(lock.name(), record);
     }
 }

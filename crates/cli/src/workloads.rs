@@ -9,7 +9,9 @@ use spanlock_bench::latency::{MAX_PARTS, PARTS};
 use spanlock_bench::micro::{self, Kernel};
 use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
-use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
+use spanlock_bench::rw::{
+    ENTRIES, INSIDE, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, MAX_WORK, OUTSIDE, PAUSE, WRITES,
+};
 use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
 #[cfg(target_os = "linux")]
 use spanlock_bench::store;
@@ -382,6 +384,16 @@ pub(crate) struct Writes {
     /// The part of operations that write.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = WRITES, value_name = "PART,...", allow_negative_numbers = true)]
     writes: Vec<f64>,
+    /// Work inside.
+    #[arg(long, value_parser = work(), default_value_t = INSIDE, value_name = "N", allow_negative_numbers = true)]
+    inside: u32,
+    /// The most work outside: each operation has from none to this.
+    #[arg(long, value_parser = work(), default_value_t = OUTSIDE, value_name = "N", allow_negative_numbers = true)]
+    outside: u32,
+}
+
+fn work() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(..=i64::from(MAX_WORK))
 }
 
 #[derive(Args)]
@@ -406,7 +418,12 @@ impl<R: Args> Loads<R> {
                 (each(own.pause, |pause| Load::TestRwlock { pause }), common)
             }
             Self::Rwbench(With { own, common }) => {
-                (each(own.writes, |writes| Load::Rwbench { writes }), common)
+                let load = |writes| Load::Rwbench {
+                    writes,
+                    inside: own.inside,
+                    outside: own.outside,
+                };
+                (each(own.writes, load), common)
             }
             Self::HashTable(With { own, common }) => {
                 let entries = own.entries;

@@ -524,7 +524,7 @@ fn rw_workloads_write_a_line_for_each_run() {
         ("interference --pool 1,3", 2),
         ("alternator", 1),
         ("test_rwlock --pause 0,100", 2),
-        ("rwbench --writes 0,0.5,1", 3),
+        ("rwbench --writes 0,0.5,1 --inside 0 --outside 5", 3),
         ("hash_table --entries 16", 1),
         ("readers", 1),
     ] {

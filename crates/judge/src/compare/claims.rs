@@ -153,8 +153,8 @@ impl Place {
             }
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
             (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
-            (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
-                (least..=most).contains(&writes)
+            (Self::Rwbench((least, most)), Panel::Rw(load @ Load::Rwbench { writes, .. })) => {
+                load == Load::rwbench(writes) && (least..=most).contains(&writes)
             }
             (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
                 wanted == chosen && mix == Mix::Updates

@@ -177,7 +177,7 @@ impl Record {
     fn fields(&self) -> impl Iterator<Item = &'static str> + use<> {
         const LOCK: &str = "lock family? exclusion? policy?";
         const BLOB: &str = "draw payload cache records";
-        const LOAD: &str = "load pool? pause? writes? entries?";
+        const LOAD: &str = "load pool? pause? writes? inside? outside? entries?";
         const OPS: &str = "min_ops_per_thread max_ops_per_thread";
         const RUN: &str = "ops_per_sec repeat seed seconds";
         const TIMES: &str = "first_count first_ns again_count again_ns";

@@ -10,6 +10,13 @@ pub fn a_fast_reader_and_a_writer<L: Lock>(world: &Arc<World<L>>) {
     world.was_written(1);
 }
 
+/// After a write the bias is younger than before it: readers and writers fence otherwise.
+pub fn a_fast_reader_and_two_writes<L: Lock>(world: &Arc<World<L>>) {
+    write(world);
+    world.meet([write, read]);
+    world.was_written(2);
+}
+
 /// The same, and the bias comes back meanwhile: what the writer did comes with it.
 pub fn a_fast_reader_a_writer_and_another_reader<L: Lock>(world: &Arc<World<L>>) {
     read(world);
