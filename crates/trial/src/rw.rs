@@ -34,6 +34,16 @@ pub const ENTRIES: usize = 1 << 16;
 /// The most elements.
 pub const MAX_ENTRIES: usize = 1 << 24;
 
+/// Lines of older programs lack it.
+const fn the_papers_inside() -> u32 {
+    INSIDE
+}
+
+/// Lines of older programs lack it.
+const fn the_papers_outside() -> u32 {
+    OUTSIDE
+}
+
 /// A workload and its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "load", rename_all = "snake_case")]
@@ -55,8 +65,10 @@ pub enum Load {
         /// The part of operations that write, from 0 to 1.
         writes: f64,
         /// Work inside.
+        #[serde(default = "the_papers_inside")]
         inside: u32,
         /// The most work outside: each operation has from none to this.
+        #[serde(default = "the_papers_outside")]
         outside: u32,
     },
     /// Lookups, an inserter and an eraser in one table (§5.6).

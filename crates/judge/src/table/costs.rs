@@ -50,13 +50,12 @@ pub fn latency(records: &[Record], provenance: &Provenance, width: Width) -> Str
 pub(super) fn percentiles(
     records: &[Record],
     width: Width,
-    panel: impl Fn(Panel) -> String,
     times: impl Fn(&Record) -> Option<AcquireTimes>,
 ) -> Option<String> {
     let timed = records.iter().filter(|record| times(record).is_some());
     let place = |run: &Record| {
         let threads = run.threads.to_string();
-        [panel(run.panel), threads, run.lock.name.clone()]
+        [run.panel.to_string(), threads, run.lock.name.clone()]
     };
     let rows = groups(timed, place);
     rows.first()?;
