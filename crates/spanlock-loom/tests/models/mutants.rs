@@ -93,7 +93,7 @@ spanlock_testkit::mutants! {
     rw::two_writers::mutex: mutex-enter mutex-enter-contended mutex-leave mutex-wake
     rw::readers_get_in_while_a_writer_waits::biased: await-bounded
     rw::two_writers_and_a_reader::biased: bias-kept-last
-    rw::two_writers_and_a_reader::returning: bias-off bias-off-begin bias-off-checked
+    rw::a_fast_reader_leaves_two_writers::returning: bias-off bias-off-begin bias-off-checked
     rw::two_writers_and_a_reader::mutex: mutex-conservative
     rw::two_writers_and_a_reader::one_node: cohort-queue
     rw::two_writers_and_a_reader::pthread: bias-no-writer pthread-checked pthread-leave-reader

@@ -29,6 +29,15 @@ pub fn two_writers_after_a_reader<L: Lock>(world: &Arc<World<L>>) {
     two_writers(world);
 }
 
+/// A fast reader leaves two writers: one clears the bias before it has the lock, and the other takes its word for it.
+pub fn a_fast_reader_leaves_two_writers<L: Lock>(world: &Arc<World<L>>) {
+    let mine = world.read();
+    let writers = world.start([write, write]);
+    mine.done();
+    writers.join();
+    world.was_written(2);
+}
+
 /// A reader that came by the underlying lock sets the bias, while a writer wants that lock or has it and checks the
 /// bias.
 pub fn a_bias_is_set_beside_a_writer<L: Lock>(world: &Arc<World<L>>) {

@@ -134,6 +134,7 @@ models! {
 models! {
     a_fast_reader_and_a_writer: 4 on biased, 3 on returning;
     a_fast_reader_and_two_writes: 3 on biased;
+    a_fast_reader_leaves_two_writers: 2 on returning;
     a_fast_reader_a_writer_and_another_reader: 1 on biased, 2 on returning;
     a_bias_is_set_beside_a_writer:
         3 on biased returning biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
