@@ -8,8 +8,8 @@ arr: list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-rw
 rw: pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread
 segments: srl-array srl-tree kernel-rw pnova-rw list-rw
 files: inode kernel-rw pnova-rw srl-array srl-tree list-rw plain-file
-space: stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours stock-bravo ours-slots
-variants: stock tree-full tree-refined list-full list-refined ours stock-bravo ours-slots
+space: stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours stock-bravo ours-list
+variants: stock tree-full tree-refined list-full list-refined ours stock-bravo ours-list
 breakdown: list-full list-refined list-pf list-mprotect ours
 waits: stock tree-full tree-refined list-full list-refined ours
 trees: tree-full tree-refined
