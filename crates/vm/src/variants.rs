@@ -141,6 +141,6 @@ pub fn all(table: &mut impl Table) {
             "the list lock with fairness, refined for all operations",
             Refinement::REFINED,
         ),
-        || ListRw::new(),
+        ListRw::new,
     );
 }

@@ -32,7 +32,7 @@
 //! large, because threads notice it one after another.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
-//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one it is after as much more. In
+//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one, that time is divided by rho. In
 //! that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part in
 //! `bound`.
 //!
