@@ -1,7 +1,7 @@
 //! The sequential model of the address space's own tests, on the simulated machine's types.
 
 #[path = "../../../vm/tests/sequential/block.rs"]
-mod block;
+pub(super) mod block;
 #[path = "../../../vm/tests/sequential/calls.rs"]
 mod calls;
 #[path = "../../../vm/tests/sequential/model.rs"]
