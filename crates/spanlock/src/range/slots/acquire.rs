@@ -16,7 +16,8 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::board::{Board, Entry, OwnSlot, Whole};
+use super::board::{Board, Entry, Whole};
+use super::policy::{Fewest, Last, Plan};
 use super::slot::{Slot, SlotBlocker};
 use super::state::Seniority;
 use super::{Granted, Growth, ListToken, RawSlots, Token};
@@ -65,12 +66,17 @@ impl RawSlots {
             }
             // A state that is held, or lost its grant meanwhile.
             if !state.is_held() && board.residue_is_empty() {
-                let plan = home
-                    .policy()
-                    .plan(state.is_kept(), home.announces(span), mode);
+                let buckets = board.buckets_of(home, home, span);
+                let last = Last {
+                    is_kept: state.is_kept(),
+                    is_repeated: home.announces(span),
+                };
+                let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
+                let plan = home.policy().plan(last, mode, fewest);
                 let entry = Entry {
                     request: Request::new(span, mode, home.thread()),
                     grant: plan.grant(span),
+                    buckets: buckets.filter(|_| plan == Plan::Once),
                     seniority: Seniority::NEWCOMER,
                     at,
                 };
@@ -151,7 +157,7 @@ impl RawSlots {
         &self,
         board: &'a Board,
         slot: &'a Slot,
-        entry: &Entry,
+        entry: &Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let entered = board.enter(slot, entry);
         if entered.is_err() {
@@ -164,6 +170,9 @@ impl RawSlots {
     #[cold] // Once in a lock's life.
     fn move_to_slots(&self) {
         let board = Board::new();
+        if let Growth::Buckets(digits) = self.list.index {
+            board.make_buckets(digits.into());
+        }
         let list = &self.list;
         let mut seen = list.head.load(Ordering::Acquire);
         while !seen.is_moved() {
@@ -211,19 +220,23 @@ impl<'a> SlotAcquisition<'a> {
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
-        let OwnSlot { slot, is_home } = board.own_slot(self.record);
+        let own = board.own_slot(self.record);
+        let slot = own.slot;
         let entry = Entry {
             request: self.request,
             grant: self.request.span,
+            buckets: own
+                .home
+                .and_then(|home| board.buckets_of(home, slot, self.request.span)),
             seniority: self.seniority,
             at: self.at,
         };
-        if is_home {
+        if own.is_home() {
             slot.policy().was_blocked();
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if self.seniority == Seniority::NEWCOMER {
+        let foreseen = if self.seniority == Seniority::NEWCOMER || entry.buckets.is_some() {
             None
         } else {
             board.foresee(slot, &entry)
@@ -236,10 +249,10 @@ impl<'a> SlotAcquisition<'a> {
         match entered {
             Ok(()) => {
                 slot.decide();
-                Ok(Token::of_slot(slot, is_home))
+                Ok(Token::of_slot(slot, own.is_home()))
             }
             Err(blocker) => {
-                if !is_home {
+                if !own.is_home() {
                     board.give_back(slot);
                 }
                 self.was_blocked();
@@ -307,7 +320,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     Err(blocker) => Attempt::Blocked(blocker),
                 };
             }
-            if self.lock.list.index == Growth::AtOnce {
+            if self.lock.list.index != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;

@@ -1,7 +1,10 @@
 //! The board of a lock: all its slots, and how a request is announced among them.
 
-use super::slot::{Look, Owner, Slot, SlotBlocker};
-use super::state::Seniority;
+use super::buckets::{Buckets, Places};
+use super::owner::Owner;
+use super::policy;
+use super::slot::{Look, Slot, SlotBlocker};
+use super::state::{Audience, Seniority};
 use crate::range::inspect::Request;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -33,6 +36,10 @@ pub(super) struct Board {
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     vacant: AtomicUsize,
     chunks: [AtomicPtr<Slot>; CHUNKS],
+    /// How many slots are counted: those with announcements that are not listed in buckets, and some that are idle.
+    counted: AtomicUsize,
+    /// Null until narrow requests are far apart.
+    buckets: AtomicPtr<Buckets>,
     _track: Track,
 }
 
@@ -40,7 +47,14 @@ pub(super) struct Board {
 #[derive(Clone, Copy)]
 pub(super) struct OwnSlot<'a> {
     pub(super) slot: &'a Slot,
-    pub(super) is_home: bool,
+    /// The home slot, if the thread has one.
+    pub(super) home: Option<&'a Slot>,
+}
+
+impl OwnSlot<'_> {
+    pub(super) fn is_home(&self) -> bool {
+        self.home.is_some_and(|home| ptr::eq(home, self.slot))
+    }
 }
 
 impl Board {
@@ -53,6 +67,8 @@ impl Board {
             len: AtomicUsize::new(0),
             vacant: AtomicUsize::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
+            counted: AtomicUsize::new(0),
+            buckets: AtomicPtr::new(ptr::null_mut()),
             _track: Track::new(),
         })
     }
@@ -90,16 +106,13 @@ impl Board {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
-            return OwnSlot {
-                slot,
-                is_home: false,
-            };
+            return OwnSlot { slot, home: None };
         }
         let home = self.home(record);
         if home.is_free() {
             return OwnSlot {
                 slot: home,
-                is_home: true,
+                home: Some(home),
             };
         }
         let other = home.take_other();
@@ -111,7 +124,50 @@ impl Board {
         slot.attach(home);
         OwnSlot {
             slot,
-            is_home: false,
+            home: Some(home),
+        }
+    }
+
+    /// The buckets, if there are any.
+    #[inline]
+    pub(super) fn buckets(&self) -> Option<&Buckets> {
+        // [buckets] Acquire: pairs with the Release in `make_buckets`.
+        let buckets = self
+            .buckets
+            .load(prim::order!("buckets", Ordering::Acquire));
+        // SAFETY: buckets that were published live as long as the board.
+        unsafe { buckets.as_ref() }
+    }
+
+    /// The buckets, if there are any and the range that a thread is about to announce in a slot of its own is narrow.
+    /// If it is time for buckets, the thread makes them.
+    #[inline]
+    pub(super) fn buckets_of(&self, home: &Slot, slot: &Slot, span: Span) -> Option<&Buckets> {
+        match self.buckets() {
+            Some(buckets) => Some(buckets).filter(|buckets| buckets.suit(span)),
+            None => {
+                if let Some(digits) = home.policy().spreads(slot.announced(), span) {
+                    self.make_buckets(digits);
+                }
+                None
+            }
+        }
+    }
+
+    /// Makes buckets for ranges of up to `2^digits` positions, if there are none.
+    #[cold] // Once in a lock's life.
+    pub(super) fn make_buckets(&self, digits: u32) {
+        let fresh = Box::into_raw(Buckets::new(digits));
+        // [buckets] Release: pairs with the Acquire in `buckets`.
+        let published = self.buckets.compare_exchange(
+            ptr::null_mut(),
+            fresh,
+            prim::order!("buckets", Ordering::Release),
+            Ordering::Relaxed,
+        );
+        if published.is_err() {
+            // SAFETY: it comes from the box above and was not published.
+            drop(unsafe { Box::from_raw(fresh) });
         }
     }
 
@@ -229,7 +285,7 @@ impl Board {
 
     /// What is announced in the way of a request and is likely to stay. The request itself is not announced meanwhile,
     /// so it disturbs nobody.
-    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry) -> Option<SlotBlocker<'_>> {
+    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'_>> {
         self.find(|slot| {
             let state = slot.blocks(&entry.request)?;
             let stays = !slot.is_junior_to(entry.seniority, mine.number());
@@ -243,29 +299,116 @@ impl Board {
     pub(super) fn enter<'a>(
         &'a self,
         mine: &'a Slot,
-        entry: &Entry,
+        entry: &Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let early = (!prim::intact!("registry")).then(|| self.len());
-        mine.announce(entry.request, entry.grant, entry.seniority, entry.at);
+        let listed = self.announce(mine, entry);
         // [slot-handshake] Both sides announce, fence and look.
         if prim::intact!("slot-handshake") {
             fence_after_rmw();
         }
-        // [registry] Counted after the fence.
-        let len = early.unwrap_or_else(|| self.len());
         let mut whole = Whole::Granted;
-        let blocker = self.find_among(len, &mut |slot| {
-            let is_mine = ptr::eq(slot, mine);
-            if is_mine {
-                None
-            } else {
-                Self::meet(slot, mine, entry, &mut whole)
+        let mut everyone_listed = false;
+        let mut blocker = None;
+        if let Some(buckets) = listed {
+            // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
+            let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
+            // [counted-look] What is not listed is counted.
+            everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
+            blocker = buckets.find(&entry.request, mine.number(), |number| {
+                // [bucket-look]
+                let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"));
+                Self::meet(slot?, mine, entry, &mut whole)
+            });
+        }
+        if blocker.is_none() && !everyone_listed {
+            // [registry] How many there are is loaded after the fence.
+            let len = early.unwrap_or_else(|| self.len());
+            blocker = self.find_among(len, &mut |slot| {
+                let is_mine = ptr::eq(slot, mine);
+                if is_mine {
+                    None
+                } else {
+                    Self::meet(slot, mine, entry, &mut whole)
+                }
+            });
+            if listed.is_some() && policy::is_to_tidy(mine.load(Ordering::Relaxed).number()) {
+                self.tidy();
             }
-        });
+        }
         match blocker {
             None => Ok(whole),
             Some(blocker) => Err(blocker),
         }
+    }
+
+    /// Announces a request in a slot, for the fence that follows: either it is listed in each of its buckets, or its slot
+    /// is counted. The last step is a read-modify-write.
+    #[inline]
+    fn announce<'a>(&self, mine: &Slot, entry: &Entry<'a>) -> Option<&'a Buckets> {
+        let Some(buckets) = entry.buckets else {
+            let before = mine.announce(entry, Audience::All);
+            // [counted] Before the fence. Relaxed: that orders it.
+            if !before.is_counted() && prim::intact!("counted") {
+                self.counted.fetch_add(1, Ordering::Relaxed);
+            }
+            return None;
+        };
+        let before = mine.announce(entry, Audience::Bucket);
+        let listed = buckets.list(&entry.request, mine.number());
+        match listed {
+            Some(places) => {
+                mine.set_places(places);
+                if before.is_counted() {
+                    self.uncounted();
+                }
+            }
+            // [bucket-full] As if it had not tried.
+            None if prim::intact!("bucket-full") => {
+                mine.count();
+                if !before.is_counted() {
+                    self.counted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            None => {}
+        }
+        listed.map(|_| buckets)
+    }
+
+    /// A slot is no longer counted.
+    fn uncounted(&self) {
+        // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
+        let release = prim::order!("uncount", Ordering::Release);
+        self.counted.fetch_sub(1, release);
+    }
+
+    /// Uncounts the slots that are idle.
+    #[cold]
+    fn tidy(&self) {
+        self.find(|slot| {
+            if slot.uncount() {
+                self.uncounted();
+            }
+            None::<()>
+        });
+    }
+
+    /// Strikes an announcement that has ended off the buckets.
+    #[inline]
+    pub(super) fn strike(&self, places: Places) {
+        if let Some(buckets) = self.buckets() {
+            buckets.strike(places);
+        }
+    }
+
+    /// The slot with that number, if there is one.
+    fn slot(&self, number: u32) -> Option<&Slot> {
+        let (at, within) = place(number as usize);
+        // [chunk] Acquire: pairs with the Release in `make`. Null: a word was seen, but not what came before it. Then
+        // the other request's fence is second [slot-handshake].
+        let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
+        // SAFETY: a chunk that was published has so many slots, and lives as long as the board.
+        (!first.is_null()).then(|| unsafe { &*first.add(within) })
     }
 
     /// What is held in a slot, if it is in the way and stays.
@@ -273,7 +416,7 @@ impl Board {
     fn meet<'a>(
         slot: &'a Slot,
         mine: &Slot,
-        entry: &Entry,
+        entry: &Entry<'_>,
         whole: &mut Whole,
     ) -> Option<SlotBlocker<'a>> {
         loop {
@@ -298,10 +441,12 @@ impl Board {
 }
 
 /// A request to be announced.
-pub(super) struct Entry {
+pub(super) struct Entry<'a> {
     pub(super) request: Request,
     /// What the thread may take again later, if it keeps it.
     pub(super) grant: Span,
+    /// The buckets that it is to be listed in, if it is narrow. Then the grant is not larger and not kept.
+    pub(super) buckets: Option<&'a Buckets>,
     pub(super) seniority: Seniority,
     pub(super) at: &'static Location<'static>,
 }
@@ -315,6 +460,11 @@ pub(super) enum Whole {
 
 impl Drop for Board {
     fn drop(&mut self) {
+        let buckets = self.buckets.load(Ordering::Relaxed);
+        if !buckets.is_null() {
+            // SAFETY: it comes from a box, and nobody uses a board that is dropped.
+            drop(unsafe { Box::from_raw(buckets) });
+        }
         for (at, chunk) in self.chunks.iter().enumerate() {
             let first = chunk.load(Ordering::Relaxed);
             if !first.is_null() {
