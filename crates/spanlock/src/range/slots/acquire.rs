@@ -64,8 +64,15 @@ impl RawSlots {
                 home.policy().took_again();
                 return Some(Token::of_slot(home, true));
             }
-            // A state that is held, or lost its grant meanwhile.
-            if !state.is_held() && board.residue_is_empty() {
+            if state.is_held() {
+                match self.acquire_beside(board, home, Request::new(span, mode, home.thread()), at)
+                {
+                    Beside::Granted(token) => return Some(token),
+                    Beside::Blocked(met) => blocker = Some(Blocker::Slot(met)),
+                    Beside::Untried => {}
+                }
+            // A state that lost its grant meanwhile.
+            } else if board.residue_is_empty() {
                 let buckets = board.buckets_of(home, home, span);
                 let last = Last {
                     is_kept: state.is_kept(),
@@ -91,6 +98,41 @@ impl RawSlots {
             }
         }
         self.acquire_slowly(mode, ask, blocker)
+    }
+
+    /// Tries once to get a narrow range for a thread that holds another one, in one of its other slots.
+    #[inline]
+    fn acquire_beside<'a>(
+        &'a self,
+        board: &'a Board,
+        home: &'a Slot,
+        request: Request,
+        at: &'static Location<'static>,
+    ) -> Beside<'a> {
+        let buckets = board.buckets().filter(|buckets| buckets.suit(request.span));
+        let Some(slot) = buckets
+            .filter(|_| board.residue_is_empty())
+            .and_then(|_| board.take_other(home))
+        else {
+            return Beside::Untried;
+        };
+        let entry = Entry {
+            request,
+            grant: request.span,
+            buckets,
+            seniority: Seniority::NEWCOMER,
+            at,
+        };
+        match self.enter(board, slot, &entry) {
+            Ok(_) => {
+                slot.decide();
+                Beside::Granted(Token::of_slot(slot, false))
+            }
+            Err(met) => {
+                board.give_back(slot);
+                Beside::Blocked(met)
+            }
+        }
     }
 
     /// Acquires a range for a thread that holds others before it. So the lock is in use.
@@ -203,6 +245,14 @@ struct SlotAcquisition<'a> {
     seniority: Seniority,
     /// The same request to the list.
     list: ListAcquisition<'a, SharedExclusive, Growth>,
+}
+
+/// What became of a request of a thread that holds another range.
+enum Beside<'a> {
+    Granted(Token),
+    Blocked(SlotBlocker<'a>),
+    /// It is not narrow, or all the thread's slots are in use.
+    Untried,
 }
 
 /// What is in the way of a request.

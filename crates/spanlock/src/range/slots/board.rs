@@ -115,17 +115,22 @@ impl Board {
                 home: Some(home),
             };
         }
-        let other = home.take_other();
-        // SAFETY: the slots of a board live as long as the board.
-        let slot = other.map_or_else(
-            || self.claim(Owner::Other(record)),
-            |slot| unsafe { slot.as_ref() },
-        );
+        let slot = self
+            .take_other(home)
+            .unwrap_or_else(|| self.claim(Owner::Other(record)));
         slot.attach(home);
         OwnSlot {
             slot,
             home: Some(home),
         }
+    }
+
+    /// A free slot of the thread whose home slot that is.
+    #[inline]
+    pub(super) fn take_other(&self, home: &Slot) -> Option<&Slot> {
+        let other = home.take_other()?;
+        // SAFETY: the slots of a board live as long as the board, and a thread's slots are all in one lock.
+        Some(unsafe { other.as_ref() })
     }
 
     /// The buckets, if there are any.
@@ -146,7 +151,7 @@ impl Board {
         match self.buckets() {
             Some(buckets) => Some(buckets).filter(|buckets| buckets.suit(span)),
             None => {
-                if let Some(digits) = home.policy().spreads(slot.announced(), span) {
+                if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
                     self.make_buckets(digits);
                 }
                 None

@@ -26,8 +26,29 @@ const WORDS: usize = prim::sized(8, 2);
 /// So many lines for each processor: the requests of threads that run rarely meet in one.
 const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
 
-/// Where a request is listed: for each bucket of its range the number of the word, from one; or zero.
-pub(super) type Places = [u32; 2];
+/// Where a request is listed: for each of up to two buckets the number of the word, from one, in half of this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places(pub(super) u64);
+
+impl Places {
+    pub(super) const NONE: Self = Self(0);
+
+    /// With one more place, after those here.
+    fn and(self, place: usize) -> Self {
+        Self(self.0 << u32::BITS | (place as u64 + 1))
+    }
+}
+
+/// The numbers of the words.
+impl Iterator for Places {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let place = (self.0 as u32).checked_sub(1)?;
+        self.0 >>= u32::BITS;
+        Some(place as usize)
+    }
+}
 
 /// The buckets of one lock.
 pub(super) struct Buckets {
@@ -93,17 +114,17 @@ impl Buckets {
     /// Lists a slot in the buckets of its narrow request. `None`: a line is full, or the slot's number too large.
     #[inline]
     pub(super) fn list(&self, request: &Request, slot: u32) -> Option<Places> {
-        let mut places = Places::default();
+        let mut places = Places::NONE;
         if slot > Word::LAST_SLOT {
             return None;
         }
         // [bucket-listed] In each bucket of the range, so that each request that overlaps has a bucket in common.
-        for (part, (line, word)) in self.parts(request, slot).enumerate() {
+        for (line, word) in self.parts(request, slot) {
             let Some(at) = self.lines[line].take(word, slot as usize) else {
                 self.strike(places);
                 return None;
             };
-            places[part] = (line * WORDS + at + 1) as u32;
+            places = places.and(line * WORDS + at);
         }
         Some(places)
     }
@@ -111,8 +132,7 @@ impl Buckets {
     /// Strikes an announcement that has ended off the buckets.
     #[inline]
     pub(super) fn strike(&self, places: Places) {
-        for place in places.into_iter().filter(|&place| place != 0) {
-            let place = place as usize - 1;
+        for place in places {
             // [bucket-release] Release: pairs with the Acquire in `find`.
             self.lines[place / WORDS].0[place % WORDS].store(
                 Word::FREE,

@@ -3,7 +3,7 @@
 use super::buckets::Places;
 use super::policy::Policy;
 use super::slot::Slot;
-use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
+use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -18,7 +18,7 @@ pub(super) struct OnItsLine {
     /// In one of a thread's other slots, the home slot.
     home: Cell<*const Slot>,
     /// Where the announcement is listed in buckets.
-    places: [AtomicU32; 2],
+    places: AtomicU64,
     policy: Policy,
 }
 
@@ -28,7 +28,7 @@ impl Default for OnItsLine {
             who: AtomicUsize::new(Slot::NOBODY),
             free: Cell::new(ptr::null()),
             home: Cell::new(ptr::null()),
-            places: [AtomicU32::new(0), AtomicU32::new(0)],
+            places: AtomicU64::new(Places::NONE.0),
             policy: Policy::default(),
         }
     }
@@ -49,10 +49,8 @@ impl Slot {
     /// Notes where the announcement is listed.
     #[inline]
     pub(super) fn set_places(&self, places: Places) {
-        for (kept, place) in self.owner.places.iter().zip(places) {
-            // Relaxed: the owner's.
-            kept.store(place, Ordering::Relaxed);
-        }
+        // Relaxed: the owner's.
+        self.owner.places.store(places.0, Ordering::Relaxed);
     }
 
     /// Where the announcement is listed. Forgets it.
@@ -61,9 +59,9 @@ impl Slot {
     /// with it the slot.
     #[inline]
     pub(super) fn take_places(&self) -> Places {
-        let places = [0, 1].map(|at: usize| self.owner.places[at].load(Ordering::Relaxed));
-        if places != Places::default() {
-            self.set_places(Places::default());
+        let places = Places(self.owner.places.load(Ordering::Relaxed));
+        if places != Places::NONE {
+            self.set_places(Places::NONE);
         }
         places
     }

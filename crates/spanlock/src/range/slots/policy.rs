@@ -7,8 +7,8 @@
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, makes the next one come four times later.
 //!
-//! - A thread whose requests for different ranges are far apart, [`MANY`] in a row, makes *buckets*: its requests are
-//!   then rarely in anybody's way, and yet it looks at all slots for each. From then on a narrow request is listed in
+//! - A thread that has looked at [`MANY`] slots for requests far apart makes *buckets*: its requests are rarely in
+//!   anybody's way, and yet it looks at all slots for each. From then on a narrow request is listed in
 //!   buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
 //!   grant makes requests in buckets look at all slots.
 //!
@@ -35,12 +35,12 @@ const MOST_REPEATS: u32 = 1024;
 /// no more than by a useless grant.
 const TIDY_EVERY: u64 = prim::sized(MOST_REPEATS as usize, 1) as u64;
 
-/// So many requests in a row that are far apart: more than lead a reader to ask for everything, which serves readers
-/// better while nobody writes.
-const MANY: u32 = prim::sized(2 * FIRST_RUN as usize, 1) as u32;
+/// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at as
+/// many slots as they have lines, on a large machine.
+const MANY: u32 = prim::sized(2048, 2) as u32;
 
 /// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a time
-/// are rarely in one bucket.
+/// are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
 const FAR: u64 = 16;
 
 /// So many requests for different ranges before the first grant of everything: enough that other readers have come.
@@ -64,11 +64,12 @@ pub(super) struct Policy {
     /// How many shared requests for different ranges came in a row, and how many are enough.
     run: AtomicU32,
     long_run: AtomicU32,
-    /// How many requests in a row were far apart; above [`RUN_DIGITS`] digits, the number of digits of the longest.
+    /// How many slots were looked at for requests that were far apart; above [`LOOKS_DIGITS`] digits, the number of
+    /// digits of the longest.
     spread: AtomicU32,
 }
 
-const RUN_DIGITS: u32 = 16;
+const LOOKS_DIGITS: u32 = 16;
 
 /// What the last announcement in a home slot has to do with a request.
 #[derive(Debug, Clone, Copy)]
@@ -150,10 +151,10 @@ impl Policy {
         self.keeps.store(false, Relaxed);
     }
 
-    /// Notes the range of a request, and of the one before in the same slot. If buckets pay, the result is the number of
-    /// digits of the longest range.
+    /// Notes a request that is about to look at so many slots, and the range of the one before in the same slot. If
+    /// buckets pay, the result is the number of digits of the longest range.
     #[inline]
-    pub(super) fn spreads(&self, before: (u64, u64), span: Span) -> Option<u32> {
+    pub(super) fn spreads(&self, before: (u64, u64), span: Span, slots: usize) -> Option<u32> {
         // An announcement again, after the request was blocked, says nothing.
         if before == (span.start(), span.last()) {
             return None;
@@ -163,17 +164,22 @@ impl Policy {
             .saturating_sub(before.0)
             .max(span.last() - span.start());
         let spread = self.spread.load(Relaxed);
-        let (run, digits) = (spread % (1 << RUN_DIGITS), spread >> RUN_DIGITS);
+        let (looks, digits) = (spread % (1 << LOOKS_DIGITS), spread >> LOOKS_DIGITS);
+        let slots = slots.min(MANY as usize) as u32;
         if before.0.abs_diff(span.start()) / FAR <= longer {
-            self.spread.store(0, Relaxed);
+            let fewer = looks.saturating_sub(FAR as u32 * slots);
+            self.spread.store(digits << LOOKS_DIGITS | fewer, Relaxed);
             return None;
         }
-        let (run, digits) = (run + 1, digits.max(u64::BITS - longer.leading_zeros()));
-        if run > MANY {
+        let (looks, digits) = (
+            looks + slots,
+            digits.max(u64::BITS - longer.leading_zeros()),
+        );
+        if looks > MANY {
             self.spread.store(0, Relaxed);
             return Some(digits);
         }
-        self.spread.store(digits << RUN_DIGITS | run, Relaxed);
+        self.spread.store(digits << LOOKS_DIGITS | looks, Relaxed);
         None
     }
 

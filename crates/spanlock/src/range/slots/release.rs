@@ -33,7 +33,7 @@ impl RawSlots {
     pub(super) fn leave(&self, slot: &Slot) {
         let places = slot.take_places();
         let before = slot.leave();
-        if places != Places::default()
+        if places != Places::NONE
             && let Some(board) = self.board()
         {
             board.strike(places);

@@ -101,7 +101,8 @@ impl Slot {
         let Request { span, mode, .. } = entry.request;
         let grant = entry.grant;
         let extent = Extent::of(span, grant);
-        let before = self.load(Ordering::Relaxed);
+        // Acquire: the last release here may be that of a thread that has exited, and had this thread's record before.
+        let before = self.load(Ordering::Acquire);
         let state = before.next(mode, extent, audience);
         // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
@@ -114,8 +115,12 @@ impl Slot {
         self.seniority.store(entry.seniority.0, Ordering::Relaxed);
         self.thread.store(entry.request.thread, Ordering::Relaxed);
         self.note(entry.at);
-        // Release is for listings. Acquire: the last release here may be that of a thread that has exited, and had this
-        // thread's record before. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
+        if audience == Audience::Bucket && before.is_private() {
+            // A compare-exchange and the fence of the handshake follow. Release is for listings.
+            self.state.store(state.0, Ordering::Release);
+            return before;
+        }
+        // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
         let swapped = State(self.state.swap(state.0, Ordering::AcqRel));
         // [counted-again] Only the operation that announces shows whether the slot was counted until then.
         if prim::intact!("counted-again") {
@@ -177,13 +182,16 @@ impl Slot {
         mode: Mode,
         at: &'static Location<'static>,
     ) -> bool {
+        if !state.is_kept() {
+            return false;
+        }
         let (start, last) = self.announced();
         let covers = start <= span.start() && span.last() <= last;
         // [grant-mode] A shared grant does not do for a writer.
         let allows = mode == Mode::Shared
             || state.grant_mode() == Mode::Exclusive
             || !prim::intact!("grant-mode");
-        if !state.is_kept() || !covers || !allows {
+        if !covers || !allows {
             return false;
         }
         let is_whole = start == span.start() && last == span.last();

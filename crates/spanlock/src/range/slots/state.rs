@@ -110,6 +110,12 @@ impl State {
         self.has(Self::KEPT)
     }
 
+    /// Whether only the owner changes this state.
+    #[inline]
+    pub(super) fn is_private(self) -> bool {
+        self.0 & (Self::HELD | Self::KEPT | Self::COUNTED) == 0
+    }
+
     /// The mode of the grant.
     #[inline]
     pub(super) fn grant_mode(self) -> Mode {
