@@ -412,8 +412,13 @@ impl Board {
         // [chunk] Acquire: pairs with the Release in `make`. Null: a word was seen, but not what came before it. Then
         // the other request's fence is second [slot-handshake].
         let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
-        // SAFETY: a chunk that was published has so many slots, and lives as long as the board.
-        (!first.is_null()).then(|| unsafe { &*first.add(within) })
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: a chunk that was published has so many slots.
+        let slot = unsafe { first.add(within) };
+        // SAFETY: it lives as long as the board.
+        Some(unsafe { &*slot })
     }
 
     /// What is held in a slot, if it is in the way and stays.
