@@ -347,8 +347,8 @@ impl Board {
         }
     }
 
-    /// Announces a request in a slot, for the fence that follows: either it is listed in each of its buckets, or its slot
-    /// is counted. The last step is a read-modify-write.
+    /// Announces a request in a slot, for the fence that follows: either it is listed in each of its buckets, or its
+    /// slot is counted. The last step is a read-modify-write.
     #[inline]
     fn announce<'a>(&self, mine: &Slot, entry: &Entry<'a>) -> Option<&'a Buckets> {
         let Some(buckets) = entry.buckets else {

@@ -29,9 +29,9 @@
 //!
 //! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
 //! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
-//! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its range
-//! is wide or a bucket is full, counts its slot, and looks at all slots. So a wide request meets a narrow one in its
-//! slot, and a narrow one looks at all slots as long as any is counted.
+//! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
+//! range is wide or a bucket is full, counts its slot, and looks at all slots. So a wide request meets a narrow one in
+//! its slot, and a narrow one looks at all slots as long as any is counted.
 //!
 //! ```text
 //!                                   looks at                      is met by a narrow request    by a wide request
@@ -65,8 +65,8 @@
 //! 4. Once a lock has moved, nothing is inserted into its list for good.
 //! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
 //!    stays so until the announcement has ended, and counted as long as a grant is kept.
-//! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is taken
-//!    off after the flag is gone.
+//! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is
+//!    taken off after the flag is gone.
 //! 7. A slot is in at most one thread's list of free slots. One that is in none has no successor.
 //!
 //! # Edges: memory ordering
@@ -83,10 +83,10 @@
 //! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
 //! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
 //! - **buckets**: the same for the buckets.
-//! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking there:
-//!   the holder's critical section, if the look finds no word that leads to the slot.
-//! - **uncount** / **uncount-acquire**: Release by taking an idle slot off the count, Acquire by loading the count: what
-//!   was held in the slot.
+//! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
+//!   there: the holder's critical section, if the look finds no word that leads to the slot.
+//! - **uncount** / **uncount-acquire**: Release by taking an idle slot off the count, Acquire by loading the count:
+//!   what was held in the slot.
 //! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
 //!
 //! # Edges: steps that must not be left out
@@ -160,13 +160,15 @@ use std::ptr::NonNull;
 /// # When not to use it
 /// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
 ///   not.
-/// - Hundreds of threads have used the lock, and few still do: an acquisition of a wide range looks at their slots, too.
+/// - Hundreds of threads have used the lock, and few still do: an acquisition of a wide range looks at their slots,
+///   too.
 ///
 /// # Cost
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
-/// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of which
-/// one is on a line of their bucket, and no look at other slots. No allocation and no system call once a thread is warm.
+/// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of
+/// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once a thread
+/// is warm.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If

@@ -13,8 +13,9 @@
 //!   grant makes requests in buckets look at all slots.
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
-//! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain, since
-//! it has to look at all slots as well, loses one atomic operation for each of its buckets, of which it has at most two.
+//! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
+//! since it has to look at all slots as well, loses one atomic operation for each of its buckets, of which it has at
+//! most two.
 //!
 //! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
 //! another thread has got its record. They decide nothing about who holds what.
@@ -35,12 +36,12 @@ const MOST_REPEATS: u32 = 1024;
 /// no more than by a useless grant.
 const TIDY_EVERY: u64 = prim::sized(MOST_REPEATS as usize, 1) as u64;
 
-/// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at as
-/// many slots as they have lines, on a large machine.
+/// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
+/// as many slots as they have lines, on a large machine.
 const MANY: u32 = prim::sized(2048, 2) as u32;
 
-/// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a time
-/// are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
+/// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
+/// time are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
 const FAR: u64 = 16;
 
 /// So many requests for different ranges before the first grant of everything: enough that other readers have come.

@@ -94,8 +94,8 @@ impl Slot {
         !self.load(Ordering::Relaxed).is_held()
     }
 
-    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns the
-    /// state before.
+    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns
+    /// the state before.
     #[inline]
     pub(super) fn announce(&self, entry: &Entry<'_>, audience: Audience) -> State {
         let Request { span, mode, .. } = entry.request;
