@@ -25,7 +25,7 @@ pub use bitmap::{Bitmap, BitmapToken};
 pub use bravo::{FastReader, PaperBravo, Way};
 pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
-pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock};
+pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock, TreeWaits};
 
 /// No published package contains the repository's README, so its example is tested here.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@
 
 use prim::atomic::{AtomicBool, Ordering};
 use prim::cell::UnsafeCell;
-use prim::clock::Instant;
+use prim::clock::{self, Instant};
 use prim::spin::{ON_HOLDER, Spin};
 use spanlock::range::raw::Wait;
 
@@ -62,6 +62,27 @@ impl<T> SpinLock<T> {
 
     /// Calls `f` with exclusive access to the value.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        // Relaxed: the compare-exchange that follows acquires.
+        spin_until(|| !self.taken.load(Ordering::Relaxed) && self.try_take());
+        self.with_taken(f)
+    }
+
+    /// The same, and how many nanoseconds it waited while others had access.
+    pub(super) fn with_timed<R>(&self, f: impl FnOnce(&mut T) -> R) -> (R, u64) {
+        if self.try_take() {
+            return (self.with_taken(f), 0);
+        }
+        let begin = clock::nanoseconds();
+        let mut end = begin;
+        let result = self.with(|value| {
+            end = clock::nanoseconds();
+            f(value)
+        });
+        (result, end - begin)
+    }
+
+    /// Calls `f`, and frees the lock. The caller has taken it.
+    fn with_taken<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         struct Taken<'a>(&'a AtomicBool);
         impl Drop for Taken<'_> {
             fn drop(&mut self) {
@@ -71,11 +92,9 @@ impl<T> SpinLock<T> {
             }
         }
 
-        // Relaxed: the compare-exchange that follows acquires.
-        spin_until(|| !self.taken.load(Ordering::Relaxed) && self.try_take());
         let _taken = Taken(&self.taken);
         self.value.with_mut(|value| {
-            // SAFETY: this thread holds the lock until `_taken` is dropped, and there is no other way to the value.
+            // SAFETY: this thread has taken the lock until `_taken` is dropped, and there is no other way to the value.
             f(unsafe { &mut *value })
         })
     }

@@ -27,8 +27,8 @@
 
 use super::interval_tree::{IntervalTree, Slot};
 use super::spin_lock::{SpinLock, spin_until};
-use prim::atomic::{AtomicU32, Ordering};
-use prim::clock::Instant;
+use prim::atomic::{AtomicU32, AtomicU64, Ordering};
+use prim::clock::{self, Instant};
 use spanlock::range::Span;
 use spanlock::range::list::{ExclusiveOnly, SharedExclusive};
 use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
@@ -71,9 +71,30 @@ unsafe impl Send for Request {}
 #[derive(Debug)]
 pub struct Token(Slot);
 
+/// What the requests of a tree lock waited for, in nanoseconds together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TreeWaits {
+    /// The requests, those among them that were refused.
+    pub requests: u64,
+    /// For the spin lock of the tree, on entering.
+    pub tree_ns: u64,
+    /// For earlier requests that they conflict with.
+    pub range_ns: u64,
+}
+
+/// Away from what requests change.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Recorder {
+    requests: AtomicU64,
+    tree_ns: AtomicU64,
+    range_ns: AtomicU64,
+}
+
 /// An interval tree of requests: [`KernelRw`] or [`LustreEx`], which differ in the modes that they grant.
 pub struct TreeLock<P> {
     tree: SpinLock<IntervalTree<Request>>,
+    recorder: Option<Box<Recorder>>,
     modes: PhantomData<fn() -> P>,
 }
 
@@ -84,14 +105,46 @@ impl<P> TreeLock<P> {
         pub const fn new() -> Self {
             Self {
                 tree: SpinLock::new(IntervalTree::new()),
+                recorder: None,
                 modes: PhantomData,
             }
         }
     }
 
+    /// The same lock, which records from now on what its requests wait for.
+    #[must_use]
+    pub fn recorded(self) -> Self {
+        Self {
+            recorder: Some(Box::default()),
+            ..self
+        }
+    }
+
+    /// What requests have waited for so far; `None` unless the lock [records](Self::recorded) it.
+    pub fn waits(&self) -> Option<TreeWaits> {
+        let recorder = self.recorder.as_ref()?;
+        // Relaxed, here and in `acquire`: the counters order nothing.
+        Some(TreeWaits {
+            requests: recorder.requests.load(Ordering::Relaxed),
+            tree_ns: recorder.tree_ns.load(Ordering::Relaxed),
+            range_ns: recorder.range_ns.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Changes the tree for a request, and records how long that waited for others that change it.
+    fn enter<R>(&self, f: impl FnOnce(&mut IntervalTree<Request>) -> R) -> R {
+        let Some(recorder) = &self.recorder else {
+            return self.tree.with(f);
+        };
+        let (result, waited) = self.tree.with_timed(f);
+        recorder.requests.fetch_add(1, Ordering::Relaxed);
+        recorder.tree_ns.fetch_add(waited, Ordering::Relaxed);
+        result
+    }
+
     fn acquire(&self, span: Span, mode: Mode, wait: Wait) -> Option<Token> {
         let count = Count(AtomicU32::new(0));
-        let slot = self.tree.with(|tree| {
+        let slot = self.enter(|tree| {
             let mut earlier = 0;
             tree.for_each_overlapping(span, |_, other| {
                 earlier += u32::from(other.mode.conflicts(mode));
@@ -105,6 +158,8 @@ impl<P> TreeLock<P> {
             Some(tree.insert(span, Request { mode, count }))
         })?;
         let mut late = false;
+        let recorder = self.recorder.as_deref().filter(|_| !count.is_zero());
+        let begin = recorder.map(|recorder| (recorder, clock::nanoseconds()));
         spin_until(|| {
             late = !count.is_zero()
                 && wait
@@ -112,6 +167,10 @@ impl<P> TreeLock<P> {
                     .is_some_and(|deadline| Instant::now() >= deadline);
             late || count.is_zero()
         });
+        if let Some((recorder, begin)) = begin {
+            let waited = clock::nanoseconds() - begin;
+            recorder.range_ns.fetch_add(waited, Ordering::Relaxed);
+        }
         if late && self.withdraw(slot, &count) {
             return None;
         }

@@ -3,7 +3,7 @@
 use spanlock_judge::compare::{Claim, Dataset, claims};
 use spanlock_judge::record::lock::Lock;
 use spanlock_judge::record::provenance::Provenance;
-use spanlock_judge::record::vm::{Mode, Name, Pace, Speculations, Stat, Waits};
+use spanlock_judge::record::vm::{Mode, Name, Pace, Speculations, Stat, TreeWaits, Waits};
 use spanlock_judge::record::{Panel, Record, VmStat};
 use spanlock_judge::table::{self, Width};
 
@@ -35,6 +35,11 @@ fn run(lock: &str) -> Record {
             whole_for_range: 2,
             ..Speculations::default()
         },
+        tree: (lock == "tree-full").then_some(TreeWaits {
+            requests: 100,
+            tree_ns: 300,
+            range_ns: 900,
+        }),
         waits: vec![
             waits("fault", Mode::Shared, 100, 50),
             waits("mmap", Mode::Exclusive, 10, 0),
@@ -50,11 +55,14 @@ fn run(lock: &str) -> Record {
 
 #[test]
 fn a_run_has_its_throughput_its_waits_and_its_speculations() {
-    let data = Dataset::of([&run("ours")]);
-    let value = |of| data.throughput(panel(of), "ours", 2).unwrap().median;
-    assert_eq!(value(None), 2e6);
-    let stats = VmStat::ALL.map(|of| value(Some(of)));
-    assert_eq!(stats, [6.0, 6.0, 99.0]);
+    let data = Dataset::of([&run("ours"), &run("tree-full")]);
+    let value = |lock, of| Some(data.throughput(panel(of), lock, 2)?.median);
+    assert_eq!(value("ours", None), Some(2e6));
+    let stats = |lock| VmStat::ALL.map(|of| value(lock, Some(of)));
+    let [reads, writes, speculated, of_a_tree @ ..] = stats("ours");
+    assert_eq!([reads, writes, speculated], [6.0, 6.0, 99.0].map(Some));
+    assert_eq!(of_a_tree, [None; 3]);
+    assert_eq!(stats("tree-full")[3..], [3.0, 25.0, 75.0].map(Some));
 }
 
 #[test]

@@ -123,6 +123,11 @@ impl Model {
     /// # Panics
     /// When an execution panics, deadlocks, races or leaks.
     pub fn check(self, f: impl Fn() + Sync + Send + 'static) {
+        self.check_dyn(Box::new(f));
+    }
+
+    /// Compiled once, where `check` is compiled for each model.
+    fn check_dyn(self, f: Box<dyn Fn() + Sync + Send>) {
         let mut builder = loom::model::Builder::new();
         if builder.preemption_bound.is_none() {
             builder.preemption_bound = self.preemptions;

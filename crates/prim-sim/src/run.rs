@@ -18,7 +18,7 @@ use crate::world::{self, Step, World};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
+use std::sync::{Arc, Mutex, Once};
 
 /// How a read-modify-write orders the stores before it and the loads after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,6 +126,23 @@ pub struct Ended<T> {
     pub digest: u64,
 }
 
+impl Ended<()> {
+    fn with<T>(self, value: T) -> Ended<T> {
+        let Self {
+            value: (),
+            elapsed,
+            operations,
+            digest,
+        } = self;
+        Ended {
+            value,
+            elapsed,
+            operations,
+            digest,
+        }
+    }
+}
+
 pub(crate) type Thread = Coroutine<(), (), ()>;
 
 /// Runs `workload` as the first virtual thread, until it returns. Threads that it has not joined are then abandoned.
@@ -142,26 +159,26 @@ pub fn run<T: Send + 'static>(
 ) -> Result<Ended<T>, Box<Failure>> {
     assert!(!world::is_running(), "runs do not nest");
     hush();
+    let result = Arc::new(Mutex::new(None));
+    let returned = Arc::clone(&result);
+    let workload = Box::new(move || {
+        let value = workload();
+        *returned.lock().expect("one thread writes it") = Some(value);
+    });
     // The run gets its own host thread. A panic may leave that thread in the middle of an unwinding, so it is not
     // reused.
-    std::thread::scope(|scope| {
-        let host = scope.spawn(|| execute(setup, workload));
-        host.join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    let host = || execute(setup, workload);
+    let ended = std::thread::scope(|scope| scope.spawn(host).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let value = result.lock().expect("one thread writes it").take();
+    Ok(ended.with(value.expect("the first thread returned")))
 }
 
-fn execute<T: Send + 'static>(
-    setup: &Setup,
-    workload: impl FnOnce() -> T + Send + 'static,
-) -> Result<Ended<T>, Box<Failure>> {
+/// Compiled once, and [`run`] for each workload and lock.
+fn execute(setup: &Setup, workload: Box<dyn FnOnce() + Send>) -> Result<Ended<()>, Box<Failure>> {
     world::begin(World::new(setup.clone()));
     let in_a_run = InARun::begin();
-    let (result, returned) = std::sync::mpsc::channel();
-    world::spawn(move || {
-        // It cannot fail: the receiver lives as long as the run.
-        let _ = result.send(workload());
-    });
+    world::spawn(workload);
     let mut threads: Vec<Option<Thread>> = Vec::new();
     let failure = loop {
         threads.extend(
@@ -183,10 +200,7 @@ fn execute<T: Send + 'static>(
         }
     };
     let ended = match failure {
-        None => {
-            let value = returned.try_recv().expect("the first thread returned");
-            Ok(world::with(|world| world.ended(value)))
-        }
+        None => Ok(world::with(|world| world.ended())),
         Some(what) => Err(Box::new(world::with(|world| world.failure(what)))),
     };
     drop(in_a_run);
@@ -213,7 +227,7 @@ pub fn mark(what: impl Into<String>) {
 const STACK: usize = 8 << 20;
 
 /// Makes the coroutine of a virtual thread.
-pub(crate) fn coroutine(work: impl FnOnce() + 'static) -> Thread {
+pub(crate) fn coroutine(work: Box<dyn FnOnce()>) -> Thread {
     let stack = DefaultStack::new(STACK).expect("the host has room for a stack");
     Coroutine::with_stack(stack, move |yielder, ()| {
         world::started(yielder);

@@ -48,10 +48,10 @@ where
 {
     let result = Rc::new(RefCell::new(None));
     let returned = Rc::clone(&result);
-    let thread = world::spawn(move || {
+    let thread = world::spawn(Box::new(move || {
         let value = f();
         *returned.borrow_mut() = Some(value);
-    });
+    }));
     JoinHandle { thread, result }
 }
 

@@ -13,7 +13,7 @@ use crate::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ord
 use crate::clock::{Duration, Instant};
 use crate::futex;
 use std::cell::RefCell;
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex};
 
 /// A function that a thread calls when it gives its index back, with that index.
 pub type ExitHook = fn(usize);
@@ -124,19 +124,53 @@ pub fn crew<T: Send>(
     work: impl Fn(usize) -> T + Sync,
     meanwhile: impl FnOnce(),
 ) -> Vec<T> {
+    let results = Results::new(threads);
+    let mut meanwhile = Some(meanwhile);
+    join_all(
+        threads,
+        &|number| results.put(number, work(number)),
+        &mut || meanwhile.take().expect("it is called once")(),
+    );
+    results.into_vec()
+}
+
+/// What the threads of a crew leave. Its methods are compiled for each type of result, where [`crew`] is compiled for
+/// each workload and lock.
+struct Results<T>(Vec<Mutex<Option<T>>>);
+
+impl<T> Results<T> {
+    #[inline(never)]
+    fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Mutex::new(None)).collect())
+    }
+
+    #[inline(never)]
+    fn put(&self, number: usize, result: T) {
+        *self.0[number].lock().expect("one thread locks it") = Some(result);
+    }
+
+    #[inline(never)]
+    fn into_vec(self) -> Vec<T> {
+        let results = self.0.into_iter().map(Mutex::into_inner);
+        results
+            .map(|result| result.ok().flatten().expect("its thread has ended"))
+            .collect()
+    }
+}
+
+/// Compiled once.
+fn join_all(threads: usize, work: &(dyn Fn(usize) + Sync), meanwhile: &mut dyn FnMut()) {
     std::thread::scope(|scope| {
-        let work = &work;
         let crew: Vec<_> = (0..threads)
             .map(|number| scope.spawn(move || work(number)))
             .collect();
         meanwhile();
-        let joined = crew.into_iter().map(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.collect()
-    })
+        for worker in crew {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
 }
 
 /// A barrier: threads wait for each other and begin together.

@@ -3,6 +3,7 @@
 //! A thread takes pages from the stock that is its own, or that it shares with few others. It goes to the bitmap once
 //! for many pages.
 
+use crate::core::Lines;
 use crate::error::{Error, Result};
 use crate::format::Block;
 use prim::atomic::{AtomicUsize, Ordering};
@@ -25,10 +26,7 @@ pub(crate) enum Purpose {
     Upkeep,
 }
 
-/// On cache lines of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Stock(Mutex<Vec<Block>>);
+type Stock = Lines<Mutex<Vec<Block>>>;
 
 /// The free pages of a store.
 #[derive(Debug)]
@@ -60,7 +58,9 @@ impl Allocator {
         }
         let count = free.iter().map(|word| word.count_ones() as usize).sum();
         Self {
-            stocks: (0..stocks.max(1)).map(|_| Stock::default()).collect(),
+            stocks: (0..stocks.max(1))
+                .map(|_| Lines(Mutex::new(Vec::new())))
+                .collect(),
             pool: Mutex::new(Pool {
                 free,
                 count,

@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::error::Result;
 use crate::format::entry::{self, Draft, Head, MAX_ITEMS, What};
 use crate::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
-use crate::format::{Item, LogPage, PAGE, PAGE_BYTES, offset};
+use crate::format::{Item, LogPage, PAGE, PAGE_BYTES, offset, zeros};
 use crate::load::{FileState, for_each_entry};
 use crate::log::{Cleaning, Log};
 use crate::medium::Medium;
@@ -28,11 +28,13 @@ pub(crate) enum Part {
 }
 
 impl Log {
-    /// Rewrites the log of a file, if it is due and this thread is the one to do it.
-    pub(crate) fn clean<M: Medium>(&self, core: &Core<M>) -> Result<()> {
-        let Some((old, next)) = self.take_job() else {
-            return Ok(());
-        };
+    /// Rewrites the beginning of the log of a file, which is that [job](Self::take_job). All entries in it are
+    /// committed.
+    pub(crate) fn clean<M: Medium>(
+        &self,
+        core: &Core<M>,
+        (old, next): (Vec<LogPage>, LogPage),
+    ) -> Result<()> {
         let rewritten = self.replay(core, &old).and_then(|state| {
             let drafts = drafts(&state, core.epoch);
             self.rewrite(core, &old, Part::Before(next), &drafts)
@@ -88,8 +90,8 @@ impl Log {
         self.write_head(core, &mut tail, new[0])?;
         tail.pages.splice(..old.len(), new.iter().copied());
         tail.after_rewriting = tail.pages.len();
-        if let Part::All = part {
-            tail.slot = slot;
+        if let (Part::All, Some(&last)) = (part, new.last()) {
+            self.go_on_in(last, slot);
         }
         drop(tail);
         let blocks: Vec<_> = old.iter().map(|page| page.block).collect();
@@ -106,7 +108,7 @@ impl Log {
         new: &mut Vec<LogPage>,
     ) -> Result<usize> {
         let mut slot = ENTRY_SLOTS;
-        let mut page = [0; PAGE];
+        let mut page = zeros();
         let mut drafts = drafts.iter().peekable();
         loop {
             let slots = drafts.peek().map(|draft| draft.len() / ENTRY_SLOT);
@@ -115,10 +117,10 @@ impl Log {
                 let fresh = self.new_page(core)?;
                 if let Some(&last) = new.last() {
                     put_link(&mut page, last, fresh, core.id);
-                    core.write(offset(last.block), &page)?;
+                    core.write(offset(last.block), &*page)?;
                 }
                 new.push(fresh);
-                page = page::empty(fresh, core.id, self.ino);
+                *page = page::empty(fresh, core.id, self.ino);
                 slot = 1;
             }
             let last = *new.last().expect("it has just got one");
@@ -126,7 +128,7 @@ impl Log {
                 if let Part::Before(next) = part {
                     put_link(&mut page, last, next, core.id);
                 }
-                core.write(offset(last.block), &page)?;
+                core.write(offset(last.block), &*page)?;
                 core.medium.fence();
                 return Ok(slot);
             };

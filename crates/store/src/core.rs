@@ -1,9 +1,14 @@
 //! What all parts of a store share: the medium, its geometry, free pages, and when things are durable.
+//!
+//! # Edge: memory ordering
+//!
+//! - **group-commit**: Release by the thread that wants to be durable, when it is counted, Acquire by the thread that
+//!   syncs, when it reads the count: what the former has written is there when the sync begins.
 
 use crate::alloc::{Allocator, Blocks, Purpose};
 use crate::error::{Error, Result};
 use crate::format::superblock::{COPIES, Superblock};
-use crate::format::{Block, PAGE, offset};
+use crate::format::{Block, PAGE, offset, zeros};
 use crate::medium::Medium;
 use crate::tree::Ino;
 use prim::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,6 +40,11 @@ pub struct Space {
     /// Inodes that are not in use.
     pub free_inodes: u64,
 }
+
+/// On cache lines of its own: what operations write, apart from what all of them read.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Lines<T>(pub(crate) T);
 
 /// Things that become free at a sync.
 #[derive(Debug, Default)]
@@ -106,6 +116,11 @@ impl<M: Medium> Core<M> {
         u64::from(self.epoch) << 32 | self.generations.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// The generation of this opening with that low half.
+    pub(crate) fn generation_of(&self, low: u32) -> u64 {
+        u64::from(self.epoch) << 32 | u64::from(low)
+    }
+
     /// Takes free pages. If there are too few, those that a sync frees are worth a sync.
     pub(crate) fn take(&self, count: usize, purpose: Purpose) -> Result<Blocks> {
         self.allocator.take(count, purpose).or_else(|_| {
@@ -172,9 +187,9 @@ impl<M: Medium> Core<M> {
     }
 
     /// Reads a page.
-    pub(crate) fn page(&self, block: Block) -> Result<[u8; PAGE]> {
-        let mut page = [0; PAGE];
-        self.medium.read(offset(block), &mut page)?;
+    pub(crate) fn page(&self, block: Block) -> Result<Box<[u8; PAGE]>> {
+        let mut page = zeros();
+        self.medium.read(offset(block), &mut *page)?;
         Ok(page)
     }
 
@@ -217,14 +232,19 @@ impl<M: Medium> Core<M> {
         if self.durability != Durability::Sync {
             return Ok(());
         }
-        let own = self.wanted.fetch_add(1, Ordering::AcqRel) + 1;
+        // [group-commit] Release: what this thread has written.
+        let ordering = prim::order!("group-commit", Ordering::Release);
+        let own = self.wanted.fetch_add(1, ordering) + 1;
         let _one_at_a_time = self.syncing.lock();
-        if self.durable.load(Ordering::Acquire) >= own {
+        // Relaxed: whoever has `syncing` alone reads and writes it.
+        if self.durable.load(Ordering::Relaxed) >= own {
             return Ok(());
         }
-        let all = self.wanted.load(Ordering::Acquire);
+        // Acquire: what the threads have written that count; pairs with [group-commit].
+        let ordering = prim::order!("group-commit", Ordering::Acquire);
+        let all = self.wanted.load(ordering);
         self.sync_now()?;
-        self.durable.store(all, Ordering::Release);
+        self.durable.store(all, Ordering::Relaxed);
         Ok(())
     }
 

@@ -14,15 +14,20 @@
 //! ```
 //!
 //! Nodes are made on demand and live as long as the index. Threads that make the same node compete by one
-//! compare-exchange (Release: the node's content, for those that follow the pointer, which they load with Acquire). The
-//! file's range lock orders the accesses to an item: a thread that changes it holds its page exclusively.
+//! compare-exchange. The file's range lock orders the accesses to an item: a thread that changes it holds its page
+//! exclusively.
+//!
+//! # Edge: memory ordering
+//!
+//! - **index-node**: Release by the compare-exchange that links a node, Acquire by following the link: the node's
+//!   content.
 
 use crate::format::{Block, Item};
 use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::ptr;
 
 /// Digits of a page number that a node decides.
-const DIGITS: u32 = 6;
+const DIGITS: u32 = prim::sized(6, 1) as u32;
 
 const FAN_OUT: usize = 1 << DIGITS;
 
@@ -139,7 +144,7 @@ impl Index {
     /// Calls `f` with each page from `first` on that is no hole. The caller holds them all.
     pub(crate) fn for_each(&self, first: u64, mut f: impl FnMut(u64, Packed)) {
         for height in tree(first)..HEIGHTS {
-            let root = self.roots[height].load(Ordering::Acquire);
+            let root = followed(&self.roots[height]);
             visit(root, height, 0, first, &mut |page, slot| {
                 let packed = Packed(slot.load(Ordering::Relaxed));
                 if packed != Packed(0) {
@@ -156,11 +161,11 @@ impl Index {
 
     fn find(&self, page: u64) -> Option<&AtomicU64> {
         let height = tree(page);
-        let mut node = self.roots[height].load(Ordering::Acquire);
+        let mut node = followed(&self.roots[height]);
         for level in (1..=height).rev() {
             // SAFETY: pointers at this level are null or to inner nodes, which live as long as the index.
             let inner = unsafe { node.cast::<Inner>().as_ref() }?;
-            node = inner.0[digit(page, level)].load(Ordering::Acquire);
+            node = followed(&inner.0[digit(page, level)]);
         }
         // SAFETY: as above, for leaves.
         let leaf = unsafe { node.cast::<Leaf>().as_ref() }?;
@@ -184,17 +189,17 @@ impl Index {
 
     /// The node that a link points to. If it is null, makes the node.
     fn follow<T>(&self, link: &AtomicPtr<()>, new: impl FnOnce() -> T) -> *const T {
-        let there = link.load(Ordering::Acquire);
+        let there = followed(link);
         if !there.is_null() {
             return there.cast();
         }
         let made = Box::into_raw(Box::new(new()));
-        // Release: the node's content. Acquire: that of another thread's node.
+        // Release: the node's content; pairs with [index-node]. Acquire: that of another thread's node.
         match link.compare_exchange(
             ptr::null_mut(),
             made.cast(),
-            Ordering::Release,
-            Ordering::Acquire,
+            prim::order!("index-node", Ordering::Release),
+            prim::order!("index-node", Ordering::Acquire),
         ) {
             Ok(_) => {
                 self.nodes.fetch_add(1, Ordering::Relaxed);
@@ -207,6 +212,12 @@ impl Index {
             }
         }
     }
+}
+
+/// The node that a link points to, or null.
+fn followed(link: &AtomicPtr<()>) -> *mut () {
+    // [index-node] Acquire: the node's content.
+    link.load(prim::order!("index-node", Ordering::Acquire))
 }
 
 /// Calls `f` with the slots at or below a node that are for pages from `first` on. `prefix` has the digits above.
@@ -233,7 +244,7 @@ fn visit(
     let inner = unsafe { node.cast::<Inner>().as_ref() };
     for (at, link) in inner.iter().flat_map(|inner| inner.0.iter().enumerate()) {
         if below(at) + width > first {
-            visit(link.load(Ordering::Acquire), level - 1, below(at), first, f);
+            visit(followed(link), level - 1, below(at), first, f);
         }
     }
 }
@@ -241,7 +252,7 @@ fn visit(
 impl Drop for Index {
     fn drop(&mut self) {
         for height in 0..HEIGHTS {
-            free(self.roots[height].load(Ordering::Acquire), height);
+            free(followed(&self.roots[height]), height);
         }
     }
 }
@@ -259,7 +270,7 @@ fn free(node: *mut (), level: usize) {
     // SAFETY: as above, for inner nodes.
     let inner = unsafe { Box::from_raw(node.cast::<Inner>()) };
     for link in &inner.0 {
-        free(link.load(Ordering::Acquire), level - 1);
+        free(followed(link), level - 1);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files: reading and writing under the range lock.
 
 use crate::alloc::{Blocks, Purpose};
-use crate::core::Core;
+use crate::core::{Core, Lines};
 use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{Head, MAX_ITEMS, What, payload_of};
@@ -22,10 +22,6 @@ pub const MAX_FILE_SIZE: u64 = MAX_PAGES * PAGE_BYTES;
 
 type Items = SmallVec<[Item; 4]>;
 
-/// On cache lines of its own: what operations write, apart from what all of them read.
-#[repr(align(128))]
-struct Lines<T>(T);
-
 /// A file in memory.
 pub(crate) struct Inode<L: RawRangeLock> {
     /// Readers hold the bytes that they read, writers the pages that they write.
@@ -33,10 +29,10 @@ pub(crate) struct Inode<L: RawRangeLock> {
     size: AtomicU64,
     /// Pages that are no holes.
     pages: AtomicU64,
-    /// The time of the last write, as bits of an `i64`.
+    /// The time of the last write, in nanoseconds since 1970.
     modified: Lines<AtomicU64>,
     index: Index,
-    log: Lines<Log>,
+    log: Log,
 }
 
 impl<L: RawRangeLock> Inode<L> {
@@ -56,27 +52,36 @@ impl<L: RawRangeLock> Inode<L> {
             lock: Lines(RangeLock::from_raw(lock)),
             size: AtomicU64::new(state.size),
             pages: AtomicU64::new(state.pages.len() as u64),
-            modified: Lines(AtomicU64::new(state.modified.cast_unsigned())),
+            modified: Lines(AtomicU64::new(since_1970(state.modified))),
             index,
-            log: Lines(log),
+            log,
         }
     }
 
     /// Its number.
     pub(crate) fn ino(&self) -> Ino {
-        self.log.0.ino
+        self.log.ino
     }
 
     /// Rewrites its log, if that is due and this thread is the one to do it.
     pub(crate) fn clean<M: Medium>(&self, core: &Core<M>) -> Result<()> {
-        self.log.0.clean(core)
+        let Some(job) = self.log.take_job() else {
+            return Ok(());
+        };
+        // [clean-waits] Who has reserved in the sealed part holds a range until its entry is committed. Who reserves
+        // now does so behind that part.
+        if prim::intact!("clean-waits") {
+            drop(self.lock.0.read(..));
+        }
+        self.log.clean(core, job)
     }
 
     /// Fills in what the file itself knows.
     pub(crate) fn complete(&self, stat: &mut Stat) {
         stat.size = self.size.load(Ordering::Acquire);
         stat.pages = self.pages.load(Ordering::Relaxed);
-        let modified = self.modified.0.load(Ordering::Relaxed).cast_signed();
+        let modified = self.modified.0.load(Ordering::Relaxed);
+        let modified = i64::try_from(modified).unwrap_or(i64::MAX);
         if modified > stat.attributes.changed {
             stat.attributes.modified = modified;
             stat.attributes.changed = modified;
@@ -93,7 +98,7 @@ impl<L: RawRangeLock> Inode<L> {
         let mut blocks = Vec::new();
         self.index
             .for_each(0, |_, packed| blocks.push(packed.item().block));
-        blocks.extend(self.log.0.tail.lock().pages.iter().map(|page| page.block));
+        blocks.extend(self.log.blocks());
         core.free(&blocks);
     }
 
@@ -141,10 +146,10 @@ impl<L: RawRangeLock> Inode<L> {
         core: &Core<M>,
         page: u64,
         item: Item,
-    ) -> Result<[u8; PAGE]> {
+    ) -> Result<Box<[u8; PAGE]>> {
         let bytes = core.page(item.block)?;
-        if checksum(&[], &bytes) != item.sum {
-            let ino = self.log.0.ino;
+        if checksum(&[], &*bytes) != item.sum {
+            let ino = self.log.ino;
             return Err(Error::Corrupt(format!(
                 "page {page} of inode {ino} does not match its checksum"
             )));
@@ -220,7 +225,7 @@ impl<L: RawRangeLock> Inode<L> {
                 core.medium.fence();
             }
             let head = self.head(core, What::Write, end, first);
-            self.log.0.append(core, &head, &payload_of(&items))?;
+            self.log.append(core, &head, &payload_of(&items))?;
             Ok((items, head.time))
         });
         let (items, time) = written.inspect_err(|_| core.give_back(&blocks))?;
@@ -336,7 +341,7 @@ impl<L: RawRangeLock> Inode<L> {
             core.medium.fence();
         }
         let head = self.head(core, What::Truncate, size, last);
-        if let Err(error) = self.log.0.append(core, &head, &payload_of(&items)) {
+        if let Err(error) = self.log.append(core, &head, &payload_of(&items)) {
             items.iter().for_each(|item| core.give_back(&[item.block]));
             return Err(error);
         }
@@ -360,10 +365,16 @@ impl<L: RawRangeLock> Inode<L> {
     }
 
     fn modified_at(&self, time: i64) {
+        // The latest, as recovery has it.
         self.modified
             .0
-            .store(time.cast_unsigned(), Ordering::Relaxed);
+            .fetch_max(since_1970(time), Ordering::Relaxed);
     }
+}
+
+/// A time of writing. A clock that is before 1970 counts as at its beginning.
+fn since_1970(time: i64) -> u64 {
+    time.try_into().unwrap_or(0)
 }
 
 /// Writes a page and flushes it; returns its checksum.

@@ -34,7 +34,7 @@
 //!   round the range out to pages                                    [round-pages]
 //!   lock it in the file's range lock
 //!     fill fresh pages, fence                                       [data-flush] [data-fence]
-//!     reserve slots of the log, under a short mutex                 [link-first] [head-first]
+//!     reserve slots of the log, by one addition                     [link-first] [head-first]
 //!     write the entry with its checksum, the commit mark, fence     [mark] [entry-flush] [entry-fence]
 //!     publish the pages in the index; now the old pages are free    [free-after] [free-at-sync]
 //!   unlock
@@ -56,7 +56,8 @@
 //! - **size-max**: the recovered size is the largest end of all writes since the last truncation.
 //! - **truncate-zaps**: a truncation in the log removes the pages of the writes before it.
 //! - **truncate-zeroes**: what a truncation cuts off the last page reads as zeros if the file grows again.
-//! - **clean-waits**: a log is rewritten after all reservations in the rewritten part have been committed.
+//! - **clean-waits**: a log is rewritten after all reservations in the rewritten part have been committed. Who has
+//!   reserved holds a range of the file, so the rewriting takes the lock of the whole file for a moment.
 //! - **clean-sync**: a rewritten log is durable before the head points to it.
 //! - **tail-after**: after recovery the log goes on behind its last entry.
 //! - **inode-generation**: a log belongs to a file if the inode's generation is that of the file's creation. So a

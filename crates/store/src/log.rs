@@ -1,4 +1,4 @@
-//! The log of an inode: threads reserve slots under a short mutex, and write their entries side by side.
+//! The log of an inode: a thread reserves slots by one atomic addition, and threads write their entries side by side.
 //!
 //! ```text
 //!   inode slot -> page -> page -> page            a page: header and link, 63 slots
@@ -6,22 +6,37 @@
 //!                 [entry][entry....][reserved][entry][free ...
 //!                                       |        |
 //!                                  not marked    marked: recovery takes it, though one before it is missing
+//!
+//!             63   32 31        0                  63   32 31     0
+//!            +-------+-----------+                +-------+--------+
+//!   cursor   | tag   | next slot |         last   | tag   | block  |     the last page, and where in it to go on
+//!            +-------+-----------+                +-------+--------+
 //! ```
 //!
-//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`.
-//! Reservations are counted in two halves, so that the rewriting can wait for those of the old part while new ones go
-//! on.
+//! All who write a file add to its cursor. The addition tells a page and a slot. A thread that finds the page full adds
+//! a page, under a mutex. The thread that got the slot in the middle of a page has prepared the next one, so the mutex
+//! is held for a moment only. The *tag* of a page is the low half of its generation.
+//!
+//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. The page
+//! that is added then *seals* those before it: no thread reserves in them any more. Additions and the exchange of the
+//! page order each other, both ways. So a thread that takes the lock of the whole file after the exchange waits for all
+//! that have reserved before, since they hold ranges.
+//!
+//! # Edge: memory ordering
+//!
+//! - **log-page**: Release by the exchange that puts a new page into the cursor, Acquire by the addition: the new page
+//!   is empty.
 
 use crate::alloc::Purpose;
-use crate::core::Core;
+use crate::core::{Core, Lines};
 use crate::error::Result;
 use crate::format::entry::{self, Draft, Head, Place};
 use crate::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
 use crate::format::slot::Half;
-use crate::format::{LogPage, PAGE_BYTES, offset};
+use crate::format::{Block, LogPage, PAGE_BYTES, offset};
 use crate::medium::Medium;
 use crate::tree::Ino;
-use prim::atomic::{AtomicBool, AtomicU32, Ordering};
+use prim::atomic::{AtomicBool, AtomicU64, Ordering};
 use prim::sync::Mutex;
 
 /// The log of an inode.
@@ -30,11 +45,35 @@ pub(crate) struct Log {
     pub(crate) ino: Ino,
     /// The generation of the inode.
     pub(crate) inode: u64,
-    pub(crate) tail: Mutex<Tail>,
-    /// Reservations that are not committed yet, in each half.
-    outstanding: [AtomicU32; 2],
+    /// The page that was the last when the log was opened. Its tag is [`OPENED`].
+    opened: Option<LogPage>,
+    /// The tag and the number of the last page, unless that is `opened`.
+    last: AtomicU64,
     /// Whether a rewriting waits for its beginning.
     due: AtomicBool,
+    pub(crate) tail: Mutex<Tail>,
+    cursor: Lines<AtomicU64>,
+}
+
+/// The tag of the page that was the last when the log was opened. Other pages have those of their generations, which
+/// begin with one.
+const OPENED: u32 = 0;
+
+/// Who reserves this slot of a page prepares the next page.
+const MIDDLE: usize = ENTRY_SLOTS / 2;
+
+/// A tag and a number.
+fn packed(tag: u32, number: usize) -> u64 {
+    u64::from(tag) << 32 | number as u64
+}
+
+fn unpacked(word: u64) -> (u32, usize) {
+    let low = word & u64::from(u32::MAX);
+    ((word >> 32) as u32, low as usize)
+}
+
+fn tag(page: LogPage) -> u32 {
+    (page.generation & u64::from(u32::MAX)) as u32
 }
 
 /// What the mutex guards.
@@ -42,15 +81,13 @@ pub(crate) struct Log {
 pub(crate) struct Tail {
     /// All pages of the log, in order.
     pub(crate) pages: Vec<LogPage>,
-    /// The next free slot of the last page.
-    pub(crate) slot: usize,
+    /// A page without entries that is durable, and that nothing links yet.
+    prepared: Option<LogPage>,
     /// Writes of the inode's slot so far.
     pub(crate) update: u32,
     /// Pages of the log when it was last rewritten or opened.
     pub(crate) after_rewriting: usize,
     pub(crate) cleaning: Cleaning,
-    /// The half in which reservations are counted now.
-    half: usize,
 }
 
 /// How far a rewriting is.
@@ -77,31 +114,34 @@ fn limit(after_rewriting: usize) -> usize {
 struct Reservation {
     page: LogPage,
     slot: usize,
-    half: usize,
 }
 
 impl Log {
-    /// A log with these pages, or without any.
+    /// A log with these pages, or without any. The last page is free from that slot on.
     pub(crate) fn new(ino: Ino, inode: u64, pages: Vec<LogPage>, slot: usize, update: u32) -> Self {
-        let after_rewriting = pages.len();
+        let opened = pages.last().copied();
+        let slot = opened.map_or(ENTRY_SLOTS, |_| slot);
         let tail = Tail {
+            after_rewriting: pages.len(),
             pages,
-            slot,
+            prepared: None,
             update,
-            after_rewriting,
             cleaning: Cleaning::Idle,
-            half: 0,
         };
         Self {
             ino,
             inode,
-            tail: Mutex::new(tail),
-            outstanding: [AtomicU32::new(0), AtomicU32::new(0)],
+            opened,
+            last: AtomicU64::new(0),
             due: AtomicBool::new(false),
+            tail: Mutex::new(tail),
+            cursor: Lines(AtomicU64::new(packed(OPENED, slot))),
         }
     }
 
     /// Appends an entry. When this returns, the entry is as durable as the medium makes it at a fence.
+    ///
+    /// In the log of a file, the caller holds a range of the file exclusively.
     pub(crate) fn append<M: Medium>(
         &self,
         core: &Core<M>,
@@ -109,10 +149,12 @@ impl Log {
         payload: &[u8],
     ) -> Result<()> {
         let mut draft = entry::draft(head, payload);
-        let reserved = self.reserve(core, entry::slots(payload.len()))?;
+        let slots = entry::slots(payload.len());
+        let reserved = self.reserve(core, slots)?;
         let written = self.commit(core, &reserved, &mut draft);
-        // [clean-waits] Release: the entry, for the thread that rewrites this half.
-        self.outstanding[reserved.half].fetch_sub(1, Ordering::Release);
+        if (reserved.slot..reserved.slot + slots).contains(&MIDDLE) {
+            self.prepare(core);
+        }
         written
     }
 
@@ -143,24 +185,69 @@ impl Log {
 
     /// Reserves slots of one page.
     fn reserve<M: Medium>(&self, core: &Core<M>, slots: usize) -> Result<Reservation> {
-        let mut tail = self.tail.lock();
-        if tail.pages.is_empty() || tail.slot + slots > ENTRY_SLOTS {
-            self.extend(core, &mut tail)?;
+        loop {
+            // [log-page] Acquire: the page. Release: the range lock, for the thread that rewrites.
+            let ordering = prim::order!("log-page", Ordering::AcqRel);
+            let before = self.cursor.0.fetch_add(slots as u64, ordering);
+            let (tag, slot) = unpacked(before);
+            if slot + slots <= ENTRY_SLOTS {
+                let page = self.page(core, tag);
+                return Ok(Reservation { page, slot });
+            }
+            let extended = self.extend(core, tag, slots);
+            if let Some(reserved) = extended.inspect_err(|_| self.stay_full(tag))? {
+                return Ok(reserved);
+            }
         }
-        let reserved = Reservation {
-            page: *tail.pages.last().expect("it has just been extended"),
-            slot: tail.slot,
-            half: tail.half,
-        };
-        tail.slot += slots;
-        self.outstanding[tail.half].fetch_add(1, Ordering::Relaxed);
-        Ok(reserved)
     }
 
+    /// The page remains the last, and full. However many threads try again, their additions never reach the tag.
     #[cold]
-    fn extend<M: Medium>(&self, core: &Core<M>, tail: &mut Tail) -> Result<()> {
-        let page = self.new_page(core)?;
-        core.medium.fence();
+    fn stay_full(&self, tag: u32) {
+        let _tail = self.tail.lock();
+        let (last, slot) = unpacked(self.cursor.0.load(Ordering::Relaxed));
+        if last == tag && slot > ENTRY_SLOTS {
+            // Additions that this undoes found the page full, and others will.
+            self.cursor
+                .0
+                .store(packed(tag, ENTRY_SLOTS), Ordering::Relaxed);
+        }
+    }
+
+    /// The page of a tag that the cursor had.
+    fn page<M: Medium>(&self, core: &Core<M>, wanted: u32) -> LogPage {
+        if let (OPENED, Some(page)) = (wanted, self.opened) {
+            return page;
+        }
+        let generation = core.generation_of(wanted);
+        let (last, block) = unpacked(self.last.load(Ordering::Relaxed));
+        if last == wanted {
+            let block = block as Block;
+            return LogPage { block, generation };
+        }
+        // More pages have been added since. This one is not rewritten before the caller has released its range.
+        let tail = self.tail.lock();
+        let mut pages = tail.pages.iter().rev();
+        let page = pages.find(|page| page.generation == generation);
+        *page.expect("it has reservations")
+    }
+
+    /// Adds a page, if the last is still that one, which is full. The first slots of the new page are the caller's.
+    #[cold]
+    fn extend<M: Medium>(
+        &self,
+        core: &Core<M>,
+        full: u32,
+        slots: usize,
+    ) -> Result<Option<Reservation>> {
+        let mut tail = self.tail.lock();
+        if unpacked(self.cursor.0.load(Ordering::Relaxed)).0 != full {
+            return Ok(None);
+        }
+        let page = match tail.prepared.take() {
+            Some(page) => page,
+            None => self.durable_page(core)?,
+        };
         match tail.pages.last() {
             Some(&last) => {
                 let (place, link) = page::link(last, page, core.id);
@@ -171,17 +258,46 @@ impl Log {
                     core.medium.fence();
                 }
             }
-            None => self.write_head(core, tail, page)?,
+            None => self.write_head(core, &mut tail, page)?,
         }
         tail.pages.push(page);
-        tail.slot = 1;
+        self.go_on_in(page, 1 + slots);
         let limit = limit(tail.after_rewriting) + core.waste();
         if tail.cleaning == Cleaning::Idle && tail.pages.len() > limit + 1 {
             tail.cleaning = Cleaning::Sealed(tail.pages.len() - 1);
-            tail.half = 1 - tail.half;
-            self.due.store(true, Ordering::Release);
+            self.due.store(true, Ordering::Relaxed);
         }
-        Ok(())
+        Ok(Some(Reservation { page, slot: 1 }))
+    }
+
+    /// The next reservation is at that slot of the page, which is the last now. The caller holds the mutex.
+    pub(crate) fn go_on_in(&self, page: LogPage, slot: usize) {
+        let last = packed(tag(page), page.block as usize);
+        self.last.store(last, Ordering::Relaxed);
+        // Release: the page; pairs with [log-page]. Acquire: the range locks of those who have reserved before.
+        let ordering = prim::order!("log-page", Ordering::AcqRel);
+        self.cursor.0.swap(packed(tag(page), slot), ordering);
+    }
+
+    /// Prepares the next page. A store that is too full for it does so when the page is needed, or fails then.
+    fn prepare<M: Medium>(&self, core: &Core<M>) {
+        let mut tail = self.tail.lock();
+        if tail.prepared.is_none() {
+            tail.prepared = self.durable_page(core).ok();
+        }
+    }
+
+    fn durable_page<M: Medium>(&self, core: &Core<M>) -> Result<LogPage> {
+        let page = self.new_page(core)?;
+        core.medium.fence();
+        Ok(page)
+    }
+
+    /// All pages that it has.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let tail = self.tail.lock();
+        let pages = tail.pages.iter().chain(&tail.prepared);
+        pages.map(|page| page.block).collect()
     }
 
     /// A fresh page, flushed, which nothing links yet. Its slots are zero, so that what is found there later is this
@@ -233,19 +349,13 @@ impl Log {
 
     /// The part of the log that this thread is to rewrite, and the page behind it.
     pub(crate) fn take_job(&self) -> Option<(Vec<LogPage>, LogPage)> {
-        if !self.due.load(Ordering::Acquire) {
+        if !self.is_due() {
             return None;
         }
         let mut tail = self.tail.lock();
         let Cleaning::Sealed(pages) = tail.cleaning else {
             return None;
         };
-        // [clean-waits] Acquire: what was reserved in these pages is committed, and can be read. pairs with
-        // [clean-waits]
-        let open = self.outstanding[1 - tail.half].load(Ordering::Acquire);
-        if open > 0 && prim::intact!("clean-waits") {
-            return None;
-        }
         tail.cleaning = Cleaning::Running;
         self.due.store(false, Ordering::Relaxed);
         Some((tail.pages[..pages].to_vec(), tail.pages[pages]))
@@ -253,6 +363,7 @@ impl Log {
 
     /// Whether it is long enough to be rewritten.
     pub(crate) fn is_due(&self) -> bool {
-        self.due.load(Ordering::Acquire)
+        // Relaxed: who acts on it takes the mutex.
+        self.due.load(Ordering::Relaxed)
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Draft};
 use crate::format::slot;
-use crate::format::{Block, Item, PAGE, PAGE_BYTES, offset, tree as tree_format};
+use crate::format::{Block, Item, PAGE_BYTES, offset, tree as tree_format};
 use crate::load::{self, FileState, Loaded, LoadedLog};
 use crate::log::Log;
 use crate::medium::{Durable, Medium};
@@ -180,13 +180,13 @@ impl<M: Medium> Core<M> {
         let beyond = state.pages.split_off(&state.size.div_ceil(PAGE_BYTES));
         let mut superfluous: Vec<_> = beyond.values().map(|item| item.block).collect();
         if let Some(item) = state.pages.get_mut(&page).filter(|_| used > 0) {
-            let mut bytes: [u8; PAGE] = self.page(item.block)?;
+            let mut bytes = self.page(item.block)?;
             if bytes[used..].iter().any(|&byte| byte != 0) {
                 bytes[used..].fill(0);
                 let block = self.take(1, Purpose::Upkeep)?[0];
-                self.write(offset(block), &bytes)?;
+                self.write(offset(block), &*bytes)?;
                 superfluous.push(item.block);
-                let sum = checksum(&[], &bytes);
+                let sum = checksum(&[], &*bytes);
                 *item = Item { block, sum };
             }
         }

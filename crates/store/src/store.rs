@@ -16,7 +16,7 @@ use crate::tree::{Change, Ino, ROOT, Tree};
 use prim::sync::Mutex;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
-use spanlock::rw::RwLock;
+use spanlock::rw::{Bravo, FutexRwLock, RwLock, Standard};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -141,8 +141,9 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
             )
         });
         let (tree, number) = (ready.tree, ready.number);
+        let lock = Bravo::with_policy(FutexRwLock::new(), Standard);
         let shared = Shared {
-            names: RwLock::new(Names { tree, number }),
+            names: RwLock::from_raw(lock, Names { tree, number }),
             tree_log: ready.tree_log,
             files: Mutex::new(files.collect()),
             new_lock: options.lock,

@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`holders`] | a lock of few steps, for models of what is built on locks |
 //! | [`range`] | the world of range locks, and their scenarios |
 //! | [`rw`] | the world of reader-writer locks, and their scenarios |
 //!
@@ -31,6 +32,7 @@ macro_rules! in_steps {
     )+};
 }
 
+pub mod holders;
 pub mod range;
 pub mod rw;
 

@@ -11,30 +11,50 @@ pub const HANG: Duration = Duration::from_secs(60);
 /// Does `work`. When `progress` stays the same for as long as `patience`, prints what `report` says and aborts.
 ///
 /// A scenario that is short as a whole has no progress: `()`.
-pub fn watched<P: PartialEq, R>(
+pub fn watched<P: PartialEq + Send, R>(
     patience: Duration,
     progress: impl Fn() -> P + Send,
     report: impl Fn(&P) -> String + Send,
     work: impl FnOnce() -> R,
 ) -> R {
+    let mut before = None;
+    let mut stuck = move || {
+        let now = Some(progress());
+        let stuck = now == before;
+        before = now;
+        before.as_ref().filter(|_| stuck).map(&report)
+    };
+    let mut work = Some(work);
+    let mut result = None;
+    guard(patience, &mut stuck, &mut || {
+        let work = work.take().expect("it is called once");
+        result = Some(work());
+    });
+    result.expect("the work has ended")
+}
+
+/// Compiled once, where [`watched`] is compiled for each scenario. `stuck` says what to report, if nothing has changed
+/// since it was last asked.
+fn guard(
+    patience: Duration,
+    stuck: &mut (dyn FnMut() -> Option<String> + Send),
+    work: &mut dyn FnMut(),
+) {
     let name = thread::current().name().map(str::to_owned);
     thread::scope(|scope| {
         let (running, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
-            let mut before = progress();
+            stuck();
             while ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                let now = progress();
-                if now == before {
+                if let Some(report) = stuck() {
                     let name = name.as_deref().unwrap_or("a thread");
-                    abort(&format!("{name} hangs\n{}", report(&now)));
+                    abort(&format!("{name} hangs\n{report}"));
                 }
-                before = now;
             }
         });
-        let result = work();
+        work();
         drop(running);
-        result
-    })
+    });
 }
 
 /// Ends the process with a message that no test harness captures.

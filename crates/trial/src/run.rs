@@ -86,6 +86,14 @@ pub struct Run<W> {
     pub metered: Metered,
 }
 
+impl<W> Run<W> {
+    /// The sum of a part of what the threads did.
+    #[must_use]
+    pub fn sum(&self, part: fn(&W) -> u64) -> u64 {
+        self.workers.iter().map(part).sum()
+    }
+}
+
 /// The meters' readings beside the threads' own results.
 #[derive(Debug, Clone, Default)]
 pub struct Metered {
@@ -110,7 +118,7 @@ pub struct Throughput {
 
 impl Throughput {
     /// The throughput of a run, given the operations of each worker.
-    pub fn of<W>(run: &Run<W>, ops: impl Fn(&W) -> u64) -> Self {
+    pub fn of<W>(run: &Run<W>, ops: fn(&W) -> u64) -> Self {
         Self {
             ops: run.workers.iter().map(ops).collect(),
             elapsed: run.elapsed,

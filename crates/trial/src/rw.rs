@@ -116,15 +116,14 @@ pub struct Tally {
 impl Outcome {
     /// The outcome of such a run. Given the number of all writes, `lost` returns how many left no trace.
     #[must_use]
-    pub fn of(run: &Run<Tally>, lost: impl FnOnce(u64) -> u64) -> Self {
-        let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum();
+    pub fn of(run: &Run<Tally>, lost: &dyn Fn(u64) -> u64) -> Self {
         Self {
             work: Throughput::of(run, |tally| tally.reads + tally.writes),
-            reads: sum(|tally| tally.reads),
-            writes: sum(|tally| tally.writes),
+            reads: run.sum(|tally| tally.reads),
+            writes: run.sum(|tally| tally.writes),
             found: Found::Data {
-                lost: lost(sum(|tally| tally.wrote)),
-                torn: sum(|tally| tally.torn),
+                lost: lost(run.sum(|tally| tally.wrote)),
+                torn: run.sum(|tally| tally.torn),
             },
             ..Self::default()
         }

@@ -113,6 +113,9 @@ pub struct Stat {
     pub speculations: Speculations,
     /// Acquisitions by operation and mode.
     pub waits: Vec<Waits>,
+    /// What happened inside a lock that has a tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeWaits>,
 }
 
 /// What became of ranges that were locked in the hope that they suffice.
@@ -149,6 +152,31 @@ pub struct Waits {
     pub ns: u64,
     /// Nanoseconds that the longest waited.
     pub longest_ns: u64,
+}
+
+/// What requests of a tree lock waited for (P1, Fig. 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeWaits {
+    /// Requests, those among them that were refused.
+    pub requests: u64,
+    /// Nanoseconds that they waited for the spin lock of the tree, together.
+    pub tree_ns: u64,
+    /// Nanoseconds that they waited for other requests, together.
+    pub range_ns: u64,
+}
+
+impl TreeWaits {
+    /// Nanoseconds that a request waited for the spin lock, on average.
+    #[must_use]
+    pub fn average_ns(&self) -> f64 {
+        self.tree_ns as f64 / self.requests.max(1) as f64
+    }
+
+    /// Of a hundred nanoseconds that requests waited, those for the spin lock; zero if none waited.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        self.tree_ns as f64 / (self.tree_ns + self.range_ns).max(1) as f64 * 100.0
+    }
 }
 
 /// How the lock is acquired.

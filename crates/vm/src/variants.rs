@@ -1,9 +1,10 @@
 //! The variants that P1 and P2 compare, and ours: each a lock and how much of the space operations lock.
 
 use crate::Refinement;
-use baseline::KernelRw;
+use baseline::{KernelRw, TreeWaits};
 use spanlock::range::list::{Fairness, ListRw};
 use spanlock::range::raw::RawRangeLock;
+use spanlock::range::slots::RawSlots;
 use spanlock::rw::{Bravo, FutexRwLock, WholeRange};
 
 /// A variant in words.
@@ -23,9 +24,34 @@ pub trait Table {
     fn variant<L: Lock>(&mut self, variant: Variant, make: fn() -> L);
 }
 
-/// A lock that threads can share.
-pub trait Lock: RawRangeLock + Send + Sync + 'static {}
-impl<L: RawRangeLock + Send + Sync + 'static> Lock for L {}
+/// A variant's lock. Threads can share it.
+pub trait Lock: RawRangeLock + Send + Sync + Sized + 'static {
+    /// The lock, which records from now on what happens inside it, if it can.
+    #[must_use]
+    fn recorded(self) -> Self {
+        self
+    }
+
+    /// What was recorded inside it, for a lock that has a tree.
+    fn tree_waits(&self) -> Option<TreeWaits> {
+        None
+    }
+}
+
+impl Lock for WholeRange<FutexRwLock> {}
+impl Lock for WholeRange<Bravo<FutexRwLock>> {}
+impl Lock for ListRw {}
+impl Lock for RawSlots {}
+
+impl Lock for KernelRw {
+    fn recorded(self) -> Self {
+        Self::recorded(self)
+    }
+
+    fn tree_waits(&self) -> Option<TreeWaits> {
+        self.waits()
+    }
+}
 
 /// All of them, in the order of tables of results.
 pub fn all(table: &mut impl Table) {
@@ -109,5 +135,13 @@ pub fn all(table: &mut impl Table) {
             Refinement::REFINED,
         ),
         ours,
+    );
+    table.variant(
+        of(
+            "ours-slots",
+            "the slot lock, refined for all operations",
+            Refinement::REFINED,
+        ),
+        RawSlots::new,
     );
 }

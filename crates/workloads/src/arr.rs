@@ -14,7 +14,7 @@ use crate::timed;
 use fastrand::Rng;
 use prim::cost;
 use spanlock_trial::arr::{MAX_THREADS, Pauses, SLOTS, Timing, Trial};
-use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_trial::run::{Found, Outcome, Run, Throughput};
 use spanlock_trial::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
@@ -40,7 +40,11 @@ fn run_with<K: Timekeeper, C: Clock>(
     let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
         work::<C>(lock, &array, trial, thread, rng, keeper)
     });
-    let added = run.workers.iter().map(|tally| tally.added).sum();
+    outcome(run, &array)
+}
+
+fn outcome<C: Clock>(run: Run<Tally<C>>, array: &Array) -> Outcome {
+    let added = run.sum(|tally| tally.added);
     let work = Throughput::of(&run, |tally| tally.ops);
     let times = run
         .workers

@@ -37,7 +37,7 @@ pub fn run<K: Timekeeper>(lock: &impl Target, trial: &Trial, meter: &mut impl Me
     let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
         work(lock, &area, trial, thread, rng, keeper)
     });
-    let torn_while_held: u64 = run.workers.iter().map(|tally| tally.torn).sum();
+    let torn_while_held = run.sum(|tally| tally.torn);
     Outcome {
         work: Throughput::of(&run, |tally| tally.ops),
         found: Found::Ranges(torn_while_held + area.mixed()),

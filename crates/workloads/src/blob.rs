@@ -65,7 +65,7 @@ pub fn run<K: Timekeeper, R: Reader>(
         return Err(error);
     }
     let all = || run.workers.iter();
-    let ops: u64 = all().map(|tally| tally.ops).sum();
+    let ops = run.sum(|tally| tally.ops);
     let mean = |part: usize| {
         let sum: Duration = all().map(|tally| tally.took[part]).sum();
         sum.as_nanos() as f64 / ops.max(1) as f64
@@ -74,7 +74,7 @@ pub fn run<K: Timekeeper, R: Reader>(
         work: Throughput::of(&run, |tally| tally.ops),
         found: Found::Data {
             lost: 0,
-            torn: all().map(|tally| tally.wrong).sum(),
+            torn: run.sum(|tally| tally.wrong),
         },
         parts: (ops > 0 && all().any(|tally| !tally.took[2].is_zero())).then(|| Parts {
             lock: mean(0),

@@ -152,7 +152,7 @@ pub fn run<K: Timekeeper, W: Send>(
 ) -> Run<W> {
     let start = Start::new(threads + 1);
     let keeper = K::begin(schedule);
-    let mut kept = None;
+    let mut kept = (Duration::ZERO, Metered::default());
     let workers = thread::crew(
         threads,
         |number| {
@@ -161,10 +161,10 @@ pub fn run<K: Timekeeper, W: Send>(
         },
         || {
             start.wait();
-            kept = Some(keeper.keep(meter));
+            kept = keeper.keep(meter);
         },
     );
-    let (elapsed, metered) = kept.expect("the crew was kept");
+    let (elapsed, metered) = kept;
     Run {
         workers,
         elapsed,

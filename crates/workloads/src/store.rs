@@ -61,7 +61,7 @@ pub fn run<K: Timekeeper>(
         Kernel::Hacc => check_arrays(&files[0], load, &run.workers)?,
         _ => check_pages(files, load, &run.workers)?,
     };
-    found.torn += run.workers.iter().map(|tally| tally.torn).sum::<u64>();
+    found.torn += run.sum(|tally| tally.torn);
     let Errors { lost, torn } = found;
     Ok(Outcome {
         work: Throughput::of(&run, |tally| tally.ops),

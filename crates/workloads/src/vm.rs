@@ -19,19 +19,21 @@ use prim::thread::{self, Start};
 use replay::{Families, Replay};
 use spanlock::range::raw::{Mode, RawRangeLock};
 use spanlock_trial::run::{Found, Outcome, Throughput};
-use spanlock_trial::vm::{self as vm_stat, Name, Pace, Speculations, Stat, Traffic, Trial};
+use spanlock_trial::vm::{
+    self as vm_stat, Name, Pace, Speculations, Stat, Traffic, TreeWaits, Trial,
+};
 use spanlock_vm_trace::order::{self, Wait};
 use spanlock_vm_trace::{Call, Event, Trace};
 use std::borrow::Cow;
 use vm::AddressSpace;
-use vm::variants::Variant;
+use vm::variants::{Lock, Variant};
 use vm::{LockStat, Operation, Speculation, Waits};
 
 /// Replays the traffic of a trial on a fresh address space. `pass` passes some time, as the program did.
 ///
 /// # Panics
 /// When the trial's numbers are not within what they say of themselves.
-pub fn run<L: RawRangeLock + Sync>(
+pub fn run<L: Lock>(
     make: fn() -> L,
     variant: Variant,
     trial: &Trial,
@@ -48,22 +50,31 @@ pub fn run<L: RawRangeLock + Sync>(
         "{threads} threads"
     );
     let builder = || AddressSpace::builder().refinement(variant.refinement);
-    let replay = |builder| Replay::begin(&trace, builder, make(), Zeroed::default());
+    let replay = |builder, lock| Replay::begin(&trace, builder, lock, Zeroed::default());
     // To record waits, the space tries each acquisition first, so threads do more than they would. Hence two replays.
     // The first warms up the second.
-    let recorded = replay(builder().recorded());
-    let before = recorded.space().lock_stat();
+    let recorded = replay(builder().recorded(), make().recorded());
+    let tree_waits = || recorded.space().lock().tree_waits();
+    let (before, tree_before) = (recorded.space().lock_stat(), tree_waits());
     let first = Run::new(&trace, threads, &recorded, trial.load.pace).outcome(&mut (), &pass);
     if !first.found.is_nothing() {
         return first;
     }
     let after = recorded.space().lock_stat();
+    let tree = tree_before
+        .zip(tree_waits())
+        .map(|(before, after)| TreeWaits {
+            requests: after.requests - before.requests,
+            tree_ns: after.tree_ns - before.tree_ns,
+            range_ns: after.range_ns - before.range_ns,
+        });
     drop(recorded);
-    let timed = replay(builder());
+    let timed = replay(builder(), make());
     Outcome {
-        vm: before
-            .zip(after)
-            .map(|(before, after)| reported(&before, &after, &trace)),
+        vm: before.zip(after).map(|(before, after)| Stat {
+            tree,
+            ..reported(&before, &after, &trace)
+        }),
         ..Run::new(&trace, threads, &timed, trial.load.pace).outcome(meter, &pass)
     }
 }
@@ -223,6 +234,7 @@ fn reported(before: &LockStat, after: &LockStat, trace: &Trace) -> Stat {
             whole_for_retries: of(Speculation::WholeForRetries),
         },
         waits: all.filter(|waits| waits.acquired > 0).collect(),
+        tree: None,
     }
 }
 

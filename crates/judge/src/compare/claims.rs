@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
-        assert_eq!(claims().count(), 141);
+        assert_eq!(claims().count(), 143);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");

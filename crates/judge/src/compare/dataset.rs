@@ -47,23 +47,21 @@ impl Point {
             return points.collect();
         }
         if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, &run.space) {
-            let value = |of| match of {
-                VmStat::ReadWait => stat.average_ns(Mode::Shared),
-                VmStat::WriteWait => stat.average_ns(Mode::Exclusive),
-                VmStat::Speculated => stat.percent(stat.speculations.in_place),
+            let value = |of| {
+                Some(match of {
+                    VmStat::ReadWait => stat.average_ns(Mode::Shared),
+                    VmStat::WriteWait => stat.average_ns(Mode::Exclusive),
+                    VmStat::Speculated => stat.percent(stat.speculations.in_place),
+                    VmStat::TreeWait => stat.tree?.average_ns(),
+                    VmStat::TreeShare => stat.tree?.percent(),
+                    VmStat::RangeShare => 100.0 - stat.tree?.percent(),
+                })
             };
-            let stats = VmStat::ALL.map(|stat| {
-                of(
-                    Panel::VmStat {
-                        traffic,
-                        pace,
-                        of: stat,
-                    },
-                    value(stat),
-                )
-            });
+            let panel = |of| Panel::VmStat { traffic, pace, of };
+            let stats = VmStat::ALL.into_iter();
+            let stats = stats.filter_map(|stat| Some(of(panel(stat), value(stat)?)));
             let throughput = run.ops_per_sec.map(|ops| of(run.panel, ops));
-            return stats.into_iter().chain(throughput).collect();
+            return stats.chain(throughput).collect();
         }
         let why = || run.skipped.clone().unwrap_or_else(|| "not run".to_owned());
         vec![Self {

@@ -47,10 +47,12 @@ const ARR: &str = "list-rw list-ex kernel-rw lustre-ex pnova-rw srl-array skip-r
 const RW: &str = "pf-q bravo-pf-q bravo-pf-q-paper futex bravo-futex c-rw-wp per-cpu pthread";
 const SEGMENTS: &str = "srl-array srl-tree kernel-rw pnova-rw list-rw";
 const FILES: &str = "inode kernel-rw pnova-rw srl-array srl-tree list-rw plain-file";
-const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-full stock-bravo";
-const VARIANTS: &str = "stock tree-full tree-refined list-full list-refined ours stock-bravo";
+const SPACE: &str = "stock tree-full tree-refined list-full list-refined list-pf list-mprotect ours ours-full stock-bravo ours-slots";
+const VARIANTS: &str =
+    "stock tree-full tree-refined list-full list-refined ours stock-bravo ours-slots";
 const BREAKDOWN: &str = "list-full list-refined list-pf list-mprotect ours";
 const WAITS: &str = "stock tree-full tree-refined list-full list-refined ours";
+const TREES: &str = "tree-full tree-refined";
 const SKIP: &str = "skip-ex list-ex song list-rw srl-array";
 const BLOB: &str = "skip-ex list-ex song list-rw bitmap";
 const SETS: &str = "range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock";
@@ -93,7 +95,8 @@ pub static PAPERS: [Paper; 7] = [
                 [Place::Vm(&["wc", "wr", "wrmem"])] BREAKDOWN;
             "P1 §7.2, Fig. 7" "Metis: waits for the lock of the address space, in nanoseconds"
                 [Place::VmStat(VmStat::ReadWait), Place::VmStat(VmStat::WriteWait)] WAITS;
-            "P1 §7.2, Fig. 8" "Metis: waits for the spin lock in the tree" [] "";
+            "P1 §7.2, Fig. 8" "Metis: waits for the spin lock of the tree, in nanoseconds"
+                [Place::VmStat(VmStat::TreeWait)] TREES;
         },
     },
     Paper {

@@ -139,11 +139,24 @@ pub enum VmStat {
     WriteWait,
     /// The share of `mprotect` that succeeds speculatively.
     Speculated,
+    /// The wait of a request for the spin lock of a tree lock.
+    TreeWait,
+    /// The share that this has in the waits of the tree lock.
+    TreeShare,
+    /// The rest: waits for conflicting requests.
+    RangeShare,
 }
 
 impl VmStat {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ReadWait, Self::WriteWait, Self::Speculated];
+    pub const ALL: [Self; 6] = [
+        Self::ReadWait,
+        Self::WriteWait,
+        Self::Speculated,
+        Self::TreeWait,
+        Self::TreeShare,
+        Self::RangeShare,
+    ];
 
     /// It, in words.
     #[must_use]
@@ -152,6 +165,9 @@ impl VmStat {
             Self::ReadWait => "waits of readers",
             Self::WriteWait => "waits of writers",
             Self::Speculated => "percent of mprotect that succeed speculatively",
+            Self::TreeWait => "waits for the tree's spin lock",
+            Self::TreeShare => "percent of waits that are for the tree's spin lock",
+            Self::RangeShare => "percent of waits that are for other requests",
         }
     }
 }

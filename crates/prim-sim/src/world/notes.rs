@@ -65,9 +65,9 @@ impl World {
         self.note(what, None, None, Some(at));
     }
 
-    pub(crate) fn ended<T>(&self, value: T) -> Ended<T> {
+    pub(crate) fn ended(&self) -> Ended<()> {
         Ended {
-            value,
+            value: (),
             elapsed: self.duration(self.threads[0].time),
             operations: self.operations,
             digest: self.digest.0,

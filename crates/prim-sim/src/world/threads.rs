@@ -84,7 +84,7 @@ pub(crate) fn wake(address: usize, at_most: usize) {
 }
 
 /// Starts a new virtual thread and returns its number.
-pub(crate) fn spawn(work: impl FnOnce() + 'static) -> usize {
+pub(crate) fn spawn(work: Box<dyn FnOnce()>) -> usize {
     let thread = run::coroutine(work);
     with(|world| {
         let number = world.threads.len();

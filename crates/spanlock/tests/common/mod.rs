@@ -181,7 +181,15 @@ pub fn until(mut condition: impl FnMut() -> bool) {
 
 /// What `f` says on another thread, one that holds nothing.
 pub fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    thread::scope(|scope| scope.spawn(f).join().expect("no panic elsewhere"))
+    let mut f = Some(f);
+    let mut said = None;
+    in_another_thread(&mut || said = f.take().map(|f| f()));
+    said.expect("the thread has ended")
+}
+
+/// Compiled once, where [`elsewhere`] is compiled for each closure.
+fn in_another_thread(f: &mut (dyn FnMut() + Send)) {
+    thread::scope(|scope| scope.spawn(f).join().expect("no panic elsewhere"));
 }
 
 thread_local! {

@@ -14,6 +14,7 @@ mod suite;
 mod baselines;
 mod cancelled;
 mod document;
+mod erased;
 mod exclusive;
 mod giving_way;
 mod left_behind;

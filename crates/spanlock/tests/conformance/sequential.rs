@@ -42,7 +42,7 @@ struct Operations<L: RawRangeMutex> {
 
 /// Plays steps that ask in these modes, each time with a fresh lock. Positions from `tail` on are one unit.
 fn agrees<L: Exclusive>(
-    make: Make<L>,
+    make: &Make<L>,
     tail: u64,
     modes: impl Strategy<Value = Mode>,
     operations: &Operations<L>,
@@ -125,7 +125,7 @@ fn step(tail: u64, modes: impl Strategy<Value = Mode>) -> impl Strategy<Value = 
 }
 
 /// The exclusive half.
-pub fn exclusive<L: Exclusive>(make: Make<L>, tail: u64) {
+pub fn exclusive<L: Exclusive>(make: &Make<L>, tail: u64) {
     let operations = Operations {
         acquire: |raw: &L, _, span, wait| raw.lock_exclusive(Ask::new(span, wait)),
         downgrade: |_, token| token,
@@ -134,7 +134,7 @@ pub fn exclusive<L: Exclusive>(make: Make<L>, tail: u64) {
 }
 
 /// Both halves.
-pub fn shared<L: Shared>(make: Make<L>, tail: u64) {
+pub fn shared<L: Shared>(make: &Make<L>, tail: u64) {
     let operations = Operations {
         acquire: |raw: &L, mode, span, wait| match mode {
             Mode::Shared => raw.lock_shared(Ask::new(span, wait)),

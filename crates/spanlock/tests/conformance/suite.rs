@@ -1,15 +1,16 @@
 //! Locks times scenarios: each pair is a test, or is reported as one that does not apply, with what the lock lacks.
 
 use crate::common::{self, Exclusive, Shared};
+use crate::erased::{AnyLock, AnyMutex};
 use crate::{
     cancelled, exclusive, giving_way, left_behind, many, sequential, shared, together, traps,
     waiting,
 };
 use libtest_mimic::{Completion, Trial};
-use spanlock::range::list::ListRw;
 use spanlock::range::raw::RawRangeMutex;
 use spanlock::range::{RangeLock, RangeMutex};
 use std::fmt;
+use std::sync::Arc;
 use std::thread;
 
 /// Declares the needs, each with its meaning and its name in the document.
@@ -118,7 +119,7 @@ macro_rules! scenarios {
 }
 
 /// Makes a fresh lock.
-pub type Make<L> = fn() -> L;
+pub type Make<L> = Arc<dyn Fn() -> L + Send + Sync>;
 
 #[derive(Default)]
 pub struct Suite {
@@ -128,27 +129,17 @@ pub struct Suite {
 
 impl Suite {
     /// Adds a reader-writer lock.
-    pub fn shared<L: Shared>(&mut self, lock: Declared, make: Make<L>) {
+    pub fn shared<L: Shared>(&mut self, lock: Declared, make: fn() -> L) {
         assert!(!lock.lacks(Readers), "{}", lock.name);
-        self.exclusive_half(lock, make);
-        let play = move |scenario: fn(&RangeLock<L>)| {
-            let range_lock = RangeLock::from_raw(make());
-            common::watched(range_lock.raw(), || scenario(&range_lock));
-            assert_nothing_held(lock, range_lock.raw());
-        };
-        for (module, scenarios) in shared_half() {
-            self.add(lock, module, scenarios, play);
-        }
-        self.add_one(lock, "sequential::shared", &[], move || {
-            sequential::shared(make, lock.tail);
-        });
+        self.exclusive_half(lock, Arc::new(move || AnyMutex::new(make())));
+        self.shared_half(lock, Arc::new(move || AnyLock::new(make())));
     }
 
     /// Adds a lock of exclusive ranges only.
-    pub fn exclusive<L: Exclusive>(&mut self, lock: Declared, make: Make<L>) {
+    pub fn exclusive<L: Exclusive>(&mut self, lock: Declared, make: fn() -> L) {
         assert!(lock.lacks(Readers), "{}", lock.name);
-        self.exclusive_half(lock, make);
-        for (module, scenarios) in shared_half::<ListRw>() {
+        self.exclusive_half(lock, Arc::new(move || AnyMutex::new(make())));
+        for (module, scenarios) in shared_scenarios() {
             for scenario in scenarios {
                 let name = format!("{module}::{}", scenario.name);
                 self.add_one(lock, &name, &[Readers], || ());
@@ -157,10 +148,26 @@ impl Suite {
         self.add_one(lock, "sequential::shared", &[Readers], || ());
     }
 
-    fn exclusive_half<L: Exclusive>(&mut self, lock: Declared, make: Make<L>) {
+    fn shared_half(&mut self, lock: Declared, make: Make<AnyLock>) {
+        let fresh = Arc::clone(&make);
+        let play = move |scenario: fn(&RangeLock<AnyLock>)| {
+            let range_lock = RangeLock::from_raw(fresh());
+            common::watched(range_lock.raw(), || scenario(&range_lock));
+            assert_nothing_held(lock, range_lock.raw());
+        };
+        for (module, scenarios) in shared_scenarios() {
+            self.add(lock, module, scenarios, &play);
+        }
+        self.add_one(lock, "sequential::shared", &[], move || {
+            sequential::shared(&make, lock.tail);
+        });
+    }
+
+    fn exclusive_half(&mut self, lock: Declared, make: Make<AnyMutex>) {
         self.locks.push(lock);
-        let play = move |scenario: fn(&RangeMutex<L>)| {
-            let mutex = RangeMutex::from_raw(make());
+        let fresh = Arc::clone(&make);
+        let play = move |scenario: fn(&RangeMutex<AnyMutex>)| {
+            let mutex = RangeMutex::from_raw(fresh());
             common::watched(mutex.raw(), || scenario(&mutex));
             assert_nothing_held(lock, mutex.raw());
         };
@@ -173,15 +180,15 @@ impl Suite {
             ("traps", traps::scenarios()),
             ("waiting", waiting::scenarios()),
         ] {
-            self.add(lock, module, scenarios, play);
+            self.add(lock, module, scenarios, &play);
         }
         let leaking = left_behind::leaking_scenarios();
-        self.add(lock, "left_behind", leaking, move |scenario| {
-            scenario(&make);
+        let fresh = Arc::clone(&make);
+        self.add(lock, "left_behind", leaking, &move |scenario| {
+            scenario(&fresh);
         });
-        let tail = lock.tail;
         self.add_one(lock, "sequential::exclusive", &[], move || {
-            sequential::exclusive(make, tail);
+            sequential::exclusive(&make, lock.tail);
         });
     }
 
@@ -190,9 +197,10 @@ impl Suite {
         lock: Declared,
         module: &str,
         scenarios: Vec<Scenario<S>>,
-        play: impl Fn(fn(&S)) + Copy + Send + 'static,
+        play: &(impl Fn(fn(&S)) + Clone + Send + 'static),
     ) {
         for Scenario { name, needs, run } in scenarios {
+            let play = play.clone();
             self.add_one(lock, &format!("{module}::{name}"), needs, move || play(run));
         }
     }
@@ -229,7 +237,7 @@ fn in_a_fresh_thread(name: String, run: impl FnOnce() + Send) {
     });
 }
 
-fn shared_half<L: Shared>() -> [(&'static str, Vec<Scenario<RangeLock<L>>>); 6] {
+fn shared_scenarios() -> [(&'static str, Vec<Scenario<RangeLock<AnyLock>>>); 6] {
     [
         ("cancelled", cancelled::scenarios()),
         ("giving_way", giving_way::shared_scenarios()),

@@ -44,15 +44,37 @@ fn stamps(bytes: &[u8], first: u64) -> Vec<u64> {
     pages.map(stamp_of).collect()
 }
 
+/// Where each write began, by its stamp. Stamps from [`WRITERS`] on are of writes, 0 is of the pages at first.
+fn beginnings() -> Vec<u64> {
+    let mut begins = vec![0; ((operations() + 1) * WRITERS) as usize];
+    for writer in 0..WRITERS {
+        let mut random = fastrand::Rng::with_seed(writer);
+        for round in 1..=operations() {
+            begins[(round * WRITERS + writer) as usize] = random.u64(0..PAGES - RUN);
+        }
+    }
+    begins
+}
+
+/// Whole writes, one after the other, explain these pages: where two of them overlap, the pages have one stamp of the
+/// two at most.
+fn check_stamps(stamps: &[u64], first: u64, begins: &[u64]) {
+    let covers = |stamp: u64, page: u64| {
+        let begin = begins[stamp as usize];
+        stamp == 0 || (begin..begin + RUN).contains(&page)
+    };
+    for (&one, page) in stamps.iter().zip(first..) {
+        assert!(covers(one, page), "{one} is not of page {page}");
+        for (&other, beside) in stamps.iter().zip(first..) {
+            let torn = one != other && covers(one, beside) && covers(other, page);
+            assert!(!torn, "{stamps:?} from page {first} on");
+        }
+    }
+}
+
 #[test]
 fn writers_of_overlapping_pages_never_meet_in_one() {
-    let check_stamps = |stamps: Vec<u64>| {
-        assert!(
-            stamps
-                .iter()
-                .all(|stamp| stamp % WRITERS < WRITERS && *stamp < operations() * WRITERS)
-        );
-    };
+    let begins = beginnings();
     on_mount(
         16 << 20,
         |mount| {
@@ -78,7 +100,7 @@ fn writers_of_overlapping_pages_never_meet_in_one() {
                         let file = open().expect("there");
                         scope.spawn(move || {
                             let mut random = fastrand::Rng::with_seed(writer);
-                            for round in 0..operations() {
+                            for round in 1..=operations() {
                                 let page = random.u64(0..PAGES - RUN);
                                 file.write_all_at(
                                     &run(page, round * WRITERS + writer),
@@ -97,7 +119,7 @@ fn writers_of_overlapping_pages_never_meet_in_one() {
                         let page = random.u64(0..PAGES - RUN);
                         file.read_exact_at(&mut seen, page * PAGE)
                             .expect("readable");
-                        check_stamps(stamps(&seen, page));
+                        check_stamps(&stamps(&seen, page), page, &begins);
                     }
                 });
                 // The reader is told to stop also when a writer panics.
@@ -110,7 +132,7 @@ fn writers_of_overlapping_pages_never_meet_in_one() {
             let file = store.open_file("/shared").expect("there");
             let mut all = vec![0; (PAGES * PAGE) as usize];
             file.read_at(&mut all, 0).expect("sound");
-            check_stamps(stamps(&all, 0));
+            check_stamps(&stamps(&all, 0), 0, &begins);
         },
     );
 }

@@ -107,11 +107,14 @@ fn schedule() -> crate::store::Result<Result<(), String>> {
     let slow = thread::spawn(move || slow.write_at(&[1; PAGE], 0).map(drop));
     medium.wait_while(ARMED);
     // So many that the log, which had one page, has more than three.
-    for _ in 0..4 * PAGE / 64 {
-        file.write_at(&[2; PAGE], PAGE as u64)?;
-    }
+    let busy = thread::spawn(move || {
+        (0..4 * PAGE / 64).try_for_each(|_| file.write_at(&[2; PAGE], PAGE as u64).map(drop))
+    });
+    // In simulated time: it does all that it can without the slow one.
+    thread::sleep(Duration::from_millis(100));
     medium.state.store(OPEN, Ordering::Release);
     slow.join().expect("it does not panic")?;
+    busy.join().expect("it does not panic")?;
     let left = Arc::new(Simulated::new(medium.medium.content(), Durable::Never));
     let (store, _) = Store::open(left, options())?;
     let mut content = vec![0; 2 * PAGE];

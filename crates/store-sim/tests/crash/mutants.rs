@@ -1,5 +1,8 @@
 //! Each named edge is needed: some crash test fails when it is weakened. `--nocapture` prints how.
 
+#[path = "../../../store-loom/tests/models/edges.rs"]
+mod edges;
+
 use crate::common::{Model, Op};
 use crate::concurrent::{self, Pages};
 use crate::crash::explore::{Plan, explore};
@@ -7,6 +10,7 @@ use crate::crash::images::Crash;
 use crate::crash::workloads;
 use crate::directed;
 use prim::{Machine, Setup, run};
+use spanlock_testkit::mutation::parse;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
@@ -189,13 +193,13 @@ fn nothing_is_found_where_nothing_is_weakened() {
 fn every_named_edge_has_a_mutant_and_is_cited() {
     let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/src"));
     let named = spanlock_testkit::edges::named_in(sources).expect("the sources are there");
-    let mutants: BTreeSet<_> = MUTANTS
-        .iter()
-        .map(|(edge, ..)| (*edge).to_owned())
-        .collect();
+    let crashes = MUTANTS.iter().map(|(edge, ..)| *edge);
+    // Those of memory ordering have theirs in `spanlock-store-loom`.
+    let orderings = parse(edges::ORDERINGS).into_iter().map(|(edge, _)| edge);
+    let edges: Vec<_> = crashes.chain(orderings).collect();
+    let mutants: BTreeSet<_> = edges.iter().map(|&edge| edge.to_owned()).collect();
     assert_eq!(named, mutants);
     let citations = spanlock_testkit::edges::cited_in(sources).expect("the sources are there");
-    let edges: Vec<_> = MUTANTS.iter().map(|(edge, ..)| *edge).collect();
     assert_eq!(
         spanlock_testkit::edges::faults(&citations, &edges),
         Vec::<String>::new()

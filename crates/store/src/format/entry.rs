@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 const HEAD: usize = 40;
 
 /// The longest payload: what a log page has room for.
-pub(crate) const MAX_PAYLOAD: usize = PAGE - ENTRY_SLOT - HEAD;
+pub(crate) const MAX_PAYLOAD: usize = (ENTRY_SLOTS - 1) * ENTRY_SLOT - HEAD;
 
 /// Items that an entry has room for: larger writes are several entries.
 pub(crate) const MAX_ITEMS: usize = MAX_PAYLOAD / 8;

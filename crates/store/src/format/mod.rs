@@ -16,6 +16,12 @@ pub(crate) const PAGE_BYTES: u64 = PAGE as u64;
 /// The version of the format. A store of another version is refused.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// A page of zeros, not on the stack.
+pub(crate) fn zeros() -> Box<[u8; PAGE]> {
+    let bytes = vec![0; PAGE].into_boxed_slice();
+    bytes.try_into().expect("a page")
+}
+
 /// The number of a page of the store. Zero is the superblock, so it also stands for "none".
 pub(crate) type Block = u32;
 

@@ -8,7 +8,7 @@ use crate::tree::Ino;
 pub(crate) const ENTRY_SLOT: usize = 64;
 
 /// Slots of a log page, the header's included.
-pub(crate) const ENTRY_SLOTS: usize = PAGE / ENTRY_SLOT;
+pub(crate) const ENTRY_SLOTS: usize = prim::sized(PAGE / ENTRY_SLOT, 3);
 
 /// Where the link is in its page.
 const LINK: u64 = 40;

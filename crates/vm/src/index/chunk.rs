@@ -183,13 +183,17 @@ impl Directory {
         (0..first.chunk.len).map(move |at| Place { at, ..first })
     }
 
-    /// The last area that starts at or before the key.
+    /// The last area that starts at or before the key. In a long directory it looks first in a slot where that may be.
     #[inline]
-    pub(super) fn floor(&self, key: u64) -> Option<Place<'_>> {
+    pub(super) fn floor(&self, key: u64, near: usize) -> Option<Place<'_>> {
         if self.slots.is_empty() {
             return None;
         }
-        let slot = last_at_or_before(&self.slots, |slot| &slot.key, key);
+        let slot = if self.slots.len() > CHUNK && self.begins_in(near, key) {
+            near
+        } else {
+            last_at_or_before(&self.slots, |slot| &slot.key, key)
+        };
         let chunk = self.chunk(slot);
         let at = last_at_or_before(chunk.entries(), |entry| &entry.key, key);
         let place = Place {
@@ -208,6 +212,15 @@ impl Directory {
             chunk,
             at,
         })
+    }
+
+    /// Whether hints say that the last area that starts at or before the key is in this slot.
+    #[inline]
+    fn begins_in(&self, slot: usize, key: u64) -> bool {
+        // Relaxed: hints order nothing, and are checked.
+        let is_beyond = |of: &Slot| of.key.load(Ordering::Relaxed) > key;
+        let both = self.slots.get(slot).zip(self.slots.get(slot + 1));
+        both.is_some_and(|(of, next)| !is_beyond(of) & is_beyond(next))
     }
 
     /// The place of the last area that starts at or before the key, beginning nearby: hints may be old.

@@ -102,6 +102,20 @@ impl Life {
     }
 }
 
+impl Around<'_> {
+    /// Nothing was found yet.
+    #[inline]
+    pub(crate) fn none(range: Range) -> Self {
+        let Range { start, end } = range.widened();
+        Self {
+            areas: SmallVec::new(),
+            nodes: SmallVec::new(),
+            key: start,
+            end,
+        }
+    }
+}
+
 impl Index {
     pub(crate) fn new() -> Self {
         let empty = Directory::new(Vec::new());
@@ -149,7 +163,7 @@ impl Index {
         {
             return Some(place);
         }
-        let place = directory.floor(key)?;
+        let place = directory.floor(key, slot)?;
         FINGER.with(|finger| finger.set((place.slot, place.at)));
         Some(place)
     }
@@ -163,26 +177,27 @@ impl Index {
 
     /// The last area that starts before the address, which is not zero. The caller searches.
     pub(crate) fn preceding(&self, address: u64) -> Option<&Node> {
-        self.directory().floor(address - 1).map(Place::node)
+        self.directory().floor(address - 1, 0).map(Place::node)
     }
 
     /// The first area that starts at or after the address, which is not zero. The caller searches.
     pub(crate) fn following(&self, address: u64) -> Option<&Node> {
         let directory = self.directory();
-        let before = directory.floor(address - 1);
+        let before = directory.floor(address - 1, 0);
         let next = before.map_or_else(|| directory.first(), Place::next);
         next.map(Place::node)
     }
 
     /// The areas that overlap or touch the range. The caller searches, and holds the range and a page on each side.
     pub(crate) fn around(&self, range: Range) -> Around<'_> {
-        let Range { start, end } = range.widened();
-        let mut around = Around {
-            areas: SmallVec::new(),
-            nodes: SmallVec::new(),
-            key: start,
-            end,
-        };
+        let mut around = Around::none(range);
+        self.look_around(&mut around);
+        around
+    }
+
+    /// The same, where it is to be: to move it would take a call. It is new.
+    pub(crate) fn look_around<'a>(&'a self, around: &mut Around<'a>) {
+        let (start, end) = (around.key, around.end);
         let directory = self.directory();
         let mut next = self.floor(start).or_else(|| directory.first());
         while let Some(place) = next {
@@ -202,7 +217,6 @@ impl Index {
         if let Some(first) = around.areas.first() {
             around.key = first.range.start.max(start);
         }
-        around
     }
 
     /// All areas, in order. The caller searches.

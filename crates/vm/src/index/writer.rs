@@ -95,7 +95,7 @@ impl Index {
     /// The caller searches, and holds what the plan of these pieces needs, exclusively.
     pub(crate) unsafe fn edit(&self, writer: &mut Writer, around: &Around<'_>, plan: &Plan) {
         // Where the areas around are, or the area that new ones come behind: the mutex holds off changes of the order.
-        let place = self.directory().floor(around.key);
+        let place = self.directory().floor(around.key, 0);
         // SAFETY: as the caller says.
         unsafe { Self::edit_in_place(around, &plan.pieces) };
         if plan.is_structural {
@@ -189,7 +189,7 @@ impl Index {
     /// Notes the free ranges beside areas that have changed.
     fn raise_rooms(&self, around: &Around<'_>) {
         let directory = self.directory();
-        let first = directory.floor(around.key);
+        let first = directory.floor(around.key, 0);
         let mut next = first.or_else(|| directory.first());
         while let Some(place) = next {
             let room = &directory.slots[place.slot].room;

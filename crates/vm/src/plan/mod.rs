@@ -272,10 +272,18 @@ impl Plan {
     /// - To rewrite a kind, and to insert or remove an area: all of it.
     #[inline]
     fn hand_over(&mut self, found: &[Found]) {
-        let mut is_taken: SmallVec<[bool; 8]> = SmallVec::from_elem(false, found.len());
-        self.match_records(found, &mut is_taken, |area, piece| area.kind == piece.kind);
+        // Without a call, for the few areas that most operations find.
+        let (mut few, mut many) = ([false; 8], Vec::new());
+        let is_taken = match few.get_mut(..found.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(found.len(), false);
+                &mut many[..]
+            }
+        };
+        self.match_records(found, is_taken, |area, piece| area.kind == piece.kind);
         if self.pieces.iter().any(|piece| piece.record.is_none()) {
-            self.match_records(found, &mut is_taken, |area, piece| {
+            self.match_records(found, is_taken, |area, piece| {
                 area.kind.is_guarded() == piece.kind.is_guarded()
             });
         }
@@ -298,7 +306,7 @@ impl Plan {
                 needs = needs.hull(range);
             }
         }
-        for (area, _) in found.iter().zip(&is_taken).filter(|(_, taken)| !**taken) {
+        for (area, _) in found.iter().zip(&*is_taken).filter(|(_, taken)| !**taken) {
             needs = needs.hull(area.range);
         }
         self.needs = needs;

@@ -185,7 +185,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if !held.range.covers(range.widened()) {
             return self.needs_more(held.range.hull(range.widened()), Speculation::WholeForRange);
         }
-        let around = self.index.around(range);
+        let mut around = Around::none(range);
+        self.index.look_around(&mut around);
         match claim {
             Claim::Free if around.overlaps(range) => return Attempt::Done(Err(VmError::Occupied)),
             Claim::Apart

@@ -154,14 +154,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if new > self.layout.end || target > self.layout.end - new {
             return Err(VmError::BeyondSpace);
         }
-        if range
-            .within(Range {
-                start: target,
-                end: target + new,
-            })
-            .len()
-            > 0
-        {
+        // As Linux compares them: also where the old range has no length, and lies inside.
+        if range.end > target && target + new > range.start {
             return Err(VmError::Contradiction);
         }
         if target < self.layout.lowest {

@@ -62,7 +62,7 @@ impl<T, F: Fn() -> T, M: Meter> Run<'_, F, M> {
     fn work(
         self,
         work: impl Fn(usize, &Signal, &mut Tally) + Sync,
-        lost: impl FnOnce(u64) -> u64,
+        lost: impl Fn(u64) -> u64,
     ) -> Outcome {
         let threads = self.trial.threads + self.trial.load.more_threads();
         tallied(threads, self.trial.schedule, self.meter, work, lost)
@@ -75,14 +75,14 @@ pub(crate) fn tallied(
     schedule: Schedule,
     meter: &mut impl Meter,
     work: impl Fn(usize, &Signal, &mut Tally) + Sync,
-    lost: impl FnOnce(u64) -> u64,
+    lost: impl Fn(u64) -> u64,
 ) -> Outcome {
     let run = crew::run(threads, schedule, meter, |thread, signal: &Signal| {
         let mut tally = Tally::default();
         work(thread, signal, &mut tally);
         tally
     });
-    Outcome::of(&run, lost)
+    Outcome::of(&run, &lost)
 }
 
 /// Repeats an operation until the end, with whether it counts: by 1 or by 0.

@@ -77,11 +77,10 @@ pub fn run<K: Timekeeper>(
     let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
         work(set, keys, trial.load, rng, keeper)
     });
-    let sum = |part: fn(&Tally) -> u64| run.workers.iter().map(part).sum::<u64>();
     Ok(Outcome {
         work: Throughput::of(&run, |tally| tally.ops),
         found: set.len().map_or(Found::Nothing, |found| Found::Keys {
-            expected: filled + sum(|tally| tally.inserted) - sum(|tally| tally.removed),
+            expected: filled + run.sum(|tally| tally.inserted) - run.sum(|tally| tally.removed),
             found: found as u64,
         }),
         ..Outcome::default()

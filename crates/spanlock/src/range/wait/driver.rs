@@ -223,6 +223,7 @@ impl<'a> Waiter<'a> {
         if is_unconcerned {
             return Ok(());
         }
+        self.waiting_since();
         // [holder-bypass] A reservation may be waiting for what this thread holds.
         let held = acquisition.held();
         let waits_for_us = |reserved: &Request| {
@@ -421,6 +422,11 @@ impl<'a> Waiter<'a> {
         since.checked_add(self.patience.limit().filter(|_| may)?)
     }
 
+    /// When the patience of a request ends that has begun to wait.
+    fn due(&self) -> Option<Instant> {
+        self.since?.checked_add(self.patience.limit()?)
+    }
+
     /// The request's entry in the queue.
     fn entry(&self, stage: Stage, behind: Request) -> Entry {
         Entry {
@@ -428,6 +434,7 @@ impl<'a> Waiter<'a> {
             request: self.request,
             parker: &self.record.parker,
             reserved: self.reserved,
+            due: self.due(),
             stage,
             behind,
         }

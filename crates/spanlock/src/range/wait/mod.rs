@@ -57,7 +57,7 @@ impl WaitQueue {
             Self {
                 reservations: AtomicU32::new(0),
                 patience,
-                queue: Mutex::new(Queue::new(patience.reservations())),
+                queue: Mutex::new(Queue::new()),
             }
         }
     }

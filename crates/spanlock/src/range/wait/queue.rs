@@ -24,7 +24,8 @@
 //! ```
 //!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
-//! at a time (`reservation.rs`). A request that a later one overtakes while it sleeps gets a reservation, too.
+//! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It gets its reservation
+//! when a later one overtakes it after that.
 //!
 //! # Invariants
 //!
@@ -81,16 +82,11 @@ pub(super) struct Entry {
     pub(super) parker: &'static Parker,
     /// When the request got its reservation, if it has one.
     pub(super) reserved: Option<Instant>,
+    /// When it gets its reservation if others overtake it; `None`: never.
+    pub(super) due: Option<Instant>,
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.
     pub(super) behind: Request,
-}
-
-/// Whether a lock grants reservations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reservations {
-    Granted,
-    Never,
 }
 
 /// The sleeping and the awake requests of one lock, first come first.
@@ -99,15 +95,13 @@ pub(in crate::range) struct Queue {
     entries: Vec<Entry>,
     /// How many entries have a reservation.
     reservations: u32,
-    policy: Reservations,
 }
 
 impl Queue {
-    pub(super) const fn new(policy: Reservations) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             entries: Vec::new(),
             reservations: 0,
-            policy,
         }
     }
 
@@ -274,6 +268,19 @@ impl Queue {
         }
     }
 
+    /// Notes that a later request has overtaken a sleeping one, which gets its reservation if that is due.
+    ///
+    /// Not before: where many requests wait for the same range some always overtake others, and a reservation makes all
+    /// others sleep. Then each would have to be woken for its turn, and overtake others that sleep.
+    fn overtake(&mut self, at: usize) {
+        if let Some(due) = self.entries[at].due {
+            let now = Instant::now();
+            if now >= due {
+                self.grant_reservation(at, now);
+            }
+        }
+    }
+
     /// Wakes the entries that `is_meant` selects, first come first. An entry that conflicts with an awake request is
     /// put behind that request instead. A request that has to give way to a reservation is woken here and finds that
     /// out at its admission.
@@ -288,10 +295,8 @@ impl Queue {
                 Some(other) => {
                     self.entries[at].stage = Stage::BehindRequest(self.entries[other].id);
                     self.entries[at].behind = self.entries[other].request;
-                    if other > at && self.policy == Reservations::Granted {
-                        // A later request overtook this one, which cannot see while it sleeps that its reservation is
-                        // due. Being overtaken once is enough.
-                        self.grant_reservation(at, Instant::now());
+                    if other > at {
+                        self.overtake(at);
                     }
                 }
                 None => {
@@ -342,7 +347,7 @@ impl Awake {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Reservations, Stage};
+    use super::{Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
     use crate::range::span::Span;
     use crate::wait::Wakeups;
     use std::ops::Range;
@@ -354,6 +359,7 @@ mod tests {
             request,
             parker: Box::leak(Box::default()),
             reserved: None,
+            due: Some(Instant::now()),
             stage: Stage::BehindHolder(behind),
             behind: request,
         }
@@ -363,7 +369,7 @@ mod tests {
     /// wide one might be woken. The wide request must be woken in the end.
     #[test]
     fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
-        let mut queue = Queue::new(Reservations::Granted);
+        let mut queue = Queue::new();
         let wide = 1;
         let mut holders = [1000, 2000];
         queue.sleep(asleep(wide, 0..2, holders[0]), &mut Wakeups::default());
@@ -393,9 +399,31 @@ mod tests {
         panic!("the wide request was never woken");
     }
 
+    /// While many requests want one range some always overtake others. If each of those reserved, all would sleep for
+    /// ever: see `overtake`.
+    #[test]
+    fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
+        let now = Instant::now();
+        let later = now.checked_add(std::time::Duration::from_secs(3600));
+        for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
+            let mut queue = Queue::new();
+            let mut wakeups = Wakeups::default();
+            let first = Entry {
+                due,
+                ..asleep(1, 0..2, 1000)
+            };
+            queue.sleep(first, &mut wakeups);
+            queue.sleep(asleep(2, 1..2, 2000), &mut wakeups);
+            queue.holder_left(2000, &mut wakeups);
+            queue.holder_left(1000, &mut wakeups);
+            assert_eq!(queue.entries[0].stage, Stage::BehindRequest(2));
+            assert_eq!(queue.reservations(), reservations, "due {due:?}");
+        }
+    }
+
     #[test]
     fn reservations_are_counted() {
-        let mut queue = Queue::new(Reservations::Granted);
+        let mut queue = Queue::new();
         let mut wakeups = Wakeups::default();
         let reserved = Entry {
             reserved: Some(Instant::now()),

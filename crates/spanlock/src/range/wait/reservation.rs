@@ -33,7 +33,6 @@
 //! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
 //!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
 
-use super::queue::Reservations;
 use prim::clock::Duration;
 
 /// How a lock treats requests that others keep overtaking.
@@ -73,13 +72,6 @@ impl Patience {
                 Self(micros(patience))
             }
             Fairness::After(_) => Self(micros(LONGEST)),
-        }
-    }
-
-    pub(super) const fn reservations(self) -> Reservations {
-        match self {
-            Self::ENDLESS => Reservations::Never,
-            _ => Reservations::Granted,
         }
     }
 

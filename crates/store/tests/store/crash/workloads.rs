@@ -78,9 +78,9 @@ pub fn long() -> Vec<Vec<Op>> {
             Op::Unlink("/bar"),
         ]
     });
-    // Entries without pages: freed log pages become log pages again.
-    let sizes = (0..300).flat_map(|round| {
-        let sync = (round % 10 == 9).then_some(Op::Sync);
+    // Entries without pages: freed log pages become log pages again. More than a log page between two syncs.
+    let sizes = (0..360).flat_map(|round| {
+        let sync = (round % 90 == 89).then_some(Op::Sync);
         [Op::Truncate("/foo", 5000 + round)].into_iter().chain(sync)
     });
     let sizes = [Op::Create("/foo")].into_iter().chain(sizes).collect();
