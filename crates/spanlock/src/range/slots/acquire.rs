@@ -16,7 +16,8 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::board::{Board, Entry, Whole};
+use super::board::Board;
+use super::enter::{Entry, Whole};
 use super::policy::{Fewest, Last, Plan};
 use super::slot::{Slot, SlotBlocker};
 use super::state::Seniority;

@@ -172,10 +172,11 @@ impl Line {
     fn take(&self, word: Word, from: usize) -> Option<usize> {
         // Threads begin at different words. No look before: it would fetch the line twice.
         (0..WORDS).map(|step| (from + step) % WORDS).find(|&at| {
-            // Relaxed: the fence of the handshake follows [slot-handshake].
-            let relaxed = Ordering::Relaxed;
+            // [bucket-acquire] Acquire: this word may be struck before the fence, if the next line is full. Then that
+            // strike hands on what came before the last one. The fence of the handshake orders the rest.
+            let acquire = prim::order!("bucket-acquire", Ordering::Acquire);
             self.0[at]
-                .compare_exchange(Word::FREE, word.0, relaxed, relaxed)
+                .compare_exchange(Word::FREE, word.0, acquire, Ordering::Relaxed)
                 .is_ok()
         })
     }

@@ -47,7 +47,8 @@
 //! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
 //! | `owner.rs` | whose a slot is, and what only the owner uses |
 //! | `buckets.rs` | buckets: which slots a narrow request looks at |
-//! | `board.rs` | the slots of a lock; announcing and looking |
+//! | `board.rs` | the slots of a lock |
+//! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
 //! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
@@ -84,7 +85,8 @@
 //! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
 //! - **buckets**: the same for the buckets.
 //! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
-//!   there: the holder's critical section, if the look finds no word that leads to the slot.
+//!   there: the holder's critical section, if the look finds no word that leads to the slot. A request that is listed
+//!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
 //! - **uncount** / **uncount-acquire**: Release by taking an idle slot off the count, Acquire by loading the count:
 //!   what was held in the slot.
 //! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
@@ -122,6 +124,7 @@
 mod acquire;
 mod board;
 mod buckets;
+mod enter;
 mod owner;
 mod policy;
 mod release;

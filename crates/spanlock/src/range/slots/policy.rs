@@ -20,7 +20,7 @@
 //! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
 //! another thread has got its record. They decide nothing about who holds what.
 
-use super::board::Whole;
+use super::enter::Whole;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use prim::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};

@@ -8,7 +8,7 @@
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
 
-use super::board::Entry;
+use super::enter::Entry;
 use super::owner::OnItsLine;
 use super::state::{Audience, Extent, Seniority, State};
 use crate::range::inspect::Request;
