@@ -18,6 +18,13 @@ fn twice<L: Shared>(world: &Arc<World<L>>, mode: Mode, range: Range<u64>) {
     }
 }
 
+/// Writes there, if nothing is in the way.
+fn tries(world: &Arc<World<RawSlots>>, range: Range<u64>) {
+    if let Some(mine) = world.write_within(range, Wait::Never) {
+        mine.done();
+    }
+}
+
 /// The range of a slot's next announcement is read beside the state of the one before. Whoever passes it by then comes
 /// after the release.
 fn a_slot_is_used_again_under_a_look(world: &Arc<World<RawSlots>>) {
@@ -138,20 +145,22 @@ fn a_line_is_full(world: &Arc<World<RawSlots>>) {
 
 /// Whoever finds that no slot is counted comes after what was held in one.
 fn a_slot_is_not_counted_any_more(world: &Arc<World<RawSlots>>) {
-    let other = world.start([write(0..1)]);
-    world.write(0..5).done();
-    world.write(6..7).done();
+    let mine = world.write(0..5);
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| tries(world, 0..1))]);
+    mine.done();
+    drop(world.write(6..7));
     other.join();
 }
 
 /// The same, where another thread ends that the slot is counted.
 fn an_idle_slot_is_uncounted_by_another_thread(world: &Arc<World<RawSlots>>) {
     let tidies = act(|world: &Arc<World<RawSlots>>| {
-        world.write(6..7).done();
-        world.write(0..1).done();
+        drop(world.write(6..7));
+        tries(world, 0..1);
     });
+    let mine = world.write(0..5);
     let other = world.start([tidies]);
-    world.write(0..5).done();
+    mine.done();
     other.join();
 }
 
@@ -171,9 +180,7 @@ fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
     world.write(0..5).done();
     let other = world.start([act(|world: &Arc<World<RawSlots>>| {
         world.write(6..7).done();
-        if let Some(mine) = world.write_within(0..1, Wait::Never) {
-            mine.done();
-        }
+        tries(world, 0..1);
     })]);
     let mine = world.write(0..5);
     mine.touch();
