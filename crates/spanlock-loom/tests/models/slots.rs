@@ -190,16 +190,12 @@ fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
 
 /// Ranges come so far apart that a thread makes buckets, while another one announces a request.
 fn buckets_are_made_beside_a_request(world: &Arc<World<RawSlots>>) {
-    for at in [0, 100] {
+    for at in [0, 100, 200] {
         drop(world.write(at..at + 1));
     }
-    let makes = act(|world: &Arc<World<RawSlots>>| {
-        for at in [200, 300, 400, 500] {
-            drop(world.write(at..at + 1));
-        }
-        world.write(0..1).done();
-    });
-    world.meet([makes, write(0..1)]);
+    let other = world.start([write(0..1)]);
+    drop(world.write(300..301));
+    other.join();
 }
 
 models! {
