@@ -1,86 +1,144 @@
-//! Locks as records have them: with their family and what they claim, so that a reader of a record needs no registry.
-//! A new comparison that needs more of a lock adds it here, and to the record.
+//! Locks, and what takes their place in a workload: known to users by name, and to records with what is compared.
 
 use crate::micro::Kernel;
-use crate::named::Named;
+use crate::setting::named;
 use crate::{registry, rw, sets, sim, space};
 use spanlock_judge::record::lock::{Entry, Lock};
-use spanlock_trial::lock::{Described, RwDescribed};
-use spanlock_trial::set::SetDescribed;
+use spanlock_trial::lock::{Described, Role, RwDescribed};
 
-/// A lock that records can name.
-pub trait Known: Copy {
-    /// As records have it.
+/// A lock or the like: a row of a table, from which users choose by name.
+pub trait Known: Copy + Send + Sync + 'static {
+    /// The argument by which users choose.
+    const ARGUMENT: &'static str = "locks";
+
+    /// What users are told of the choice.
+    const ABOUT: &'static str = "Locks, by name; all of them by default";
+
+    /// The row as records have it.
     fn known(self) -> Lock;
-}
 
-impl Known for &Described {
-    fn known(self) -> Lock {
-        Lock {
-            name: self.name.to_owned(),
-            family: self.family.to_owned(),
-            exclusion: self.exclusion,
-            policy: None,
-        }
+    /// Those that users can name.
+    fn all() -> Vec<Self>;
+
+    /// Those that run unless users name some.
+    fn usual() -> Vec<Self> {
+        Self::all()
+    }
+
+    /// The row of that name.
+    ///
+    /// # Errors
+    /// The names that there are.
+    fn find(name: &str) -> Result<Self, String> {
+        named(name, Self::all(), |row| row.known().name)
+    }
+
+    /// The rows that an argument names.
+    ///
+    /// # Errors
+    /// The names that there are.
+    fn parse(text: &str) -> Result<Vec<Self>, String> {
+        text.split(',').map(Self::find).collect()
     }
 }
 
-impl Known for &RwDescribed {
-    fn known(self) -> Lock {
-        let family = self.over.map_or(self.name, |over| over.lock);
-        Lock {
-            name: self.name.to_owned(),
-            family: family.to_owned(),
-            exclusion: self.exclusion,
-            policy: self.over.map(|over| over.policy.to_owned()),
-        }
-    }
-}
+/// Implements [`Known`] for references to the rows of tables.
+macro_rules! known {
+    ($($Row:ty: |$row:ident| $known:expr, $all:expr $(, $usual:expr)? $(; $argument:literal $about:literal)?)+) => {$(
+        impl $crate::known::Known for &'static $Row {
+            $(const ARGUMENT: &'static str = $argument;
+            const ABOUT: &'static str = $about;)?
 
-impl Known for &SetDescribed {
-    fn known(self) -> Lock {
-        Lock::named(self.name)
-    }
-}
-
-macro_rules! described {
-    ($($lock:ty),+) => {$(
-        impl Known for &$lock {
-            fn known(self) -> Lock {
-                (&self.described).known()
+            fn known(self) -> ::spanlock_judge::record::lock::Lock {
+                let $row = self;
+                $known
             }
+
+            fn all() -> Vec<Self> {
+                $all.collect()
+            }
+
+            $(fn usual() -> Vec<Self> {
+                $usual.collect()
+            })?
         }
     )+};
 }
+pub(crate) use known;
 
-impl Known for &space::Variant {
-    fn known(self) -> Lock {
-        space::known(self.name())
+fn range(row: &Described) -> Lock {
+    Lock {
+        name: row.name.to_owned(),
+        family: row.family.to_owned(),
+        exclusion: row.exclusion,
+        policy: None,
     }
 }
 
-impl Known for &space::Simulated {
-    fn known(self) -> Lock {
-        space::known(self.name())
+fn whole(row: &RwDescribed) -> Lock {
+    let family = row.over.map_or(row.name, |over| over.lock);
+    Lock {
+        name: row.name.to_owned(),
+        family: family.to_owned(),
+        exclusion: row.exclusion,
+        policy: row.over.map(|over| over.policy.to_owned()),
     }
 }
 
-described!(
-    registry::Lock,
-    rw::locks::Lock,
-    sim::Lock,
-    sim::RwLock,
-    sets::Stock,
-    sets::Simulated
-);
+/// Those that are measured on hardware too.
+const fn is_measured(role: Role) -> bool {
+    !matches!(role, Role::Configuration)
+}
+
+known! {
+    rw::locks::Lock: |row| whole(row),
+        rw::locks::LOCKS.iter().chain(rw::locks::CONTROLS), rw::locks::LOCKS.iter()
+    sim::Lock: |row| range(row),
+        sim::LOCKS.iter(), sim::LOCKS.iter().filter(|row| is_measured(row.role));
+        "locks" "Locks, by name; by default, all range locks that `bench` has too"
+    sim::RwLock: |row| whole(row),
+        sim::RW_LOCKS.iter().filter(|row| is_measured(row.role))
+    sets::Stock: |row| Lock::named(row.described.name), sets::STOCKS.iter();
+        "sets" "Sets, by name; all of them by default"
+    sets::Simulated: |row| Lock::named(row.described.name), sets::SIMULATED.iter();
+        "sets" "Sets, by name; by default, all that can be simulated"
+    space::Variant: |row| space::known(row.name()), space::MEASURED.iter();
+        "locks" "Variants of the address space, by name; all of them by default"
+    space::Simulated: |row| space::known(row.name()), space::SIMULATED.iter();
+        "locks" "Variants of the address space, by name; all of them by default"
+}
+
+impl Known for &'static registry::Lock {
+    const ABOUT: &'static str = "Locks, by name; all of them by default. Some take parameters (song:h=4), of which several \
+        values make several locks (song:h=1..8, both included, or song:h=1,2,4)";
+
+    fn known(self) -> Lock {
+        range(self)
+    }
+
+    fn all() -> Vec<Self> {
+        registry::LOCKS.iter().collect()
+    }
+
+    fn parse(text: &str) -> Result<Vec<Self>, String> {
+        registry::parse(text, &[&registry::LOCKS])
+    }
+}
 
 impl Known for Kernel {
+    const ARGUMENT: &'static str = "kernels";
+    const ABOUT: &'static str = "The operations to repeat; all of them by default";
+
     fn known(self) -> Lock {
         Lock::named(&self.to_string())
     }
+
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
 }
 
-/// All range locks, as they are listed.
+/// The range locks as a list for users has them.
 #[must_use]
 pub fn entries() -> Vec<Entry> {
     let entry = |lock: &registry::Lock| Entry {
@@ -95,43 +153,4 @@ pub fn entries() -> Vec<Entry> {
         parameters: lock.params.iter().map(ToString::to_string).collect(),
     };
     registry::LOCKS.iter().map(entry).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Known;
-    use crate::named::Named;
-    use crate::{micro, registry, rw, sets, sim, space, store};
-    use spanlock_judge::compare::claims;
-    use spanlock_judge::record::Kind;
-
-    #[test]
-    fn claims_speak_of_locks_that_there_are() {
-        let is_there = |kind: Option<Kind>, lock: &str| match kind {
-            Some(Kind::Rw) => rw::locks::find(lock).is_some(),
-            Some(Kind::Set) => sets::find(lock).is_ok(),
-            Some(Kind::Vm | Kind::VmStat) => space::Variant::find(lock).is_ok(),
-            Some(Kind::Store) => store::Subject::find(lock).is_ok(),
-            Some(Kind::Micro) => lock.parse::<micro::Kernel>().is_ok(),
-            _ => registry::find(lock).is_some(),
-        };
-        for claim in claims() {
-            for lock in claim.locks.iter().chain(&claim.than) {
-                assert!(is_there(claim.place.kind(), lock), "{lock}");
-            }
-        }
-    }
-
-    #[test]
-    fn forms_that_are_only_simulated_are_of_the_family_of_what_they_are_a_form_of() {
-        for lock in sim::Lock::all() {
-            let form_of = registry::LOCKS.iter().filter(|measured| {
-                let rest = lock.name().strip_prefix(measured.name);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-            });
-            let longest = form_of.max_by_key(|measured| measured.name.len());
-            let longest = longest.unwrap_or_else(|| panic!("{} is a form of nothing", lock.name()));
-            assert_eq!(lock.known().family, longest.family, "{}", lock.name());
-        }
-    }
 }

@@ -16,8 +16,7 @@
 //! | [`target`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
-//! | [`named`] | rows that users choose by name |
-//! | [`known`] | locks as records have them |
+//! | [`known`] | locks as users name them and as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`touch`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
@@ -45,7 +44,6 @@ pub mod counters;
 pub mod known;
 pub mod memory;
 mod meter;
-pub mod named;
 pub mod pairs;
 pub mod processor;
 pub mod provenance;

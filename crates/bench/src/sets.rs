@@ -4,18 +4,17 @@
 use crate::meter::Meter;
 use crate::provenance::cores;
 use crate::run::{Found, Outcome};
-use crate::setting::named;
 use crossbeam_skiplist::SkipSet;
 use dashmap::DashSet;
 use parking_lot::RwLock;
 use spanlock_judge::record::{Bytes, SetMemory};
 pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, MAX_STALL, Mix, SetDescribed, Trial};
 use spanlock_workloads::crew::Signal;
-pub use spanlock_workloads::set::table::Row;
-use spanlock_workloads::set::{self, Set, fill, table};
+use spanlock_workloads::set::table::{self, Row};
+use spanlock_workloads::set::{self, Set, fill};
 pub use spanlock_workloads_sim::set::table::Row as Simulated;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A set of another crate.
 struct Peer<S>(S);
@@ -114,34 +113,18 @@ static PEERS: &[Row] = &[
 ];
 
 /// All of them, in the order of tables.
-pub fn all() -> impl Iterator<Item = &'static Row> {
-    table::ROWS.iter().chain(PEERS)
-}
-
-/// The set of that name.
-///
-/// # Errors
-/// The names that were expected instead.
-pub fn find(name: &str) -> Result<&'static Row, String> {
-    named(name, all(), |row| row.described.name)
-}
+pub static STOCKS: LazyLock<Vec<Stock>> = LazyLock::new(|| {
+    let rows = table::ROWS.iter().chain(PEERS);
+    rows.map(Stock::new).collect()
+});
 
 /// All that can be simulated.
-pub fn simulated() -> impl Iterator<Item = &'static Simulated> {
-    spanlock_workloads_sim::set::table::ROWS.iter()
-}
-
-/// The set of that name that can be simulated.
-///
-/// # Errors
-/// The names that were expected instead.
-pub fn find_simulated(name: &str) -> Result<&'static Simulated, String> {
-    named(name, simulated(), |row| row.described.name)
-}
+pub static SIMULATED: &[Simulated] = spanlock_workloads_sim::set::table::ROWS;
 
 /// A set that is made and filled for its first run, and serves all later runs: to fill it takes longer than a run.
 pub struct Stock {
-    pub(crate) described: &'static SetDescribed,
+    /// Its name and what it is.
+    pub described: &'static SetDescribed,
     make: fn() -> Box<dyn Set>,
     filled: Mutex<Option<Filled>>,
 }
@@ -164,8 +147,7 @@ impl Filled {
 
 impl Stock {
     /// None yet of this set.
-    #[must_use]
-    pub fn new(row: &'static Row) -> Self {
+    fn new(row: &'static Row) -> Self {
         Self {
             described: &row.described,
             make: row.make,
@@ -174,11 +156,6 @@ impl Stock {
     }
 
     /// The name of the set.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.described.name
-    }
-
     pub(crate) fn run(&self, trial: &Trial) -> Result<Outcome, &'static str> {
         let mut stock = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = trial.load.keys;
@@ -197,15 +174,15 @@ impl Stock {
 
 /// The memory of a set in which half of so many keys are, drawn at random, as the allocator counts it.
 #[must_use]
-pub fn memory(row: &Row, keys: usize, allocated: &dyn Fn() -> Bytes) -> SetMemory {
+pub fn memory(stock: &Stock, keys: usize, allocated: &dyn Fn() -> Bytes) -> SetMemory {
     // What is kept once for the process does not count.
-    drop((row.make)());
+    drop((stock.make)());
     let before = allocated();
-    let set = (row.make)();
+    let set = (stock.make)();
     let inserted = fill(&*set, keys, 1, 0);
     let bytes = allocated() - before;
     SetMemory {
-        lock: row.described.name.to_owned(),
+        lock: stock.described.name.to_owned(),
         keys: inserted,
         bytes,
     }

@@ -3,11 +3,10 @@
 pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
-use crate::named::named_rows;
-use crate::setting::{Resource, Setting, Values, named};
+use crate::setting::{Resource, Setting, Values};
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
-use spanlock_trial::lock::{Described, Over, Role, RwDescribed};
+use spanlock_trial::lock::{Described, Over, RwDescribed};
 use spanlock_workloads_sim::locks::{self, Maker};
 use spanlock_workloads_sim::rw;
 use spanlock_workloads_sim::target::{Readers, Target};
@@ -86,7 +85,7 @@ pub struct Lock {
 }
 
 /// All rows, in the order of tables.
-static ALL: LazyLock<Vec<Lock>> = LazyLock::new(|| {
+pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
     let mut rows = Rows(Vec::new());
     locks::all(&mut rows);
     rows.0
@@ -119,17 +118,9 @@ impl locks::Table for Rows {
     }
 }
 
-named_rows! {
-    Lock: ALL by described.name;
-}
+derefs!(Lock => Described);
 
 impl Lock {
-    /// Those that are measured on hardware too, in the order of tables.
-    pub fn measured() -> impl Iterator<Item = &'static Self> {
-        ALL.iter()
-            .filter(|lock| lock.described.role != Role::Configuration)
-    }
-
     /// Makes one, within a run.
     pub(crate) fn make(&self, resource: Resource) -> Erased {
         (self.make)(resource)
@@ -152,7 +143,7 @@ struct UpTo {
 }
 
 /// All rows, in the order of tables.
-static RW: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
+pub static RW_LOCKS: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
     let any = UpTo {
         contexts: usize::MAX,
         nodes: usize::MAX,
@@ -202,32 +193,15 @@ impl rw::locks::Table for RwRows {
     }
 }
 
-impl RwLock {
-    /// Those that are measured on hardware too, in the order of tables.
-    pub fn measured() -> impl Iterator<Item = &'static Self> {
-        RW.iter()
-            .filter(|lock| lock.described.role != Role::Configuration)
-    }
+derefs!(RwLock => RwDescribed);
 
+impl RwLock {
     /// The measured locks, and further configurations of the library's.
     pub fn simulated() -> impl Iterator<Item = &'static Self> {
         let is_eager = |over: Over| over.policy == rw::locks::EAGER;
-        RW.iter()
+        RW_LOCKS
+            .iter()
             .filter(move |lock| !lock.described.over.is_some_and(is_eager))
-    }
-
-    /// The name that users give it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.described.name
-    }
-
-    /// The lock of that name, of those that are measured.
-    ///
-    /// # Errors
-    /// The names that were expected instead.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
-        named(name, Self::measured(), |lock| lock.name())
     }
 
     /// Makes one for a machine, within a run.

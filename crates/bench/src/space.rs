@@ -1,13 +1,10 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
 use crate::meter::Meter;
-use crate::named::named_rows;
 use crate::run::Outcome;
 use prim_sim::Machine;
 use spanlock_judge::record::lock::{Exclusion, Lock};
-use spanlock_trial::vm::{Traffic, Trial};
-use spanlock_vm_trace::text;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use spanlock_trial::vm::Trial;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use {spanlock_vm::variants as measured, spanlock_vm_sim::variants as simulated};
@@ -26,13 +23,15 @@ pub struct Simulated {
 
 type Simulate = dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync;
 
-static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+/// All of them, on hardware.
+pub static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let mut all = Measured(Vec::new());
     measured::all(&mut all);
     all.0
 });
 
-static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
+/// All of them, simulated.
+pub static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
     let mut all = AllSimulated(Vec::new());
     simulated::all(&mut all);
     all.0
@@ -82,12 +81,13 @@ fn pass(time: Duration) {
     }
 }
 
-named_rows! {
-    Variant: MEASURED by variant.name;
-    Simulated: SIMULATED by variant.name;
-}
-
 impl Variant {
+    /// The name that users give it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
     /// What it is.
     #[must_use]
     pub const fn about(&self) -> &'static str {
@@ -100,6 +100,10 @@ impl Variant {
 }
 
 impl Simulated {
+    pub(crate) fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
     pub(crate) fn run(&self, trial: &Trial, machine: &Machine) -> Outcome {
         (self.run)(trial, machine)
     }
@@ -114,13 +118,4 @@ pub(crate) fn known(name: &str) -> Lock {
         exclusion,
         ..Lock::named(name)
     }
-}
-
-/// A number that tells traffic of one name apart, if it differs.
-pub(crate) fn digest(traffic: &Traffic) -> u64 {
-    let mut digest = DefaultHasher::new();
-    if let Traffic::Recorded(_, trace) = traffic {
-        text::plain(trace).hash(&mut digest);
-    }
-    digest.finish()
 }

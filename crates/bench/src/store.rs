@@ -1,12 +1,10 @@
 //! Files that many threads read and write: in stores on tmpfs with each lock, and as plain files beside them; and in
 //! stores on simulated machines.
 
-use crate::known::Known;
+use crate::known::{Known, known};
 use crate::meter::Meter;
-use crate::named::named_rows;
 use crate::registry;
 use crate::run::Outcome;
-use prim_sim::Machine;
 use spanlock_judge::record::lock::{Exclusion, Lock as Recorded};
 use spanlock_store::Mapped;
 pub use spanlock_trial::store::*;
@@ -109,11 +107,6 @@ fn plain(trial: &Trial) -> Result<Outcome, String> {
     workload::run::<Signal>(&files, trial, &mut Meter::of(trial.events))
 }
 
-named_rows! {
-    Subject: SUBJECTS by name;
-    Simulated: SIMULATED by name;
-}
-
 impl Subject {
     /// Runs a trial on fresh files.
     ///
@@ -160,13 +153,13 @@ impl Simulated {
     ///
     /// # Panics
     /// When the store fails, which has room for it.
-    pub(crate) fn run(&self, trial: &Trial, _: &Machine) -> Outcome {
+    pub(crate) fn run(&self, trial: &Trial) -> Outcome {
         (self.run)(trial).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 }
 
 /// As records have it: a range lock is the one that is measured by its name elsewhere.
-fn known(name: &'static str) -> Recorded {
+fn recorded(name: &'static str) -> Recorded {
     match registry::LOCKS.iter().find(|lock| lock.name == name) {
         Some(lock) => lock.known(),
         None => Recorded {
@@ -193,14 +186,10 @@ fn exclusion(name: &str) -> Exclusion {
     }
 }
 
-impl Known for &Subject {
-    fn known(self) -> Recorded {
-        known(self.name)
-    }
-}
-
-impl Known for &Simulated {
-    fn known(self) -> Recorded {
-        known(self.name)
-    }
+known! {
+    Subject: |row| recorded(row.name), SUBJECTS.iter();
+        "locks" "Locks of the store's files, by name, and plain-file: files of the kernel's, on tmpfs as the store is. \
+            All of them by default"
+    Simulated: |row| recorded(row.name), SIMULATED.iter();
+        "locks" "Locks of files, by name; all of them by default"
 }

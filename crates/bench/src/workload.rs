@@ -4,7 +4,6 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
-use crate::named::Named;
 use crate::registry::Lock;
 use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
@@ -20,15 +19,15 @@ use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
 use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
-use std::fmt::Display;
+use std::fmt;
 use std::time::Duration;
 
 /// A workload with its own numbers.
-pub trait Workload: Copy + Send + Sync + 'static {
+pub trait Workload: Copy + fmt::Debug + Into<Panel> + Send + Sync + 'static {
     /// The locks that it runs on, on hardware.
     type Lock: Known;
     /// The locks that it runs on, on a simulated machine.
-    type Simulated: Known + Send + Sync + 'static;
+    type Simulated: Known;
 
     /// Runs it on hardware.
     ///
@@ -43,16 +42,17 @@ pub trait Workload: Copy + Send + Sync + 'static {
     /// that is measured.
     const HANGS_AFTER: Option<Duration> = None;
 
-    /// All that a simulated run is, besides the [`Setup`]: two of one name yield the same.
-    fn name(trial: &Trial<Self>, lock: Self::Simulated) -> String;
-
-    /// The workload and its numbers, as records have them.
-    fn panel(self) -> Panel;
-
     /// Rounds, each on a fresh lock; 0 if there is but one run.
     fn rounds(self) -> u32 {
         0
     }
+}
+
+/// A run, as progress and errors name it.
+#[must_use]
+pub fn name<W: Workload>(trial: &Trial<W>, lock: impl Known) -> String {
+    let (panel, threads): (Panel, _) = (trial.load.into(), plural(trial.threads));
+    format!("{}, {panel}, {threads}", lock.known().name)
 }
 
 /// A record of a run in which nothing was measured yet.
@@ -60,7 +60,7 @@ fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
     Record {
         repeat: trial.repeat,
         rounds: trial.load.rounds(),
-        ..Record::new(trial.load.panel(), lock, trial.threads, trial.seed)
+        ..Record::new(trial.load.into(), lock, trial.threads, trial.seed)
     }
 }
 
@@ -152,20 +152,6 @@ pub fn simulate<W: Workload>(
     yielded(record, ended.value)
 }
 
-/// The name of a run that lasts a time, of a workload with its numbers and of a lock.
-fn timed_run<W>(trial: &Trial<W>, what: impl Display, lock: &str) -> String {
-    let (threads, seconds) = (plural(trial.threads), trial.schedule.measured.as_secs_f64());
-    format!("{what}, {threads}, {lock}, {seconds} s")
-}
-
-/// Whether acquisitions are timed, as the name of a run has it.
-const fn timed(timing: arr::Timing) -> &'static str {
-    match timing {
-        arr::Timing::On => ", timed",
-        arr::Timing::Off => "",
-    }
-}
-
 impl Workload for arr::Load {
     const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
 
@@ -178,16 +164,6 @@ impl Workload for arr::Load {
 
     fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
         simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ())
-    }
-
-    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let what = format!("arr, {}", trial.load.panel());
-        timed_run(trial, what, lock.name()) + timed(trial.load.timing)
-    }
-
-    fn panel(self) -> Panel {
-        let (variant, reads) = (self.variant, self.reads.get());
-        Panel::Arr { variant, reads }
     }
 }
 
@@ -211,17 +187,6 @@ impl Workload for batch::Load {
     fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
         simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ())
     }
-
-    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let Self { hold, ranges } = trial.load;
-        let what = format!("batch, {hold} of {ranges} ranges");
-        timed_run(trial, what, lock.name())
-    }
-
-    fn panel(self) -> Panel {
-        let Self { hold, ranges } = self;
-        Panel::Batch { hold, ranges }
-    }
 }
 
 impl Workload for blob::Load {
@@ -244,25 +209,6 @@ impl Workload for blob::Load {
         };
         let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
         outcome.expect("such pages are never refused")
-    }
-
-    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        timed_run(trial, format!("blob, {}", trial.load.panel()), lock.name())
-    }
-
-    fn panel(self) -> Panel {
-        let Self {
-            draw,
-            payload,
-            cache,
-            records,
-        } = self;
-        Panel::Blob {
-            draw,
-            payload,
-            cache,
-            records,
-        }
     }
 }
 
@@ -290,15 +236,6 @@ impl Workload for latency::Load {
         simulated::latency::run(|| lock.make(trial.load.resource()), trial)
     }
 
-    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let (parts, threads) = (trial.load.parts, plural(trial.threads));
-        format!("latency, {parts} parts, {threads}, {}", lock.name())
-    }
-
-    fn panel(self) -> Panel {
-        Panel::Latency { parts: self.parts }
-    }
-
     fn rounds(self) -> u32 {
         self.rounds
     }
@@ -319,25 +256,6 @@ impl Workload for pattern::Load {
         let resource = trial.load.pattern.shape().resource();
         simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ())
     }
-
-    fn name(trial: &Trial<Self>, lock: &'static sim::Lock) -> String {
-        let what = format!("pattern {}", trial.load.panel());
-        timed_run(trial, what, lock.name()) + timed(trial.load.timing)
-    }
-
-    fn panel(self) -> Panel {
-        let Self {
-            pattern,
-            reads,
-            bystanders,
-            ..
-        } = self;
-        Panel::Pattern {
-            pattern,
-            reads: reads.get(),
-            bystanders,
-        }
-    }
 }
 
 impl Workload for micro::Load {
@@ -352,15 +270,6 @@ impl Workload for micro::Load {
     fn simulate(trial: &Trial<Self>, kernel: micro::Kernel, _: &Machine) -> Outcome {
         in_time(trial, simulated::micro::run(kernel, trial, &mut ()))
     }
-
-    fn name(trial: &Trial<Self>, kernel: micro::Kernel) -> String {
-        let (threads, seconds) = (plural(trial.threads), trial.schedule.measured.as_secs_f64());
-        format!("micro {kernel}, {threads}, {seconds} s")
-    }
-
-    fn panel(self) -> Panel {
-        Panel::Micro
-    }
 }
 
 impl Workload for rw::Load {
@@ -374,14 +283,6 @@ impl Workload for rw::Load {
     fn simulate(trial: &Trial<Self>, lock: &'static sim::RwLock, machine: &Machine) -> Outcome {
         let outcome = simulated::rw::run(|| lock.make(machine), trial, &mut ());
         in_time(trial, outcome)
-    }
-
-    fn name(trial: &Trial<Self>, lock: &'static sim::RwLock) -> String {
-        timed_run(trial, format!("rw {}", trial.load), lock.name())
-    }
-
-    fn panel(self) -> Panel {
-        Panel::Rw(self)
     }
 }
 
@@ -399,26 +300,6 @@ impl Workload for set::Load {
         let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
         outcome.expect("sets that can be simulated have an order")
     }
-
-    fn name(trial: &Trial<Self>, set: &'static sets::Simulated) -> String {
-        let what = format!("set, {}", trial.load.panel());
-        timed_run(trial, what, set.described.name)
-    }
-
-    fn panel(self) -> Panel {
-        let Self {
-            keys,
-            chosen,
-            mix,
-            stall,
-        } = self;
-        Panel::Set {
-            keys,
-            chosen,
-            mix,
-            stall,
-        }
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -433,22 +314,8 @@ impl Workload for store::Load {
         subject.run(trial)
     }
 
-    fn simulate(
-        trial: &Trial<Self>,
-        lock: &'static store::Simulated,
-        machine: &Machine,
-    ) -> Outcome {
-        lock.run(trial, machine)
-    }
-
-    fn name(trial: &Trial<Self>, lock: &'static store::Simulated) -> String {
-        let Self { kernel, pages } = trial.load;
-        timed_run(trial, format!("store {kernel}, {pages} pages"), lock.name())
-    }
-
-    fn panel(self) -> Panel {
-        let Self { kernel, pages } = self;
-        Panel::Store { kernel, pages }
+    fn simulate(trial: &Trial<Self>, lock: &'static store::Simulated, _: &Machine) -> Outcome {
+        lock.run(trial)
     }
 }
 
@@ -469,24 +336,6 @@ impl Workload for vm::Load {
         machine: &Machine,
     ) -> Outcome {
         variant.run(trial, machine)
-    }
-
-    fn name(trial: &Trial<Self>, variant: &'static space::Simulated) -> String {
-        let (panel, threads) = (trial.load.panel(), plural(trial.threads));
-        let content = space::digest(&trial.load.traffic);
-        format!("vm, {panel} ({content:x}), {threads}, {}", variant.name())
-    }
-
-    fn panel(self) -> Panel {
-        let growths = match self.traffic {
-            vm::Traffic::Recorded(..) => 0,
-            vm::Traffic::Pattern(_, growths) => growths,
-        };
-        Panel::Vm {
-            traffic: self.traffic.name(),
-            pace: self.pace,
-            growths,
-        }
     }
 }
 

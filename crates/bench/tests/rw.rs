@@ -57,7 +57,7 @@ fn a_lock_that_does_not_exclude_is_caught_by_every_check() {
     };
     for load in [
         Load::TestRwlock { pause: 0 },
-        Load::Rwbench { writes: 0.9 },
+        Load::rwbench(0.9),
         Load::HashTable { entries: 4 },
     ] {
         let trial = trial(load, 4, Duration::from_millis(20));

@@ -3,12 +3,13 @@
 mod loads;
 
 use loads::LOADS;
+use spanlock_bench::known::Known;
 use spanlock_bench::micro;
 use spanlock_bench::micro::Kernel;
 use spanlock_bench::run::{Schedule, Trial};
 use spanlock_bench::rw::{self, Load};
 use spanlock_bench::sim::{Machine, RwLock as Lock, Setup};
-use spanlock_bench::workload::{Workload, simulate};
+use spanlock_bench::workload::{name, simulate};
 use spanlock_judge::record::{Line, Record};
 use spanlock_testkit::assert_repeats;
 use std::collections::HashSet;
@@ -30,7 +31,7 @@ fn measure(lock: &'static Lock, load: Load, threads: usize, machine: &str) -> Re
     let schedule = Schedule::even(Duration::from_micros(50));
     let trial = Trial::new(schedule, SEED).with(load, threads);
     let record = simulate(trial, lock, &setup(machine));
-    record.unwrap_or_else(|what| panic!("{}: {what}", Load::name(&trial, lock)))
+    record.unwrap_or_else(|what| panic!("{}: {what}", name(&trial, lock)))
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn every_lock_passes_every_workload() {
     for lock in Lock::simulated() {
         for load in LOADS {
             let record = measure(lock, load, 4, "xeon-2x10x2");
-            assert!(record.ops_per_sec > Some(0.0), "{} {load}", lock.name());
+            assert!(record.ops_per_sec > Some(0.0), "{} {load}", lock.name);
             assert_eq!(record.threads, 4);
             let line = Line::from(record);
             assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
@@ -48,19 +49,19 @@ fn every_lock_passes_every_workload() {
 
 #[test]
 fn the_same_point_yields_the_same_record() {
-    for lock in Lock::measured() {
-        let record = || measure(lock, Load::Rwbench { writes: 0.1 }, 5, "xeon-4x18x2");
-        assert_repeats(lock.name(), record);
+    for lock in <&Lock>::all() {
+        let record = || measure(lock, Load::rwbench(0.1), 5, "xeon-4x18x2");
+        assert_repeats(lock.name, record);
     }
 }
 
 #[test]
 fn hardware_has_the_same_locks() {
     let hardware: HashSet<_> = rw::locks::LOCKS.iter().map(|lock| lock.name).collect();
-    for lock in Lock::measured() {
-        assert!(hardware.contains(lock.name()), "{}", lock.name());
+    for lock in <&Lock>::all() {
+        assert!(hardware.contains(lock.name), "{}", lock.name);
     }
-    let names: HashSet<_> = Lock::simulated().map(Lock::name).collect();
+    let names: HashSet<_> = Lock::simulated().map(|lock| lock.name).collect();
     assert_eq!(names.len(), Lock::simulated().count());
 }
 
@@ -68,7 +69,7 @@ fn hardware_has_the_same_locks() {
 #[test]
 fn readers_scale_with_a_bias_and_not_without() {
     let gain = |name: &str| {
-        let lock = Lock::find(name).unwrap();
+        let lock = <&Lock>::find(name).unwrap();
         let at = |threads| {
             let record = measure(lock, Load::Readers, threads, "xeon-2x10x2");
             record.ops_per_sec.unwrap()
@@ -88,7 +89,7 @@ fn readers_scale_with_a_bias_and_not_without() {
 #[test]
 fn many_readers_do_not_starve_a_writer() {
     let writes = |name: &str| {
-        let lock = Lock::find(name).unwrap();
+        let lock = <&Lock>::find(name).unwrap();
         let load = Load::TestRwlock { pause: 100 };
         measure(lock, load, 16, "xeon-2x10x2").writes_per_sec
     };

@@ -3,7 +3,9 @@
 use clap::builder::{RangedI64ValueParser, UnknownArgumentValueParser};
 use clap::{Arg, Args, ValueEnum};
 use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::known::Known;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
+use spanlock_bench::rw::{self, locks::Lock as RwLock};
 use spanlock_judge::stats::distinct;
 use std::time::Duration;
 
@@ -45,37 +47,42 @@ pub(crate) struct Seed {
     pub(crate) seed: u64,
 }
 
-/// Range locks, some of which take parameters.
+/// Locks, or what takes their place.
 #[derive(Args)]
-pub(crate) struct RangeLocks {
-    /// Locks, by name; all of them by default. Some take parameters (song:h=4), of which several values make several
-    /// locks (song:h=1..8, both included, or song:h=1,2,4).
-    #[arg(long, num_args = 1.., value_parser = locks, value_name = "NAME,...")]
-    locks: Vec<Locks>,
+pub(crate) struct Locks<L: Known> {
+    #[arg(
+        id = L::ARGUMENT, long = L::ARGUMENT, help = L::ABOUT, num_args = 1.., value_parser = Named::<L>::parse,
+        value_name = "NAME,..."
+    )]
+    named: Vec<Named<L>>,
 }
 
-impl RangeLocks {
-    /// The locks named, or else all of these.
-    pub(crate) fn or(self, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
-        let named = self.locks.into_iter().flat_map(|Locks(locks)| locks);
-        chosen(named.collect(), all, |lock| lock.name)
+/// Those that one word names.
+#[derive(Clone)]
+pub(crate) struct Named<L>(Vec<L>);
+
+impl<L: Known> Named<L> {
+    fn parse(text: &str) -> Result<Self, String> {
+        L::parse(text).map(Self)
     }
 }
 
-/// The values named, each once, or else all of these.
-pub(crate) fn chosen<T, K: PartialEq>(
-    named: Vec<T>,
-    all: impl IntoIterator<Item = T>,
-    key: impl Fn(&T) -> K,
-) -> Vec<T> {
-    if named.is_empty() {
-        all.into_iter().collect()
-    } else {
-        let mut kept: Vec<T> = Vec::new();
-        for value in named {
-            if kept.iter().all(|other| key(other) != key(&value)) {
-                kept.push(value);
+impl<L: Known> Locks<L> {
+    /// The locks named, each once, or else the usual ones.
+    pub(crate) fn chosen(&self) -> Vec<L> {
+        self.or(L::usual())
+    }
+
+    /// The locks named, each once, or else all of these.
+    pub(crate) fn or(&self, all: impl IntoIterator<Item = L>) -> Vec<L> {
+        let mut kept: Vec<L> = Vec::new();
+        for &lock in self.named.iter().flat_map(|Named(locks)| locks) {
+            if kept.iter().all(|other| other.known() != lock.known()) {
+                kept.push(lock);
             }
+        }
+        if kept.is_empty() {
+            kept.extend(all);
         }
         kept
     }
@@ -91,18 +98,19 @@ pub(crate) fn without_seconds(ends: &'static str) -> Arg {
         .hide(true)
 }
 
-/// The locks that one word of an argument names.
-#[derive(Clone)]
-pub(crate) struct Locks(Vec<&'static Lock>);
-
-/// Locks that workloads run on.
-pub(crate) fn locks(text: &str) -> Result<Locks, String> {
-    parse(text, &[&LOCKS]).map(Locks)
+/// Such locks, and the floors.
+pub(crate) fn locks_or_floors(text: &str) -> Result<Named<&'static Lock>, String> {
+    parse(text, &[&LOCKS, FLOORS]).map(Named)
 }
 
-/// Such locks, and the floors.
-pub(crate) fn locks_or_floors(text: &str) -> Result<Locks, String> {
-    parse(text, &[&LOCKS, FLOORS]).map(Locks)
+/// One reader-writer lock or several, of these.
+pub(crate) fn rw_locks(
+    text: &str,
+    among: impl Iterator<Item = &'static RwLock> + Clone,
+) -> Result<Named<&'static RwLock>, String> {
+    let find = |name| rw::locks::parse(name, among.clone());
+    let found: Result<_, _> = text.split(',').map(find).collect();
+    found.map(Named)
 }
 
 /// A part of the whole.
@@ -182,7 +190,7 @@ fn time(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sweep, locks, locks_or_floors, seconds, seconds_or_none, sweep};
+    use super::{Lock, Named, Sweep, locks_or_floors, seconds, seconds_or_none, sweep};
     use std::time::Duration;
 
     #[test]
@@ -212,6 +220,7 @@ mod tests {
 
     #[test]
     fn unknown_locks_are_told_the_names() {
+        let locks = Named::<&Lock>::parse;
         let error = locks("lsit-rw").err().unwrap();
         assert!(
             error.contains("list-rw") && error.contains("null"),

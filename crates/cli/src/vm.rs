@@ -1,21 +1,12 @@
 //! `spanlock vm`.
 
-use crate::bench::measure::measured;
+use crate::bench::measure::{Compared, Repeated};
 use crate::failure::{Failure, Result};
-use crate::options::{Format, Output, Seed, Threads, chosen, times};
-use crate::output::{print, print_lines};
-use crate::workloads::{Space, Workload, turns};
+use crate::output::print;
+use crate::workloads::Space;
 use clap::{Args, Subcommand};
-use spanlock_bench::known::Known;
-use spanlock_bench::named::Named;
-use spanlock_bench::provenance::cores;
-use spanlock_bench::run::{Schedule, Trial};
-use spanlock_bench::space::Variant;
-use spanlock_bench::vm;
-use spanlock_bench::workload::measure;
-use spanlock_judge::compare::Dataset;
-use spanlock_judge::record::{Line, plural};
-use spanlock_judge::table;
+use spanlock_bench::space::MEASURED;
+use spanlock_judge::record::plural;
 use spanlock_vm_trace::import::{LeftOut, Recording, import};
 use spanlock_vm_trace::samples;
 use spanlock_vm_trace::text::write;
@@ -34,7 +25,8 @@ enum Command {
     /// List the recorded traces and the variants of the address space.
     List,
     /// Replay calls and faults on each variant of the address space, and check the areas at the end.
-    Replay(Replay),
+    #[command(mut_arg("locks", |locks| locks.alias("lock")))]
+    Replay(Compared<Space, Repeated>),
     /// Make a trace of a recording; `scripts/record-trace` records and calls this.
     Import(Import),
 }
@@ -42,7 +34,7 @@ enum Command {
 pub(crate) fn run(Vm { command }: Vm) -> Result {
     match command {
         Command::List => list(),
-        Command::Replay(args) => replay(args),
+        Command::Replay(args) => args.run(),
         Command::Import(args) => make(&args),
     }
 }
@@ -62,62 +54,10 @@ fn list() -> Result {
         );
     }
     text.push('\n');
-    for variant in Variant::all() {
+    for variant in MEASURED.iter() {
         let _ = writeln!(text, "{:<14} {}", variant.name(), variant.about());
     }
     print(&text)
-}
-
-#[derive(Args)]
-struct Replay {
-    #[command(flatten)]
-    space: Space,
-    /// Variants of the address space, by name; all of them by default.
-    #[arg(long, alias = "lock", num_args = 1.., value_delimiter = ',', value_parser = Variant::find, value_name = "NAME,...")]
-    locks: Vec<&'static Variant>,
-    #[command(flatten)]
-    threads: Threads,
-    /// Replays of each point; they take turns over the variants.
-    #[arg(long, value_parser = times(), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
-    repeat: u32,
-    #[command(flatten)]
-    seed: Seed,
-    #[command(flatten)]
-    output: Output,
-}
-
-fn replay(args: Replay) -> Result {
-    let threads = args.threads.numbers();
-    if let Some(what) = args.space.too_many(&threads) {
-        return Err(Failure::Arguments(what));
-    }
-    let repeats = (0..args.repeat).map(|repeat| Trial {
-        repeat,
-        ..Trial::new(Schedule::NONE, args.seed.seed)
-    });
-    let trials: Vec<_> = repeats
-        .flat_map(|run| args.space.trials(&threads, run))
-        .collect();
-    let variants = chosen(args.locks, Variant::all(), |variant| variant.name());
-    let records = measured(
-        &args.output,
-        turns(trials, &variants),
-        |(variant, trial): &(_, vm::Trial)| {
-            let panel = spanlock_bench::workload::Workload::panel(trial.load);
-            format!(
-                "{panel}, {}, {}",
-                variant.known().name,
-                plural(trial.threads)
-            )
-        },
-        |(variant, trial)| measure(*trial, *variant).map_err(Failure::Check),
-        Line::from,
-        table::vm,
-    )?;
-    match args.output.format {
-        Format::Json => print_lines(table::conclusions(&Dataset::of(&records), cores())),
-        Format::Table => Ok(()),
-    }
 }
 
 #[derive(Args)]

@@ -6,10 +6,12 @@ use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
 use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_bench::blob::{self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORDS};
 use spanlock_bench::latency::{MAX_PARTS, PARTS};
-use spanlock_bench::micro::{self, Kernel};
+use spanlock_bench::micro;
 use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::run::Trial;
-use spanlock_bench::rw::{ENTRIES, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, PAUSE, WRITES};
+use spanlock_bench::rw::{
+    ENTRIES, INSIDE, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, MAX_WORK, OUTSIDE, PAUSE, WRITES,
+};
 use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
 #[cfg(target_os = "linux")]
 use spanlock_bench::store;
@@ -37,7 +39,7 @@ pub(crate) trait Workload {
     }
 
     /// Why its numbers contradict each other.
-    fn contradiction(&self) -> Option<String> {
+    fn contradiction(&self, _threads: &[usize]) -> Option<String> {
         None
     }
 }
@@ -49,6 +51,11 @@ pub(crate) fn turns<T: Copy, L: Copy>(
 ) -> Vec<(L, T)> {
     let turn = |trial| locks.iter().map(move |&lock| (lock, trial));
     trials.into_iter().flat_map(turn).collect()
+}
+
+/// The values named, each once.
+fn each<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
+    distinct(values.iter().copied())
 }
 
 #[derive(Args)]
@@ -70,8 +77,6 @@ impl Workload for Arr {
     type Load = arr::Load;
 
     fn loads(&self) -> Vec<arr::Load> {
-        let variants = distinct(self.variant.iter().copied());
-        let reads = distinct(self.reads.iter().copied());
         let timing = timing(self.latency);
         let load = |(reads, variant)| arr::Load {
             variant,
@@ -79,7 +84,10 @@ impl Workload for Arr {
             pauses: Pauses::P1,
             timing,
         };
-        turns(variants, &reads).into_iter().map(load).collect()
+        turns(each(&self.variant), &each(&self.reads))
+            .into_iter()
+            .map(load)
+            .collect()
     }
 }
 
@@ -116,17 +124,15 @@ impl Workload for Patterns {
     type Load = pattern::Load;
 
     fn loads(&self) -> Vec<pattern::Load> {
-        let patterns = distinct(self.pattern.iter().copied());
-        let reads = distinct(self.reads.iter().copied());
-        let bystanders = distinct(self.bystanders.iter().copied());
         let load = |(bystanders, (reads, pattern))| pattern::Load {
             pattern,
             reads,
             bystanders: usize::from(bystanders),
             timing: timing(self.latency),
         };
-        let each = turns(turns(patterns, &reads), &bystanders);
-        each.into_iter().map(load).collect()
+        let reads = turns(each(&self.pattern), &each(&self.reads));
+        let all = turns(reads, &each(&self.bystanders));
+        all.into_iter().map(load).collect()
     }
 }
 
@@ -145,12 +151,11 @@ impl Workload for Batch {
 
     fn loads(&self) -> Vec<batch::Load> {
         let ranges = self.ranges;
-        let holds = distinct(self.hold.iter().copied());
         let load = |hold| batch::Load { hold, ranges };
-        holds.into_iter().map(load).collect()
+        each(&self.hold).into_iter().map(load).collect()
     }
 
-    fn contradiction(&self) -> Option<String> {
+    fn contradiction(&self, _: &[usize]) -> Option<String> {
         let Self { hold, ranges } = self;
         let hold = hold.iter().find(|hold| *hold > ranges)?;
         Some(format!(
@@ -185,16 +190,14 @@ pub(crate) struct StoredBlob {
 impl Blob {
     /// Each combination with these.
     fn with(&self, caches: &[usize], records: usize) -> Vec<blob::Load> {
-        let payloads = distinct(self.payload.iter().copied());
-        let draws = turns(distinct(self.draw.iter().copied()), &payloads);
-        let caches = distinct(caches.iter().copied());
+        let draws = turns(each(&self.draw), &each(&self.payload));
         let load = |(cache, (payload, draw))| blob::Load {
             draw,
             payload,
             cache,
             records,
         };
-        turns(draws, &caches).into_iter().map(load).collect()
+        turns(draws, &each(caches)).into_iter().map(load).collect()
     }
 }
 
@@ -237,9 +240,8 @@ impl Workload for Files {
 
     fn loads(&self) -> Vec<store::Load> {
         let pages = self.pages;
-        let kernels = distinct(self.kernel.iter().copied());
         let load = |kernel| store::Load { kernel, pages };
-        kernels.into_iter().map(load).collect()
+        each(&self.kernel).into_iter().map(load).collect()
     }
 }
 
@@ -287,15 +289,16 @@ impl Sets {
     /// Each combination, with this.
     fn with(&self, stall: u32) -> Vec<sets::Load> {
         let keys = self.keys;
-        let chosen = distinct(self.chosen.iter().copied());
-        let mixes = distinct(self.mix.iter().copied());
         let load = |(chosen, mix)| sets::Load {
             keys,
             chosen,
             mix,
             stall,
         };
-        turns(mixes, &chosen).into_iter().map(load).collect()
+        turns(each(&self.mix), &each(&self.chosen))
+            .into_iter()
+            .map(load)
+            .collect()
     }
 }
 
@@ -306,20 +309,11 @@ pub(crate) struct Parts {
     pub(crate) parts: usize,
 }
 
+/// Microbenchmarks have no numbers: their kernels take the place of locks.
 #[derive(Args)]
-pub(crate) struct Kernels {
-    /// The operations to repeat; all of them by default.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Kernel::ALL)]
-    kernels: Vec<Kernel>,
-}
+pub(crate) struct Micro;
 
-impl Kernels {
-    pub(crate) fn distinct(&self) -> Vec<Kernel> {
-        distinct(self.kernels.iter().copied())
-    }
-}
-
-impl Workload for Kernels {
+impl Workload for Micro {
     type Load = micro::Load;
 
     fn loads(&self) -> Vec<micro::Load> {
@@ -382,6 +376,16 @@ pub(crate) struct Writes {
     /// The part of operations that write.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = WRITES, value_name = "PART,...", allow_negative_numbers = true)]
     writes: Vec<f64>,
+    /// Work inside.
+    #[arg(long, value_parser = work(), default_value_t = INSIDE, value_name = "N", allow_negative_numbers = true)]
+    inside: u32,
+    /// The most work outside: each operation has from none to this.
+    #[arg(long, value_parser = work(), default_value_t = OUTSIDE, value_name = "N", allow_negative_numbers = true)]
+    outside: u32,
+}
+
+fn work() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(..=i64::from(MAX_WORK))
 }
 
 #[derive(Args)]
@@ -394,19 +398,24 @@ pub(crate) struct Entries {
 impl<R: Args> Loads<R> {
     /// The workload with each of its numbers, and what it has in common with others.
     pub(crate) fn split(self) -> (Vec<Load>, R) {
-        fn each<N: PartialEq + Copy>(numbers: Vec<N>, load: impl Fn(N) -> Load) -> Vec<Load> {
-            distinct(numbers).into_iter().map(load).collect()
+        fn all<N: PartialEq + Copy>(numbers: &[N], load: impl Fn(N) -> Load) -> Vec<Load> {
+            each(numbers).into_iter().map(load).collect()
         }
         match self {
             Self::Interference(With { own, common }) => {
-                (each(own.pool, |pool| Load::Interference { pool }), common)
+                (all(&own.pool, |pool| Load::Interference { pool }), common)
             }
             Self::Alternator(common) => (vec![Load::Alternator], common),
             Self::TestRwlock(With { own, common }) => {
-                (each(own.pause, |pause| Load::TestRwlock { pause }), common)
+                (all(&own.pause, |pause| Load::TestRwlock { pause }), common)
             }
             Self::Rwbench(With { own, common }) => {
-                (each(own.writes, |writes| Load::Rwbench { writes }), common)
+                let load = |writes| Load::Rwbench {
+                    writes,
+                    inside: own.inside,
+                    outside: own.outside,
+                };
+                (all(&own.writes, load), common)
             }
             Self::HashTable(With { own, common }) => {
                 let entries = own.entries;
@@ -458,9 +467,22 @@ fn traffic(text: &str) -> Result<Traffic, String> {
     Ok(recorded(&name, trace))
 }
 
-impl Space {
+impl Workload for Space {
+    type Load = vm::Load;
+
+    fn loads(&self) -> Vec<vm::Load> {
+        let traffic = self.traffic.iter().map(|&traffic| match traffic {
+            Traffic::Pattern(program, _) => Traffic::Pattern(program, self.growths),
+            recorded @ Traffic::Recorded(..) => recorded,
+        });
+        let loads = turns(traffic, &each(&self.pace)).into_iter();
+        loads
+            .map(|(pace, traffic)| vm::Load { traffic, pace })
+            .collect()
+    }
+
     /// Why some of these numbers of threads are too many.
-    pub(crate) fn too_many(&self, threads: &[usize]) -> Option<String> {
+    fn contradiction(&self, threads: &[usize]) -> Option<String> {
         let most = threads.iter().max()?;
         let short = self
             .traffic
@@ -471,22 +493,6 @@ impl Space {
             short.name(),
             plural(short.most_threads())
         ))
-    }
-}
-
-impl Workload for Space {
-    type Load = vm::Load;
-
-    fn loads(&self) -> Vec<vm::Load> {
-        let traffic = self.traffic.iter().map(|&traffic| match traffic {
-            Traffic::Pattern(program, _) => Traffic::Pattern(program, self.growths),
-            recorded @ Traffic::Recorded(..) => recorded,
-        });
-        let paces = distinct(self.pace.iter().copied());
-        let loads = turns(traffic, &paces).into_iter();
-        loads
-            .map(|(pace, traffic)| vm::Load { traffic, pace })
-            .collect()
     }
 }
 

@@ -128,14 +128,32 @@ impl Lock {
         entered
     }
 
+    /// Enters by the table, where the bias is not free yet.
+    fn read_by_any_grade(&self, setting: Setting) -> bool {
+        let parts = self.fast_parts();
+        // SAFETY: as in `read_fast`.
+        let entered = unsafe { parts.read_by_any_grade(local::row) };
+        if entered && local::samples_this_read() {
+            parts.maybe_free();
+        }
+        if entered && setting.counts() {
+            self.count_fast_read();
+        }
+        entered
+    }
+
     #[inline(never)] // Inlined, it would make the fast path save registers.
     fn read_otherwise<P: Patience>(&self, patience: P, glibcs: impl Fn() -> c_int) -> c_int {
         let setting = setting::get();
         if self.is_glibcs(setting) {
             return self.acquire_glibcs(setting, glibcs, next::tryrdlock, Counts::slow_read);
         }
+        if self.fast_parts().is_open() && self.read_by_any_grade(setting) {
+            return 0;
+        }
         // A try or a timed read loads the state first, in `read_contended`: a program that polls would keep writers
         // out.
+        let timed = (P::IS_ENDLESS && setting.notes_slow_read()).then(prim::clock::nanoseconds);
         let enters = P::IS_ENDLESS
             && if self.gives_way() {
                 self.parts::<WritersFirst, _>(setting).read_at_once()
@@ -145,7 +163,12 @@ impl Lock {
         if !enters {
             return self.read_contended(&patience, setting);
         }
-        self.entered_slowly(setting, None);
+        if let Some(start) = timed {
+            let latency = prim::clock::nanoseconds() - start;
+            self.note_slow_read(setting, Some(latency), None);
+        } else if self.fast_parts().is_left_kept() {
+            self.note_slow_read(setting, None, None);
+        }
         0
     }
 
@@ -154,19 +177,13 @@ impl Lock {
         stats::of(self).fast_read();
     }
 
-    /// The thread has entered by the underlying lock; `waited` is when it began to wait, if it did.
-    #[inline(always)]
-    fn entered_slowly(&self, setting: Setting, waited: Option<Instant>) {
-        if setting.notes_slow_read() {
-            self.note_slow_read(setting, waited);
-        }
-    }
-
-    #[cold] // One slow read in many; with a setting other than the usual one, each.
-    fn note_slow_read(&self, setting: Setting, waited: Option<Instant>) {
+    /// The thread has entered by the underlying lock, in so many nanoseconds if that is known; `waited` is when it
+    /// began to wait, if it did and if that is counted.
+    #[cold] // One slow read in many, and one after each revocation; with a setting other than the usual one, each.
+    fn note_slow_read(&self, setting: Setting, latency: Option<u64>, waited: Option<Instant>) {
         let parts = self.parts::<ReadersFirst, _>(setting);
         // SAFETY: this thread has just entered by the underlying lock, and has not left.
-        unsafe { parts.maybe_set_bias() };
+        unsafe { parts.maybe_set_bias(latency) };
         // SAFETY: this thread has entered and has not left, and the row is its own; readers leave as `read_fast` says.
         unsafe { parts.move_to_table(local::row) };
         if setting.counts() {
@@ -193,7 +210,10 @@ impl Lock {
         if !entered {
             return given_up(wait);
         }
-        self.entered_slowly(setting, waited);
+        // Its latency says how long a writer was there, and nothing about other readers.
+        if setting.notes_slow_read() || self.fast_parts().is_left_kept() {
+            self.note_slow_read(setting, None, waited);
+        }
         0
     }
 

@@ -35,6 +35,8 @@ fn a_run_without_one_of_its_fields_is_refused() {
             "cpu_seconds",
             "cpu_share",
             "sleeper_cpu_ms",
+            "inside",
+            "outside",
         ];
         let names: Vec<_> = fields
             .keys()

@@ -106,6 +106,6 @@ fn runs_between_which_handoffs_changed_are_not_compared() {
 #[test]
 fn readers_are_compared_with_the_floor_within_each_repeat() {
     let runs = drifting("futex", [0.5, 0.25, 2.0]).chain(drifting(FLOOR, [1.0; 3]));
-    let text = table::rw(&runs.collect::<Vec<_>>(), &provenance(), WIDE);
+    let text = table::runs(&runs.collect::<Vec<_>>(), "", &provenance(), WIDE);
     assert!(text.contains("0.50"), "{text}");
 }

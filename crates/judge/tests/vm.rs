@@ -75,7 +75,12 @@ fn the_table_has_waits_and_outcomes() {
         command: "spanlock vm".to_owned(),
         time: None,
     };
-    let table = table::vm(&[run("ours"), run("stock")], &provenance, Width::of(200));
+    let table = table::runs(
+        &[run("ours"), run("stock")],
+        "",
+        &provenance,
+        Width::of(200),
+    );
     let rows = |words: &[&str]| {
         let lines = table.lines().map(|line| {
             let cells = line.split(['│', '┆']).map(str::trim);

@@ -17,6 +17,9 @@ pub fn fence_after_rmw() {
     fence(Ordering::SeqCst);
 }
 
+/// Asks for a cache line: nothing, here.
+pub fn prefetch<T>(_place: &T) {}
+
 hardware::simulated_exchange_by_owner!();
 
 /// An atomic pointer, made of one of loom's atomic integers: loom's own atomic pointer lacks the bit operations.

@@ -81,6 +81,8 @@ struct Setting {
     explored: usize,
     /// The results of random draws.
     wins: &'static [u32],
+    /// Whether the asymmetric barrier takes no part in the order of fences.
+    barrier_apart: bool,
 }
 
 thread_local! {
@@ -92,6 +94,7 @@ impl Setting {
         rounds: 0,
         explored: spin::EXPLORED,
         wins: &[],
+        barrier_apart: false,
     };
 }
 
@@ -108,6 +111,12 @@ impl Model {
     pub const fn spinning(mut self) -> Self {
         self.setting.rounds = 1;
         self.setting.explored = spin::EXPLORED + 4;
+        self
+    }
+
+    /// The asymmetric barrier is no fence: one side of it orders nothing towards a plain fence on the other.
+    pub const fn barrier_apart(mut self) -> Self {
+        self.setting.barrier_apart = true;
         self
     }
 

@@ -23,6 +23,11 @@ pub fn fence_after_rmw() {
     world::fence_after_rmw();
 }
 
+/// Asks for the first cache line of `place`. The machine charges it as a plain read, of which several overlap.
+pub fn prefetch<T>(place: &T) {
+    world::touch(core::ptr::from_ref(place).addr(), world::Access::Load);
+}
+
 hardware::simulated_exchange_by_owner!();
 
 macro_rules! cell {

@@ -27,6 +27,19 @@ pub fn fence_after_rmw() {
     }
 }
 
+/// Asks for the first cache line of `place`, which is read soon, and does not wait for it.
+#[inline]
+pub fn prefetch<T>(place: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it reads nothing that the program could observe, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(place).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}
+
 /// Compare-exchange on a word that no other thread writes at the same time.
 ///
 /// The operation is atomic with respect to this thread and to the signal handlers that interrupt it. It is not atomic

@@ -1,6 +1,7 @@
 //! W1 and W2 (P4 §4.3.1): threads write ranges of shared memory, one at a time or in batches held together.
 
 use crate::setting::Resource;
+use serde::{Deserialize, Serialize};
 
 /// Bytes in a range (P4 §4.3.1: "for each ranges we will write 1KB").
 pub const RANGE_BYTES: usize = 1024;
@@ -15,7 +16,7 @@ pub const MAX_RANGES: usize = 1 << 20;
 pub const MAX_HOLD: usize = 1024;
 
 /// The workload's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Ranges held together: from 1 to [`MAX_HOLD`] and to `ranges`.
     pub hold: usize,

@@ -65,7 +65,7 @@ impl Payload {
 by_name!(Payload);
 
 /// The workload's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// How often each record is read.
     pub draw: Draw,

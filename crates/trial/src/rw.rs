@@ -19,11 +19,30 @@ pub const MAX_PAUSE: u32 = 1 << 20;
 /// The parts of operations that write, of the paper's six figures of RWBench.
 pub const WRITES: [f64; 6] = [0.9, 0.5, 0.1, 0.01, 0.001, 0.0001];
 
+/// The paper's work of RWBench inside.
+pub const INSIDE: u32 = 10;
+
+/// The paper's most work of RWBench outside.
+pub const OUTSIDE: u32 = 199;
+
+/// The most work of RWBench.
+pub const MAX_WORK: u32 = 1 << 20;
+
 /// Elements of the hash table to begin with, by default.
 pub const ENTRIES: usize = 1 << 16;
 
 /// The most elements.
 pub const MAX_ENTRIES: usize = 1 << 24;
+
+/// Lines of older programs lack it.
+const fn the_papers_inside() -> u32 {
+    INSIDE
+}
+
+/// Lines of older programs lack it.
+const fn the_papers_outside() -> u32 {
+    OUTSIDE
+}
 
 /// A workload and its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,6 +64,12 @@ pub enum Load {
     Rwbench {
         /// The part of operations that write, from 0 to 1.
         writes: f64,
+        /// Work inside.
+        #[serde(default = "the_papers_inside")]
+        inside: u32,
+        /// The most work outside: each operation has from none to this.
+        #[serde(default = "the_papers_outside")]
+        outside: u32,
     },
     /// Lookups, an inserter and an eraser in one table (§5.6).
     HashTable {
@@ -56,11 +81,21 @@ pub enum Load {
 }
 
 impl Load {
+    /// RWBench with the paper's work.
+    #[must_use]
+    pub const fn rwbench(writes: f64) -> Self {
+        Self::Rwbench {
+            writes,
+            inside: INSIDE,
+            outside: OUTSIDE,
+        }
+    }
+
     /// One of each, and the paper's mixtures of RWBench.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let pools = [1, 64, 4096].map(|pool| Self::Interference { pool });
-        let mixtures = WRITES.map(|writes| Self::Rwbench { writes });
+        let mixtures = WRITES.map(Self::rwbench);
         let others = [
             Self::Alternator,
             Self::TestRwlock { pause: PAUSE },
@@ -90,7 +125,17 @@ impl fmt::Display for Load {
             Self::Interference { pool } => write!(f, "interference, {pool} locks"),
             Self::Alternator => write!(f, "alternator"),
             Self::TestRwlock { pause } => write!(f, "test_rwlock, pause {pause}"),
-            Self::Rwbench { writes } => write!(f, "rwbench, {} % writes", writes * 100.0),
+            Self::Rwbench {
+                writes,
+                inside,
+                outside,
+            } => {
+                write!(f, "rwbench, {} % writes", writes * 100.0)?;
+                match (inside, outside) {
+                    (&INSIDE, &OUTSIDE) => Ok(()),
+                    _ => write!(f, ", {inside} inside, {outside} outside"),
+                }
+            }
             Self::HashTable { entries } => write!(f, "hash_table, {entries} entries"),
             Self::Readers => write!(f, "readers"),
         }

@@ -50,7 +50,7 @@ impl Mix {
 by_name!(Mix);
 
 /// The workload's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Keys from which threads choose.
     pub keys: usize,
@@ -60,6 +60,7 @@ pub struct Load {
     pub mix: Mix,
     /// Cycles that each operation takes besides, on a simulated machine. Its caches have no limit, so searches there
     /// lack the misses of a set that exceeds real caches.
+    #[serde(default)]
     pub stall: u32,
 }
 

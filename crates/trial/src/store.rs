@@ -142,7 +142,7 @@ impl Kernel {
 }
 
 /// The workload's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// What threads do.
     pub kernel: Kernel,

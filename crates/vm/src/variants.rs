@@ -63,7 +63,6 @@ pub fn all(table: &mut impl Table) {
     let tree: fn() -> KernelRw = || KernelRw::new();
     // P1's list in the kernel lets requests be overtaken.
     let list: fn() -> ListRw = || ListRw::builder().fairness(Fairness::Unfair).build();
-    let ours: fn() -> ListRw = || ListRw::new();
     let stock = of("stock", "one reader-writer lock", Refinement::FULL);
     table.variant(stock, || WholeRange::new(<FutexRwLock>::new()));
     let biased = of(
@@ -123,25 +122,25 @@ pub fn all(table: &mut impl Table) {
     table.variant(
         of(
             "ours-full",
-            "the default range lock, always whole",
+            "the default lock, always whole",
             Refinement::FULL,
         ),
-        ours,
+        RawSlots::new,
     );
     table.variant(
         of(
             "ours",
-            "the default range lock, refined for all operations",
-            Refinement::REFINED,
-        ),
-        ours,
-    );
-    table.variant(
-        of(
-            "ours-slots",
-            "the slot lock, refined for all operations",
+            "the default lock, refined for all operations",
             Refinement::REFINED,
         ),
         RawSlots::new,
+    );
+    table.variant(
+        of(
+            "ours-list",
+            "the list lock with fairness, refined for all operations",
+            Refinement::REFINED,
+        ),
+        ListRw::new,
     );
 }

@@ -45,47 +45,6 @@ const COPY: &str = "copy";
 const OWN: &str = "own-area";
 
 impl Subject {
-    /// The name that users give it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copy => COPY,
-            Self::Own => OWN,
-            Self::Shared(lock) => lock.name,
-        }
-    }
-
-    /// The subjects of a text `name,name,…`: `copy`, `own-area`, and all range locks.
-    ///
-    /// # Errors
-    /// The part that was not understood, and what was expected instead.
-    pub fn parse(text: &str) -> Result<Vec<Self>, String> {
-        let mut subjects = Vec::new();
-        let mut locks = Vec::new();
-        for part in text.split(',') {
-            match part {
-                COPY => subjects.push(Self::Copy),
-                OWN => subjects.push(Self::Own),
-                lock => locks.push(lock),
-            }
-        }
-        if !locks.is_empty() {
-            let parsed = registry::parse(&locks.join(","), &[&registry::LOCKS]);
-            let parsed = parsed.map_err(|error| format!("{error}, {COPY}, {OWN}"))?;
-            subjects.extend(parsed.into_iter().map(Self::Shared));
-        }
-        Ok(subjects)
-    }
-
-    /// Those of P4 §4.4.1, the bitmap also with more than one bit for a record, then the library's defaults, and what
-    /// all of them are compared with.
-    #[must_use]
-    pub fn usual() -> Vec<Self> {
-        const NAMES: &str =
-            "copy,own-area,bitmap,bitmap:block=65536,4096,song,skip-ex,list-ex,list-rw";
-        Self::parse(NAMES).expect("there are such")
-    }
-
     /// Runs a trial.
     ///
     /// # Errors
@@ -126,13 +85,51 @@ impl Subject {
 }
 
 impl Known for Subject {
+    const ABOUT: &'static str = "Who reads, by name: copy (extent by extent, without an alias), own-area (an area for \
+        each thread, without a lock), and range locks that give out ranges of a shared area. By default these two, the \
+        thesis' locks, a bitmap with several bits for each record, and the library's defaults";
+
     fn known(self) -> Recorded {
-        match self {
-            Self::Shared(lock) => lock.known(),
-            Self::Copy | Self::Own => Recorded {
-                exclusion: Exclusion::None,
-                ..Recorded::named(self.name())
-            },
+        let name = match self {
+            Self::Shared(lock) => return lock.known(),
+            Self::Copy => COPY,
+            Self::Own => OWN,
+        };
+        Recorded {
+            exclusion: Exclusion::None,
+            ..Recorded::named(name)
         }
+    }
+
+    fn all() -> Vec<Self> {
+        let locks = registry::LOCKS.iter().map(Self::Shared);
+        [Self::Copy, Self::Own].into_iter().chain(locks).collect()
+    }
+
+    /// Those of P4 §4.4.1, the bitmap also with more than one bit for a record, then the library's defaults, and what
+    /// all of them are compared with.
+    fn usual() -> Vec<Self> {
+        const NAMES: &str =
+            "copy,own-area,bitmap,bitmap:block=65536,4096,song,skip-ex,list-ex,list-rw";
+        Self::parse(NAMES).expect("there are such")
+    }
+
+    /// `copy`, `own-area`, and all range locks.
+    fn parse(text: &str) -> Result<Vec<Self>, String> {
+        let mut subjects = Vec::new();
+        let mut locks = Vec::new();
+        for part in text.split(',') {
+            match part {
+                COPY => subjects.push(Self::Copy),
+                OWN => subjects.push(Self::Own),
+                lock => locks.push(lock),
+            }
+        }
+        if !locks.is_empty() {
+            let parsed = <&Lock>::parse(&locks.join(","));
+            let parsed = parsed.map_err(|error| format!("{error}, {COPY}, {OWN}"))?;
+            subjects.extend(parsed.into_iter().map(Self::Shared));
+        }
+        Ok(subjects)
     }
 }

@@ -7,7 +7,7 @@ pub const LOADS: [Load; 6] = [
     Load::Interference { pool: 3 },
     Load::Alternator,
     Load::TestRwlock { pause: 100 },
-    Load::Rwbench { writes: 0.5 },
+    Load::rwbench(0.5),
     Load::HashTable { entries: 64 },
     Load::Readers,
 ];

@@ -84,7 +84,16 @@ fn words(load: Load) -> Vec<String> {
         Load::Interference { pool } => vec!["interference".into(), format!("--pool={pool}")],
         Load::Alternator => vec!["alternator".into()],
         Load::TestRwlock { pause } => vec!["test_rwlock".into(), format!("--pause={pause}")],
-        Load::Rwbench { writes } => vec!["rwbench".into(), format!("--writes={writes}")],
+        Load::Rwbench {
+            writes,
+            inside,
+            outside,
+        } => vec![
+            "rwbench".into(),
+            format!("--writes={writes}"),
+            format!("--inside={inside}"),
+            format!("--outside={outside}"),
+        ],
         Load::HashTable { entries } => vec!["hash_table".into(), format!("--entries={entries}")],
         Load::Readers => vec!["readers".into()],
     }

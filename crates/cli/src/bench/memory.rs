@@ -4,12 +4,12 @@ use super::fresh;
 use super::measure::measured;
 use crate::allocator;
 use crate::failure::{Failure, Result};
-use crate::options::{Output, RangeLocks, Threads, number_to, without_seconds};
+use crate::options::{Locks, Output, Threads, number_to, without_seconds};
 use crate::output::print_lines;
 use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::batch::MAX_HOLD;
-use spanlock_bench::registry::LOCKS;
+use spanlock_bench::registry::Lock;
 use spanlock_bench::{costs, touch};
 use spanlock_judge::record::{Line, plural};
 use spanlock_judge::stats::distinct;
@@ -19,7 +19,7 @@ use spanlock_judge::table;
 #[command(arg(without_seconds("it ends when each number of ranges of --hold was held once")))]
 pub(super) struct Memory {
     #[command(flatten)]
-    locks: RangeLocks,
+    locks: Locks<&'static Lock>,
     /// Ranges that one thread holds at once.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
     hold: Vec<usize>,
@@ -31,7 +31,7 @@ pub(super) struct Memory {
 }
 
 pub(super) fn run(args: Memory) -> Result {
-    let locks = args.locks.or(LOCKS.iter());
+    let locks = args.locks.chosen();
     let holds = distinct(args.hold);
     if args.here {
         allocator::begin();
@@ -57,7 +57,7 @@ pub(super) fn run(args: Memory) -> Result {
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,8")))]
 pub(super) struct Touch {
     #[command(flatten)]
-    locks: RangeLocks,
+    locks: Locks<&'static Lock>,
     /// Locks that each thread uses once.
     #[arg(long, value_parser = number_to(touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N", allow_negative_numbers = true)]
     number: usize,
@@ -71,7 +71,7 @@ pub(super) struct Touch {
 }
 
 pub(super) fn touch(args: Touch) -> Result {
-    let locks = args.locks.or(LOCKS.iter());
+    let locks = args.locks.chosen();
     let (number, threads) = (args.number, args.threads.numbers());
     if let Some(many) = threads.iter().find(|many| **many > touch::MAX_THREADS) {
         let (many, most) = (plural(*many), touch::MAX_THREADS);

@@ -3,25 +3,24 @@
 use crate::failure::Result;
 use crate::options::{Format, Output};
 use crate::output::{print, print_lines, width};
-use crate::workloads::{Arr, Batch, Patterns};
+#[cfg(target_os = "linux")]
+use crate::workloads::Files;
+use crate::workloads::{Arr, Batch, Micro, Patterns, StoredBlob};
 use clap::{Args, Subcommand};
-use ranges::{Compared, Latency, Uncontended, Waiting};
+use measure::{Compared, Sampling};
+use ranges::{Latency, Listed, Uncontended, Waiting};
 use spanlock_bench::known::entries;
 use spanlock_judge::record::Line;
 use spanlock_judge::table;
 
-mod blob;
 mod fresh;
 pub(crate) mod measure;
 mod memory;
-mod micro;
 mod preload;
 mod ranges;
 mod rw;
 mod set;
 mod soak;
-#[cfg(target_os = "linux")]
-mod store;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
@@ -38,11 +37,13 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum Workload {
     /// ArrBench: threads read or increment ranges of an array.
-    Arr(Compared<Arr>),
+    Arr(Listed<Arr>),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
-    Batch(Compared<Batch>),
+    Batch(Listed<Batch>),
     /// Large objects read from an aliasing area, whose ranges a lock gives out, beside copies without aliases.
-    Blob(blob::Blob),
+    #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
+    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.2")))] // a read takes long
+    Blob(Compared<StoredBlob>),
     /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
     Latency(Latency),
     /// What locks and their holders take of memory, as the allocator counts it.
@@ -50,9 +51,9 @@ enum Workload {
     /// What many locks take of memory that each thread uses once.
     Touch(memory::Touch),
     /// Contended words and the simplest locks on them: what the machine is like.
-    Micro(micro::Micro),
+    Micro(Compared<Micro, Sampling>),
     /// What users do and no paper measures, and what is to hurt a lock that adapts to what it saw.
-    Pattern(Compared<Patterns>),
+    Pattern(Listed<Patterns>),
     /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -61,7 +62,8 @@ enum Workload {
     Set(set::Set),
     /// Files that many threads read and write, in stores with each lock, and plain files beside them.
     #[cfg(target_os = "linux")]
-    Store(store::Store),
+    #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
+    Store(Compared<Files>),
     /// What one thread pays for a lock that nobody else wants.
     Uncontended(Uncontended),
     /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
@@ -70,19 +72,19 @@ enum Workload {
 
 pub(crate) fn run(command: Bench) -> Result {
     match command.workload {
-        Some(Workload::Arr(args)) => ranges::arr(args),
-        Some(Workload::Batch(args)) => ranges::batch(args),
-        Some(Workload::Blob(args)) => blob::run(args),
+        Some(Workload::Arr(args)) => args.run(),
+        Some(Workload::Batch(args)) => args.run(),
+        Some(Workload::Blob(args)) => args.run(),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::Touch(args)) => memory::touch(args),
-        Some(Workload::Micro(args)) => micro::run(&args),
-        Some(Workload::Pattern(args)) => ranges::pattern(args),
+        Some(Workload::Micro(args)) => args.run(),
+        Some(Workload::Pattern(args)) => args.run(),
         Some(Workload::Soak(args)) => soak::run(args),
         Some(Workload::Rw(args)) => rw::run(args),
-        Some(Workload::Set(args)) => set::run(args),
+        Some(Workload::Set(args)) => set::run(&args),
         #[cfg(target_os = "linux")]
-        Some(Workload::Store(args)) => store::run(args),
+        Some(Workload::Store(args)) => args.run(),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),
         Some(Workload::Waiting(args)) => ranges::waiting(args),
         None => list(command.output.format),

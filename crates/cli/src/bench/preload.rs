@@ -2,9 +2,8 @@
 //! which are this program again.
 
 use super::fresh::{self, Start};
-use super::measure::{Sampling, measured};
+use super::measure::{Sampled, Sampling, measured};
 use crate::failure::{Failure, Result};
-use crate::options::Threads;
 use clap::Args;
 use spanlock_bench::rw::Load;
 use spanlock_bench::rw::locks::{PRELOADED, PTHREAD};
@@ -20,13 +19,11 @@ use spanlock_judge::table;
 }))]
 pub(super) struct Preload {
     #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
     sampling: Sampling,
 }
 
-pub(super) fn run(Preload { threads, sampling }: &Preload) -> Result {
-    let trials = sampling.trials(&Load::all(), threads, &[]);
+pub(super) fn run(Preload { sampling }: &Preload) -> Result {
+    let trials = sampling.trials(&Load::all());
     let steps = trials.into_iter().flat_map(|trial| {
         // The first of the two changes from repeat to repeat.
         let mut ways = [(PTHREAD, Start::Plain), (PRELOADED, Start::Preloaded)];
@@ -34,7 +31,7 @@ pub(super) fn run(Preload { threads, sampling }: &Preload) -> Result {
         ways.map(|way| (way, trial))
     });
     measured(
-        &sampling.output,
+        sampling.output(),
         steps.collect(),
         |((way, _), trial)| format!("{way}, {}, {}", trial.load, plural(trial.threads)),
         |((way, start), trial)| {

@@ -1,136 +1,65 @@
 //! Range locks: `spanlock bench arr`, `batch`, `pattern`, `latency`, `uncontended` and `waiting`.
 
 use super::list;
-use super::measure::{Counted, Pairs, measured};
+use super::measure::{Compared, Pairs, Repeated, Sampled, compared, measured};
 use crate::failure::{Failure, Result};
-use crate::options::{
-    Output, RangeLocks, Seed, Threads, locks_or_floors, number_to, seconds, times, without_seconds,
-};
-use crate::workloads::{Arr, Batch, Parts, Patterns, Workload, turns};
+use crate::options::{Locks, Output, locks_or_floors, number_to, seconds, without_seconds};
+use crate::workloads::{Parts, Workload, turns};
 use clap::Args;
-use spanlock_bench::arr::{self, MAX_THREADS};
-use spanlock_bench::provenance::Provenance;
+use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
-use spanlock_bench::run::{Schedule, Trial};
-use spanlock_bench::{costs, latency, workload};
-use spanlock_judge::record::{Line, Record, plural};
-use spanlock_judge::table::{self, Width};
+use spanlock_bench::run::Schedule;
+use spanlock_bench::workload::{self, name};
+use spanlock_bench::{costs, latency};
+use spanlock_judge::record::Line;
+use spanlock_judge::table;
 use std::time::Duration;
 
-/// A workload by which locks are compared.
+/// A workload by which range locks are compared.
 #[derive(Args)]
-pub(super) struct Compared<W: Args> {
-    #[command(flatten)]
-    workload: W,
+pub(super) struct Listed<W: Args + Workload<Load: workload::Workload<Lock = &'static Lock>>> {
     /// List the locks and exit.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    locks: RangeLocks,
-    #[command(flatten)]
-    counted: Counted,
+    compared: Compared<W>,
 }
 
-/// Runs all trials of all locks; in the end, says which locks are best where.
-fn compare<W: Args + Workload>(
-    args: Compared<W>,
-    describe: impl Fn(&Lock, &Trial<W::Load>) -> String,
-    table: impl Fn(&[Record], &Provenance, Width) -> String,
-) -> Result
-where
-    W::Load: workload::Workload<Lock = &'static Lock>,
-{
-    if args.list {
-        return list(args.counted.sampling.output.format);
+impl<W: Args + Workload<Load: workload::Workload<Lock = &'static Lock>>> Listed<W> {
+    pub(super) fn run(self) -> Result {
+        if self.list {
+            return list(self.compared.sampled.output().format);
+        }
+        self.compared.run()
     }
-    if let Some(what) = args.workload.contradiction() {
-        return Err(Failure::Arguments(what));
-    }
-    let trials = args.counted.trials(&args.workload);
-    args.counted.compared(
-        turns(trials, &args.locks.or(LOCKS.iter())),
-        |(lock, trial)| describe(lock, trial),
-        |(lock, trial)| workload::measure(*trial, *lock),
-        table,
-    )
-}
-
-pub(super) fn arr(args: Compared<Arr>) -> Result {
-    compare(args, describe, table::arr)
-}
-
-fn describe(lock: &Lock, trial: &Trial<arr::Load>) -> String {
-    let (reads, threads) = (trial.load.reads.get(), plural(trial.threads));
-    format!(
-        "lock {}, variant {}, {reads} % reads, {threads}",
-        lock.name, trial.load.variant
-    )
-}
-
-pub(super) fn batch(args: Compared<Batch>) -> Result {
-    compare(
-        args,
-        |lock, trial| {
-            format!(
-                "lock {}, hold {}, {}",
-                lock.name,
-                trial.load.hold,
-                plural(trial.threads)
-            )
-        },
-        table::batch,
-    )
-}
-
-pub(super) fn pattern(args: Compared<Patterns>) -> Result {
-    compare(
-        args,
-        |lock, trial| {
-            let (load, threads) = (workload::Workload::panel(trial.load), plural(trial.threads));
-            format!("lock {}, {load}, {threads}", lock.name)
-        },
-        table::pattern,
-    )
 }
 
 #[derive(Args)]
 #[command(arg(without_seconds(
     "it ends when all --parts were locked in all rounds: see --repeat"
 )))]
+#[command(mut_arg("repeat", |repeat| {
+    repeat.help("Rounds, each on a fresh lock; the times of all are put together").default_value("5")
+}))]
 pub(super) struct Latency {
     #[command(flatten)]
-    locks: RangeLocks,
-    #[command(flatten)]
-    threads: Threads,
-    #[command(flatten)]
     parts: Parts,
-    /// Rounds, each on a fresh lock; the times of all are put together.
-    #[arg(long, value_parser = times(), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
-    repeat: u32,
     #[command(flatten)]
-    seed: Seed,
+    locks: Locks<&'static Lock>,
     #[command(flatten)]
-    output: Output,
+    rounds: Repeated,
 }
 
 pub(super) fn latency(args: Latency) -> Result {
     let load = latency::Load {
         parts: args.parts.parts,
         warmup: latency::WARMUP,
-        rounds: args.repeat,
+        rounds: args.rounds.repeat,
     };
-    let run = Trial::new(Schedule::NONE, args.seed.seed);
-    let threads = args.threads.numbers().into_iter();
-    let trials = threads.map(|threads| run.with(load, threads));
-    measured(
-        &args.output,
-        turns(trials, &args.locks.or(LOCKS.iter())),
-        |(lock, trial)| format!("lock {}, {}", lock.name, plural(trial.threads)),
-        |(lock, trial)| workload::measure(*trial, *lock).map_err(Failure::Check),
-        Line::from,
-        table::latency,
-    )
-    .map(drop)
+    // The rounds are within a run.
+    let mut rounds = args.rounds;
+    rounds.repeat = 1;
+    compared(&vec![load], &args.locks.chosen(), &rounds, &[])
 }
 
 #[derive(Args)]
@@ -140,7 +69,7 @@ pub(super) fn latency(args: Latency) -> Result {
 }))]
 pub(super) struct Uncontended {
     #[command(flatten)]
-    locks: RangeLocks,
+    locks: Locks<&'static Lock>,
     #[command(flatten)]
     pairs: Pairs,
 }
@@ -166,7 +95,7 @@ pub(super) fn uncontended(Uncontended { locks, pairs }: Uncontended) -> Result {
 }))]
 pub(super) struct Waiting {
     #[command(flatten)]
-    locks: RangeLocks,
+    locks: Locks<&'static Lock>,
     /// Threads that contend.
     #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     threads: usize,
@@ -185,8 +114,8 @@ pub(super) fn waiting(args: Waiting) -> Result {
     let trial = costs::contention(args.threads, schedule, 1);
     measured(
         &args.output,
-        args.locks.or(LOCKS.iter()),
-        |lock| describe(lock, &trial),
+        args.locks.chosen(),
+        |lock| name(&trial, *lock),
         |lock| costs::waiting(lock, trial).map_err(Failure::Check),
         Line::from,
         table::waiting,

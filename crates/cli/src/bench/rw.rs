@@ -1,18 +1,18 @@
 //! `spanlock bench rw`.
 
 use super::fresh::{self, Start};
-use super::measure::{Pairs, Sampling, measured};
+use super::measure::{Pairs, Sampled, Sampling, compared, measured};
 use super::preload::{self, Preload};
 use crate::failure::{Failure, Result};
-use crate::options::{Output, Threads, chosen, times, without_seconds};
+use crate::options::{self, Locks, Output, Threads, rw_locks, times, without_seconds};
 use crate::output::{print, width};
 use crate::workloads::{Loads, turns};
 use clap::{Args, Subcommand};
 use spanlock_bench::costs;
-use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, NULL, families, find, parse};
+use spanlock_bench::rw::Load;
+use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, NULL, families, find};
 use spanlock_bench::rw::revocation::{self, Sleepers};
-use spanlock_bench::rw::{Load, Trial};
-use spanlock_bench::workload::measure;
+use spanlock_bench::workload::name;
 use spanlock_judge::record::{Line, plural};
 use spanlock_judge::table;
 
@@ -44,32 +44,22 @@ enum Workload {
     Preload(Preload),
 }
 
-/// Reader-writer locks.
-#[derive(Args)]
-struct Locks {
-    /// Locks, by name; all of them by default.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = lock, value_name = "NAME,...")]
-    locks: Vec<&'static Lock>,
+type Named = options::Named<&'static Lock>;
+
+fn lock_or_floor(text: &str) -> Result<Named, String> {
+    rw_locks(text, LOCKS.iter().chain(CONTROLS).chain(FLOORS))
 }
 
-impl Locks {
-    /// The locks named, or else all of these.
-    fn or(self, all: impl IntoIterator<Item = &'static Lock>) -> Vec<&'static Lock> {
-        chosen(self.locks, all, |lock| lock.name)
-    }
-}
-
-fn lock(text: &str) -> Result<&'static Lock, String> {
-    parse(text, LOCKS.iter().chain(CONTROLS))
-}
-
-fn lock_or_floor(text: &str) -> Result<&'static Lock, String> {
-    parse(text, LOCKS.iter().chain(CONTROLS).chain(FLOORS))
-}
-
-/// A lock that others are made of.
-fn base(text: &str) -> Result<&'static Lock, String> {
-    parse(text, families().iter().map(|(base, _)| *base))
+/// Locks that others are made of.
+fn bases(text: &str) -> Result<Named, String> {
+    rw_locks(
+        text,
+        families()
+            .iter()
+            .map(|(base, _)| *base)
+            .collect::<Vec<_>>()
+            .into_iter(),
+    )
 }
 
 /// The arguments of all workloads.
@@ -80,9 +70,7 @@ fn base(text: &str) -> Result<&'static Lock, String> {
 }))]
 struct Runs {
     #[command(flatten)]
-    locks: Locks,
-    #[command(flatten)]
-    threads: Threads,
+    locks: Locks<&'static Lock>,
     #[command(flatten)]
     sampling: Sampling,
 }
@@ -108,26 +96,14 @@ fn throughput(loads: Loads<Runs>) -> Result {
     } else {
         &[]
     };
-    let trials = runs.sampling.trials(&loads, &runs.threads, &[]);
-    measured(
-        &runs.sampling.output,
-        turns(trials, &runs.locks.or(LOCKS.iter().chain(floors))),
-        describe,
-        |(lock, trial)| measure(*trial, *lock).map_err(Failure::Check),
-        Line::from,
-        table::rw,
-    )
-    .map(drop)
-}
-
-fn describe((lock, Trial { load, threads, .. }): &(&'static Lock, Trial)) -> String {
-    format!("{}, {load}, {}", lock.name, plural(*threads))
+    let locks = runs.locks.or(LOCKS.iter().chain(floors));
+    compared(&loads, &locks, &runs.sampling, &[])
 }
 
 #[derive(Args)]
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
 #[command(mut_arg("locks", |locks| {
-    locks.help("Underlying locks, by name; all by default").value_parser(base)
+    locks.help("Underlying locks, by name; all by default").value_parser(bases)
 }))]
 struct Harm {
     #[command(flatten)]
@@ -135,10 +111,10 @@ struct Harm {
 }
 
 fn harm(Harm { runs }: Harm) -> Result {
-    let named = runs.locks.or(LOCKS.iter());
+    let named = runs.locks.chosen();
     let mut families = families();
     families.retain(|(base, _)| named.iter().any(|lock| lock.name == base.name));
-    let trials = runs.sampling.trials(&Load::all(), &runs.threads, &[]);
+    let trials = runs.sampling.trials(&Load::all());
     // An underlying lock and what is made of it: runs that are compared follow each other, and the first of them
     // changes from repeat to repeat.
     let steps = turns(trials, &families.iter().collect::<Vec<_>>());
@@ -150,9 +126,9 @@ fn harm(Harm { runs }: Harm) -> Result {
         family.into_iter().map(move |lock| (lock, trial))
     });
     measured(
-        &runs.sampling.output,
+        runs.sampling.output(),
         steps.collect(),
-        describe,
+        |(lock, trial)| name(trial, *lock),
         |(lock, trial)| fresh::measure(lock.name, Start::Plain, trial).map_err(Failure::Check),
         Line::from,
         table::harm,
@@ -168,7 +144,7 @@ fn harm(Harm { runs }: Harm) -> Result {
 }))]
 struct Uncontended {
     #[command(flatten)]
-    locks: Locks,
+    locks: Locks<&'static Lock>,
     #[command(flatten)]
     pairs: Pairs,
 }

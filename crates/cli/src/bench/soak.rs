@@ -3,7 +3,7 @@
 use super::measure::measured;
 use crate::allocator;
 use crate::failure::{Failure, Result};
-use crate::options::{Output, RangeLocks, Seed, number_to, seconds};
+use crate::options::{Locks, Output, Seed, number_to, seconds};
 use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::arr::MAX_THREADS;
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[command(mut_arg("locks", |locks| locks.help("Locks, by name; by default, all that promise exclusion")))]
 pub(super) struct Soak {
     #[command(flatten)]
-    locks: RangeLocks,
+    locks: Locks<&'static Lock>,
     /// Threads.
     #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     threads: usize,

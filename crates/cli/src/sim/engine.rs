@@ -7,12 +7,15 @@ use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
 use crate::workloads::{Workload, turns};
 use clap::{Args, ValueEnum};
+use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::provenance;
 use spanlock_bench::run::{Schedule, Trial};
 use spanlock_bench::sim::{Machine, Placement, Setup};
-use spanlock_bench::workload::{Workload as Simulate, simulate};
-use spanlock_judge::record::{Line, plural};
+use spanlock_bench::workload::{Workload as Simulate, name, simulate};
+use spanlock_judge::record::{Line, Panel, plural};
 use spanlock_judge::table;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -84,9 +87,15 @@ impl Simulated {
     ///
     /// # Errors
     /// When one is more than the machine or the workload has.
-    fn threads(&self, most: usize) -> Result<Vec<usize>> {
-        let most = self.contexts().min(most);
-        let threads = self.threads.numbers();
+    fn threads<L: Simulate>(&self, loads: Vec<L>) -> Result<Vec<usize>> {
+        // Where roles are fixed, others run beside those that are counted.
+        let panels = loads.into_iter().map(Into::<Panel>::into);
+        let others = panels.map(Panel::more_threads);
+        let contexts = self
+            .machine
+            .contexts()
+            .saturating_sub(others.max().unwrap_or(0));
+        let (most, threads) = (contexts.min(MAX_THREADS), self.threads.numbers());
         match threads.iter().find(|number| **number > most) {
             None => Ok(threads),
             Some(number) => Err(Failure::Arguments(format!(
@@ -95,16 +104,6 @@ impl Simulated {
                 self.machine.name
             ))),
         }
-    }
-
-    /// The numbers of threads, each once.
-    pub(super) fn numbers(&self) -> Vec<usize> {
-        self.threads.numbers()
-    }
-
-    /// Threads that the machine runs at a time.
-    pub(super) fn contexts(&self) -> usize {
-        self.machine.contexts()
     }
 
     /// The machine, and those to compare it with.
@@ -134,19 +133,18 @@ impl Simulated {
         Cache::new(folder.filter(|_| !self.no_cache)?, commit)
     }
 
-    /// Runs a workload of up to `most` threads on these locks, with each seed and for all machines, on all of the
+    /// Runs a workload on these locks, with each seed and for all machines, on all of the
     /// host's cores. Reports in the order of seeds, of trials and of locks.
     pub(super) fn run<W: Workload<Load: Simulate>>(
         &self,
         workload: &W,
-        most: usize,
         locks: &[<W::Load as Simulate>::Simulated],
         schedule: Schedule,
     ) -> Result {
-        if let Some(what) = workload.contradiction() {
+        if let Some(what) = workload.contradiction(&self.threads.numbers()) {
             return Err(Failure::Arguments(what));
         }
-        let threads = self.threads(most)?;
+        let threads = self.threads(workload.loads())?;
         let machines = self.machines();
         let provenance = provenance(provenance::at_any_time);
         let cache = self.cache(&provenance.commit);
@@ -160,15 +158,15 @@ impl Simulated {
         let steps: Vec<_> = steps.collect();
         let progress = Progress::new(steps.len());
         let records = on_all_cores(&steps, |(setup, (lock, trial))| {
-            let name = format!("{}, {}", setup.machine.name, W::Load::name(trial, *lock));
-            progress.step(&name);
-            let run = || {
+            let run = format!("{}, {}", setup.machine.name, name(trial, *lock));
+            progress.step(&run);
+            let find = || {
                 simulate(*trial, *lock, setup)
-                    .map_err(|what| Failure::Check(format!("{name}: {what}")))
+                    .map_err(|what| Failure::Check(format!("{run}: {what}")))
             };
             let record = match &cache {
-                Some(cache) => cache.get_or(&follows_from(setup, &name), run),
-                None => run(),
+                Some(cache) => cache.get_or(&follows_from(setup, trial, &run), find),
+                None => find(),
             };
             progress.done();
             record
@@ -191,15 +189,18 @@ impl Simulated {
     }
 }
 
-/// All that a result follows from, besides the source.
-fn follows_from(setup: &Setup, name: &str) -> String {
+/// All that a result follows from, besides the source. A trial can hold a whole trace.
+fn follows_from(setup: &Setup, trial: &impl Debug, run: &str) -> String {
     let Setup {
         machine,
         placement,
         seed,
         ..
     } = setup;
-    format!("{name}, {placement:?}, seed {seed}, {machine:?}")
+    let mut digest = DefaultHasher::new();
+    format!("{trial:?}").hash(&mut digest);
+    let trial = digest.finish();
+    format!("{run}, {trial:x}, {placement:?}, seed {seed}, {machine:?}")
 }
 
 /// The results of `f` in order; or the first failure, after which no more are begun.

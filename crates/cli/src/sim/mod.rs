@@ -3,26 +3,22 @@
 mod cache;
 mod engine;
 mod fuzz;
-mod rw;
-mod vm;
 
 use crate::failure::Result;
-use crate::options::{chosen, seconds, without_seconds};
+use crate::options::{Locks, seconds, without_seconds};
 use crate::output::print;
 #[cfg(target_os = "linux")]
 use crate::workloads::Files;
-use crate::workloads::{Arr, Batch, Blob, Kernels, Parts, Patterns, SimulatedSets, Workload};
+use crate::workloads::{
+    Arr, Batch, Blob, Loads, Micro, Parts, Patterns, SimulatedSets, Space, Workload,
+};
 use clap::{Args, Subcommand};
 use engine::Simulated;
-use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::known::Known;
 use spanlock_bench::latency;
-use spanlock_bench::named::Named;
 use spanlock_bench::run::Schedule;
-use spanlock_bench::sets;
-use spanlock_bench::sim::{Lock, Machine};
-#[cfg(target_os = "linux")]
-use spanlock_bench::store;
-use spanlock_bench::workload;
+use spanlock_bench::sim::{Lock, Machine, RwLock};
+use spanlock_bench::workload::Workload as Simulate;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -42,31 +38,36 @@ enum Command {
     /// ArrBench in virtual time.
     #[command(mut_arg("reads", |reads| reads.default_value("100,60")))]
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.002")))]
-    Arr(Box<Ranges<Arr>>),
+    Arr(Box<Of<Arr>>),
     /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
-    Batch(Box<Ranges<Batch>>),
+    Batch(Box<Of<Batch>>),
     /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.02")))]
-    Blob(Box<Ranges<Blob>>),
+    Blob(Box<Of<Blob>>),
     /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
-    Pattern(Box<Ranges<Patterns>>),
+    Pattern(Box<Of<Patterns>>),
     /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
+    #[command(arg(without_seconds("it ends when all --parts were locked")))]
+    #[command(mut_arg("parts", |parts| parts.default_value("16384")))]
     Latency(Box<Latency>),
     /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
-    Micro(Box<Micro>),
+    Micro(Box<Of<Micro>>),
     /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
-    Rw(Box<rw::Rw>),
+    Rw(Box<Rw>),
     /// Ordered sets in virtual time: threads search, insert and remove keys.
     #[command(mut_arg("keys", |keys| keys.default_value("16384")))]
-    Set(Box<Set>),
+    Set(Box<Of<SimulatedSets>>),
     /// Files in a store, in virtual time: its locks, index and log, with assumed costs of pages.
     #[cfg(target_os = "linux")]
     #[command(mut_arg("pages", |pages| pages.default_value("64")))]
     #[command(mut_arg("machine", |machine| machine.default_value("xeon-4x18x2")))]
     // as many threads as the paper's
-    Store(Box<Store>),
+    Store(Box<Of<Files>>),
     /// Traffic of an address space, in virtual time.
-    Vm(Box<vm::Vm>),
+    #[command(arg(without_seconds("it ends when all calls and faults were replayed")))]
+    #[command(mut_arg("machine", |machine| machine.default_value("xeon-4x18x2")))] // the paper's
+    #[command(mut_arg("locks", |locks| locks.alias("lock")))]
+    Vm(Box<Of<Space, Whole>>),
 }
 
 pub(crate) fn run(sim: Sim) -> Result {
@@ -78,11 +79,14 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Pattern(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
-        Some(Command::Rw(args)) => rw::run(*args),
+        Some(Command::Rw(args)) => {
+            let (loads, RwRuns { runs }) = args.load.split();
+            runs.of(&loads)
+        }
         Some(Command::Set(args)) => args.run(),
         #[cfg(target_os = "linux")]
         Some(Command::Store(args)) => args.run(),
-        Some(Command::Vm(args)) => vm::run(&args),
+        Some(Command::Vm(args)) => args.run(),
         None => list_machines(),
     }
 }
@@ -95,22 +99,11 @@ fn list_machines() -> Result {
     print(&Machine::built_in().iter().map(line).collect::<String>())
 }
 
-/// Range locks.
-#[derive(Args)]
-struct Locks {
-    /// Locks, by name; by default, all range locks that `bench` has too.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = Lock::find, value_name = "NAME,...")]
-    locks: Vec<&'static Lock>,
-}
-
-impl Locks {
-    /// The locks named, or else all that are measured on hardware too.
-    fn chosen(&self) -> Vec<&'static Lock> {
-        chosen(self.locks.clone(), Lock::measured(), |lock| lock.name())
-    }
-}
-
 /// How long a workload lasts.
+trait Lasts: Args {
+    fn schedule(&self) -> Schedule;
+}
+
 #[derive(Args)]
 struct Length {
     /// Virtual length of each measurement, after as much again for warming up.
@@ -118,125 +111,86 @@ struct Length {
     seconds: Duration,
 }
 
-impl Length {
+impl Lasts for Length {
     fn schedule(&self) -> Schedule {
         Schedule::even(self.seconds)
     }
 }
 
-/// A workload by which range locks are compared.
+/// Until it ends by itself.
 #[derive(Args)]
-struct Ranges<W: Args> {
+struct Whole;
+
+impl Lasts for Whole {
+    fn schedule(&self) -> Schedule {
+        Schedule::NONE
+    }
+}
+
+/// Runs on locks, or on what takes their place.
+#[derive(Args)]
+struct Runs<L: Known, T: Lasts> {
     #[command(flatten)]
-    locks: Locks,
+    locks: Locks<L>,
     #[command(flatten)]
-    workload: W,
-    #[command(flatten)]
-    length: Length,
+    length: T,
     #[command(flatten)]
     simulated: Simulated,
 }
 
-impl<W: Args + Workload> Ranges<W>
-where
-    W::Load: workload::Workload<Simulated = &'static Lock>,
-{
+impl<L: Known, T: Lasts> Runs<L, T> {
+    fn of<W: Workload<Load: Simulate<Simulated = L>>>(&self, workload: &W) -> Result {
+        self.simulated
+            .run(workload, &self.locks.chosen(), self.length.schedule())
+    }
+}
+
+/// A workload with its own numbers.
+#[derive(Args)]
+struct Of<W: Args + Workload<Load: Simulate>, T: Lasts = Length> {
+    #[command(flatten)]
+    workload: W,
+    #[command(flatten)]
+    runs: Runs<<W::Load as Simulate>::Simulated, T>,
+}
+
+impl<W: Args + Workload<Load: Simulate>, T: Lasts> Of<W, T> {
     fn run(&self) -> Result {
-        let (locks, schedule) = (self.locks.chosen(), self.length.schedule());
-        let Self { workload, .. } = self;
-        self.simulated.run(workload, MAX_THREADS, &locks, schedule)
+        self.runs.of(&self.workload)
     }
 }
 
 #[derive(Args)]
-#[command(arg(without_seconds("it ends when all --parts were locked")))]
-#[command(mut_arg("parts", |parts| parts.default_value("16384")))]
 struct Latency {
-    #[command(flatten)]
-    locks: Locks,
     #[command(flatten)]
     parts: Parts,
     #[command(flatten)]
-    simulated: Simulated,
+    runs: Runs<&'static Lock, Whole>,
 }
 
 impl Latency {
     fn run(&self) -> Result {
         /// Acquisitions in a second lock before the first that counts.
         const WARMUP: usize = 100;
-        let loads = vec![latency::Load {
+        self.runs.of(&vec![latency::Load {
             parts: self.parts.parts,
             warmup: WARMUP,
             rounds: 1,
-        }];
-        let locks = self.locks.chosen();
-        self.simulated
-            .run(&loads, MAX_THREADS, &locks, Schedule::NONE)
+        }])
     }
+}
+
+/// Reader-writer locks under the workloads of `bench rw`, in virtual time.
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+struct Rw {
+    #[command(subcommand)]
+    load: Loads<RwRuns>,
 }
 
 #[derive(Args)]
-struct Set {
-    /// Sets, by name; by default, all that can be simulated.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sets::find_simulated, value_name = "NAME,...")]
-    sets: Vec<&'static sets::Simulated>,
+#[command(mut_arg("machine", |machine| machine.default_value("xeon-2x18x2")))] // the paper's
+struct RwRuns {
     #[command(flatten)]
-    workload: SimulatedSets,
-    #[command(flatten)]
-    length: Length,
-    #[command(flatten)]
-    simulated: Simulated,
-}
-
-impl Set {
-    fn run(&self) -> Result {
-        let all = sets::simulated();
-        let rows = chosen(self.sets.clone(), all, |row| row.described.name);
-        let schedule = self.length.schedule();
-        self.simulated
-            .run(&self.workload, MAX_THREADS, &rows, schedule)
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[derive(Args)]
-struct Store {
-    /// Locks of files, by name; all of them by default.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = store::Simulated::find, value_name = "NAME,...")]
-    locks: Vec<&'static store::Simulated>,
-    #[command(flatten)]
-    workload: Files,
-    #[command(flatten)]
-    length: Length,
-    #[command(flatten)]
-    simulated: Simulated,
-}
-
-#[cfg(target_os = "linux")]
-impl Store {
-    fn run(&self) -> Result {
-        let all = store::Simulated::all();
-        let rows = chosen(self.locks.clone(), all, |row| row.name());
-        let schedule = self.length.schedule();
-        self.simulated
-            .run(&self.workload, MAX_THREADS, &rows, schedule)
-    }
-}
-
-#[derive(Args)]
-struct Micro {
-    #[command(flatten)]
-    kernels: Kernels,
-    #[command(flatten)]
-    length: Length,
-    #[command(flatten)]
-    simulated: Simulated,
-}
-
-impl Micro {
-    fn run(&self) -> Result {
-        let (kernels, schedule) = (self.kernels.distinct(), self.length.schedule());
-        self.simulated
-            .run(&self.kernels, MAX_THREADS, &kernels, schedule)
-    }
+    runs: Runs<&'static RwLock, Length>,
 }

@@ -89,6 +89,7 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench rw test_rwlock --pause -1 | -1 | 0..=1048576
         bench rw rwbench --writes 1.5 | 1.5 | from 0 to 1
         bench rw rwbench --writes NaN | NaN | from 0 to 1
+        bench rw rwbench --inside -1 | -1 | --inside
         bench rw hash_table --entries 0 | '0' | from 1 to 16777216
         bench rw hash_table --threads 0 | '0' | 1 <= a
         bench rw harm --repeat 0 | '0' | 1..

@@ -44,6 +44,13 @@ int main(void)
 	warm(&lock);
 	if (!forbid())
 		return 77;
+	/* A bias that has lived for long is revoked by a fence for all threads. */
+	for (int i = 0; i < 200000; i++) {
+		CHECK(pthread_rwlock_rdlock(&lock), 0);
+		CHECK(pthread_rwlock_unlock(&lock), 0);
+	}
+	CHECK(pthread_rwlock_wrlock(&lock), 0);
+	CHECK(pthread_rwlock_unlock(&lock), 0);
 	pthread_t threads[] = { start(works, NULL), start(works, NULL), start(works, NULL) };
 	for (int i = 0; i < 3; i++)
 		join(threads[i]);

@@ -146,20 +146,18 @@ impl Place {
             (Self::Arr(wanted, (least, most)), Panel::Arr { variant, reads }) => {
                 wanted == variant && (least..=most).contains(&reads)
             }
-            (Self::W1, Panel::Batch { hold, .. }) => hold == 1,
-            (Self::W2, Panel::Batch { hold, .. }) => hold > 1,
-            (Self::Blob, Panel::Blob { payload, cache, .. }) => {
-                payload == Payload::Whole && cache == 0
-            }
+            (Self::W1, Panel::Batch(load)) => load.hold == 1,
+            (Self::W2, Panel::Batch(load)) => load.hold > 1,
+            (Self::Blob, Panel::Blob(load)) => load.payload == Payload::Whole && load.cache == 0,
             (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
             (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
-            (Self::Rwbench((least, most)), Panel::Rw(Load::Rwbench { writes })) => {
-                (least..=most).contains(&writes)
+            (Self::Rwbench((least, most)), Panel::Rw(load @ Load::Rwbench { writes, .. })) => {
+                load == Load::rwbench(writes) && (least..=most).contains(&writes)
             }
-            (Self::Set(wanted), Panel::Set { chosen, mix, .. }) => {
-                wanted == chosen && mix == Mix::Updates
+            (Self::Set(wanted), Panel::Set(load)) => {
+                wanted == load.chosen && load.mix == Mix::Updates
             }
-            (Self::Store(wanted), Panel::Store { kernel, .. }) => wanted.contains(&kernel),
+            (Self::Store(wanted), Panel::Store(load)) => wanted.contains(&load.kernel),
             (Self::Vm(wanted), Panel::Vm { traffic, .. }) => wanted.contains(&traffic.text()),
             (Self::VmStat(wanted), Panel::VmStat { of, .. }) => wanted == of,
             (Self::Interference, Panel::Rw(Load::Interference { .. }))
@@ -252,19 +250,45 @@ fn one() -> f64 {
     1.0
 }
 
+/// A paper, or what is measured beside the papers.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Paper {
+    /// Its name in sources.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Its figures, in the paper's order.
+    #[serde(rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
 /// A figure, or a section without one.
-#[derive(Deserialize)]
-struct Figure {
-    source: &'static str,
+#[derive(Debug, Clone, Deserialize)]
+pub struct Figure {
+    /// The paper, section and figure.
+    pub source: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Its panels, each of which is drawn; unless given, those that its claims are about.
+    #[serde(default)]
+    pub places: Vec<Place>,
+    /// The locks that are drawn, or a word for them.
+    #[serde(default)]
+    pub locks: &'static str,
+    /// What the paper says of it.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+    /// Claims are about these panels and numbers of threads, unless they say otherwise.
+    #[serde(default)]
     place: Place,
+    #[serde(default)]
     threads: Span<usize>,
-    claims: Vec<Claim>,
 }
 
 impl Figure {
-    /// Its claims, each with what all of them share.
-    fn claims(self) -> impl Iterator<Item = Claim> {
-        let inherited = move |mut claim: Claim| {
+    /// With what claims and places inherit.
+    fn complete(&mut self) {
+        for claim in &mut self.claims {
             claim.source = self.source;
             if claim.place == Place::Nowhere {
                 claim.place = self.place;
@@ -272,35 +296,47 @@ impl Figure {
             if claim.threads == (0, 0) {
                 claim.threads = self.threads;
             }
-            claim
-        };
-        self.claims.into_iter().map(inherited)
+        }
+        if self.places.is_empty() && !self.locks.is_empty() {
+            self.places.push(self.place);
+        }
     }
 }
 
-/// All of them, paper by paper.
+/// All papers.
 ///
 /// # Panics
-/// When a file is malformed: the tests read all of them.
-pub fn claims() -> impl Iterator<Item = &'static Claim> {
-    const FILES: [&str; 5] = [
+/// Panics when a file of claims is not well-formed, which a test would show.
+#[must_use]
+pub fn papers() -> &'static [Paper] {
+    const FILES: [&str; 7] = [
         include_str!("claims/p1.toml"),
         include_str!("claims/p2.toml"),
         include_str!("claims/p3.toml"),
         include_str!("claims/p4.toml"),
+        include_str!("claims/patterns.toml"),
+        include_str!("claims/files.toml"),
         include_str!("claims/micro.toml"),
     ];
-    #[derive(Deserialize)]
-    #[serde(bound(deserialize = "'de: 'static"))]
-    struct Paper {
-        figure: Vec<Figure>,
-    }
-    static ALL: LazyLock<Vec<Claim>> = LazyLock::new(|| {
-        let papers = FILES.map(|text| toml::from_str(text).expect("the claims are well-formed"));
-        let figures = papers.into_iter().flat_map(|paper: Paper| paper.figure);
-        figures.flat_map(Figure::claims).collect()
+    static ALL: LazyLock<Vec<Paper>> = LazyLock::new(|| {
+        let read = |text| {
+            let mut paper: Paper = toml::from_str(text).expect("the claims are well-formed");
+            paper.figures.iter_mut().for_each(Figure::complete);
+            paper
+        };
+        FILES.map(read).into()
     });
-    ALL.iter()
+    &ALL
+}
+
+/// All figures of all papers.
+pub fn figures() -> impl Iterator<Item = &'static Figure> {
+    papers().iter().flat_map(|paper| &paper.figures)
+}
+
+/// All claims, in the order of papers and figures.
+pub fn claims() -> impl Iterator<Item = &'static Claim> {
+    figures().flat_map(|figure| &figure.claims)
 }
 
 #[cfg(test)]

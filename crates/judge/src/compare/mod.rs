@@ -20,7 +20,7 @@ mod ranking;
 mod standing;
 
 pub use crate::record::{Kind, Panel, Phase};
-pub use claims::{Claim, Place, Quorum, Relation, claims};
+pub use claims::{Claim, Figure, Paper, Place, Quorum, Relation, claims, figures, papers};
 pub use contest::{Contest, Lag};
 pub use dataset::{Dataset, Point};
 pub use judge::{Open, judge, judged};

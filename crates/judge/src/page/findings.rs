@@ -1,10 +1,9 @@
 //! What follows from all runs: a verdict for each claim and place, who wins where, and how simulation compares.
 
-use super::figure::{Figure, PAPERS, Paper};
 use super::input::{Input, Site};
 use super::score::{Score, scores};
 use super::validation::{Check, checks};
-use crate::compare::{Claim, Panel, Relation, claims, judge, standings};
+use crate::compare::{Claim, Figure, Panel, Paper, Relation, judge, papers, standings};
 use crate::record::finding::{Judgement, Standing, Verdict};
 use crate::stats::distinct;
 
@@ -48,7 +47,7 @@ impl Findings {
     /// The findings of an input.
     #[must_use]
     pub fn of(input: &Input) -> Self {
-        let papers = PAPERS.iter().map(|paper| {
+        let papers = papers().iter().map(|paper| {
             let figures = paper.figures.iter();
             (
                 paper,
@@ -76,11 +75,14 @@ fn of_figure(input: &Input, figure: &'static Figure) -> OfFigure {
     let is_drawn = |lock: &str| figure.locks().any(|drawn| drawn == lock);
     let points = input.sites.iter().flat_map(|site| site.dataset.points());
     let points = points.filter(|point| has(point.panel) && is_drawn(&point.lock.name));
-    let its = claims().filter(|claim| claim.source == figure.source);
     OfFigure {
         figure,
         panels: distinct(points.map(|point| point.panel)),
-        claims: its.map(|claim| judged(claim, input)).collect(),
+        claims: figure
+            .claims
+            .iter()
+            .map(|claim| judged(claim, input))
+            .collect(),
     }
 }
 

@@ -8,10 +8,10 @@
 //! ```
 
 use super::chart::{Chart, Curve, Mark, STYLES, Scale};
-use super::figure::{Figure, figures, styled, words};
+use super::figure::{styled, words};
 use super::findings::OfFigure;
 use super::input::{Input, Site};
-use crate::compare;
+use crate::compare::{self, Figure, figures};
 use crate::record::plural;
 use crate::record::rw::Load;
 use crate::record::times::AcquireTimes;
@@ -203,7 +203,7 @@ impl Grid {
             Some(compare::Panel::Rw(Load::Interference { .. })) => {
                 ("locks in the pool", &OPERATIONS)
             }
-            Some(compare::Panel::Blob { .. }) => ("threads", &RECORDS),
+            Some(compare::Panel::Blob(_)) => ("threads", &RECORDS),
             Some(compare::Panel::Longest(_)) => ("threads", &NANOSECONDS),
             _ => ("threads", &OPERATIONS),
         };

@@ -27,6 +27,7 @@ pub use costs::{
 pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
 pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, store, times, vm};
+use spanlock_trial::{latency, micro};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,12 +1,11 @@
 //! Panels: a workload and its parameters. Runs of one panel can be compared with each other.
 
-use super::arr::Variant;
-use super::blob::{Draw, Payload};
-use super::pattern::Pattern;
-use super::rw::Load;
-use super::set::{Chosen, Mix};
+use super::arr::{self, Variant};
+use super::pattern::{self, Pattern};
+use super::set::Mix;
 use super::store::Kernel;
-use super::vm::{Name, Pace};
+use super::vm::{self, Name, Pace, Traffic};
+use super::{batch, blob, latency, micro, rw, set, store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -24,24 +23,10 @@ pub enum Panel {
     },
     /// W1 and W2 (P4 §4.3): ranges held one at a time, or in batches.
     #[serde(alias = "sim-batch")]
-    Batch {
-        /// Ranges held together: 1 is W1, 16 is W2.
-        hold: usize,
-        /// Ranges in the area.
-        ranges: usize,
-    },
+    Batch(batch::Load),
     /// Reads of large objects from an aliasing area (P4 §4.4).
     #[serde(alias = "sim-blob")]
-    Blob {
-        /// How often each record is read.
-        draw: Draw,
-        /// How much of it.
-        payload: Payload,
-        /// Aliases that each thread keeps.
-        cache: usize,
-        /// Records.
-        records: usize,
-    },
+    Blob(blob::Load),
     /// Acquisition times (P3 §VI-B1).
     #[serde(alias = "sim-latency")]
     Latency {
@@ -67,28 +52,13 @@ pub enum Panel {
     Micro,
     /// A workload of reader-writer locks (P2 §5).
     #[serde(alias = "sim-rw")]
-    Rw(Load),
+    Rw(rw::Load),
     /// Ordered sets (P1 §7.1).
     #[serde(alias = "sim-set")]
-    Set {
-        /// Keys from which threads choose.
-        keys: usize,
-        /// How often each is chosen.
-        chosen: Chosen,
-        /// What threads do.
-        mix: Mix,
-        /// Cycles that each operation takes besides, on a simulated machine.
-        #[serde(default)]
-        stall: u32,
-    },
+    Set(set::Load),
     /// Files that many threads read and write (P3 §VI).
     #[serde(alias = "sim-store")]
-    Store {
-        /// What threads do.
-        kernel: Kernel,
-        /// Pages of each thread's region.
-        pages: usize,
-    },
+    Store(store::Load),
     /// Traffic of an address space (P1 §7.2).
     #[serde(alias = "sim-vm")]
     Vm {
@@ -218,14 +188,14 @@ impl Panel {
     pub const fn kind(self) -> Kind {
         match self {
             Self::Arr { .. } => Kind::Arr,
-            Self::Batch { .. } => Kind::Batch,
-            Self::Blob { .. } => Kind::Blob,
+            Self::Batch(_) => Kind::Batch,
+            Self::Blob(_) => Kind::Blob,
             Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
             Self::Pattern { .. } => Kind::Pattern,
             Self::Micro => Kind::Micro,
             Self::Rw(_) => Kind::Rw,
-            Self::Set { .. } => Kind::Set,
-            Self::Store { .. } => Kind::Store,
+            Self::Set(_) => Kind::Set,
+            Self::Store(_) => Kind::Store,
             Self::Vm { .. } => Kind::Vm,
             Self::VmStat { .. } => Kind::VmStat,
             Self::Waiting { .. } => Kind::Waiting,
@@ -236,11 +206,11 @@ impl Panel {
     #[must_use]
     pub const fn unit(self) -> (f64, &'static str) {
         match self {
-            Self::Blob { .. }
-            | Self::Store {
+            Self::Blob(_)
+            | Self::Store(store::Load {
                 kernel: Kernel::Hacc,
                 ..
-            } => (1e3, "thousand"),
+            }) => (1e3, "thousand"),
             _ => (1e6, "million"),
         }
     }
@@ -261,14 +231,16 @@ impl fmt::Display for Panel {
             Self::Arr { variant, reads } | Self::Waiting { variant, reads } => {
                 write!(f, "{variant} range, {reads} % reads")
             }
-            Self::Batch { hold: 1, .. } => f.write_str("W1, ranges held one at a time"),
-            Self::Batch { hold, .. } => write!(f, "W2, {hold} ranges held together"),
-            Self::Blob {
+            Self::Batch(batch::Load { hold: 1, .. }) => {
+                f.write_str("W1, ranges held one at a time")
+            }
+            Self::Batch(batch::Load { hold, .. }) => write!(f, "W2, {hold} ranges held together"),
+            Self::Blob(blob::Load {
                 draw,
                 payload,
                 cache,
                 ..
-            } => {
+            }) => {
                 write!(f, "BLOBs, {draw}, {payload} read, ")?;
                 match cache {
                     0 => f.write_str("no cache"),
@@ -290,12 +262,12 @@ impl fmt::Display for Panel {
             }
             Self::Micro => f.write_str("microbenchmarks"),
             Self::Rw(load) => load.fmt(f),
-            Self::Set {
+            Self::Set(set::Load {
                 keys,
                 chosen,
                 mix,
                 stall,
-            } => {
+            }) => {
                 let mix = match mix {
                     Mix::Updates => "80 % searches",
                     Mix::Scans => "70 % searches, 10 % scans",
@@ -306,7 +278,7 @@ impl fmt::Display for Panel {
                 }
                 Ok(())
             }
-            Self::Store { kernel, .. } => f.write_str(kernel.about()),
+            Self::Store(store::Load { kernel, .. }) => f.write_str(kernel.about()),
             Self::Vm {
                 traffic,
                 pace,
@@ -320,4 +292,37 @@ impl fmt::Display for Panel {
             Self::VmStat { traffic, pace, of } => write!(f, "{}, {traffic}, {pace}", of.name()),
         }
     }
+}
+
+/// The panels of workloads.
+macro_rules! from_loads {
+    ($($load:ty => |$value:pat_param| $panel:expr;)+) => {$(
+        impl From<$load> for Panel {
+            fn from($value: $load) -> Self {
+                $panel
+            }
+        }
+    )+};
+}
+
+from_loads! {
+    arr::Load => |load| Self::Arr { variant: load.variant, reads: load.reads.get() };
+    batch::Load => |load| Self::Batch(load);
+    blob::Load => |load| Self::Blob(load);
+    latency::Load => |load| Self::Latency { parts: load.parts };
+    pattern::Load => |load| Self::Pattern {
+        pattern: load.pattern, reads: load.reads.get(), bystanders: load.bystanders,
+    };
+    micro::Load => |micro::Load| Self::Micro;
+    rw::Load => |load| Self::Rw(load);
+    set::Load => |load| Self::Set(load);
+    store::Load => |load| Self::Store(load);
+    vm::Load => |load| Self::Vm {
+        traffic: load.traffic.name(),
+        pace: load.pace,
+        growths: match load.traffic {
+            Traffic::Recorded(..) => 0,
+            Traffic::Pattern(_, growths) => growths,
+        },
+    };
 }

@@ -137,13 +137,10 @@ impl Record {
         }
     }
 
-    /// Whether lines with this `workload` are records.
+    /// Whether lines of this workload are of runs.
     pub(super) fn is_of(workload: &str) -> bool {
-        const ALL: [&str; 11] = [
-            "arr", "batch", "blob", "latency", "micro", "pattern", "rw", "set", "store", "vm",
-            "waiting",
-        ];
-        ALL.contains(&workload.strip_prefix(SIMULATED).unwrap_or(workload))
+        let name = workload.strip_prefix(SIMULATED).unwrap_or(workload);
+        FIELDS.iter().any(|(of, ..)| *of == name)
     }
 
     /// The name of the simulated machine, if it was one.
@@ -171,104 +168,99 @@ impl Record {
         let ends = shortest.zip(longest);
         ends.is_none_or(|(shortest, longest)| longest <= 2.0 * shortest)
     }
+}
 
-    /// The fields of this run's line, in their order, behind its `workload`. `?` marks a field that is left out when
-    /// there is nothing in it, and `=null` one that lines of an older program may lack.
-    fn fields(&self) -> impl Iterator<Item = &'static str> + use<> {
-        const LOCK: &str = "lock family? exclusion? policy?";
-        const BLOB: &str = "draw payload cache records";
-        const LOAD: &str = "load pool? pause? writes? entries?";
-        const OPS: &str = "min_ops_per_thread max_ops_per_thread";
-        const RUN: &str = "ops_per_sec repeat seed seconds";
-        const TIMES: &str = "first_count first_ns again_count again_ns";
-        const MACHINE: &str = "machine placement seed seconds simulated";
-        let groups: &[&str] = match (&self.panel, &self.simulated) {
-            (Panel::Arr { .. }, None) => &[
-                "variant reads threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? lost_updates acquire_ns?",
-            ],
-            (Panel::Waiting { .. }, _) => &[
-                "variant reads threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? lost_updates acquire_ns? cpu_share=null sleeper_cpu_ms=null",
-            ],
-            (Panel::Batch { .. }, None) => &[
-                "hold ranges threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? torn_ranges skipped?",
-            ],
-            (Panel::Blob { .. }, None) => &[
-                BLOB,
-                "threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? torn_reads read_ns skipped?",
-            ],
-            (Panel::Pattern { .. }, None) => &[
-                "pattern reads bystanders threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? lost_updates torn_reads acquire_ns?",
-            ],
-            (Panel::Latency { .. } | Panel::Longest(_), None) => {
-                &["lock threads parts rounds seed", TIMES]
-            }
-            (Panel::Micro, None) => &["lock threads repeat seed seconds ops_per_sec", OPS],
-            (Panel::Rw(_), None) => &[
-                LOAD,
-                LOCK,
-                "threads repeat seed seconds ops_per_sec reads_per_sec writes_per_sec",
-                OPS,
-                "cpu_seconds=null handoff_ns? lost_updates torn_reads",
-            ],
-            (Panel::Set { .. }, None) => &[
-                "keys chosen mix stall threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? lost_updates skipped?",
-            ],
-            (Panel::Set { .. }, Some(_)) => &["keys chosen mix stall"],
-            (Panel::Store { .. }, None) => &[
-                "kernel pages threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? lost_updates torn_reads skipped?",
-            ],
-            (Panel::Store { .. }, Some(_)) => &["kernel pages"],
-            (Panel::Vm { .. } | Panel::VmStat { .. }, None) => &[
-                "traffic pace growths threads",
-                LOCK,
-                RUN,
-                OPS,
-                "cpu_seconds=null counters? space?",
-            ],
-            (Panel::Vm { .. } | Panel::VmStat { .. }, Some(_)) => &["traffic pace growths space?"],
-            (Panel::Arr { .. }, Some(_)) => &["variant reads acquire_ns?"],
-            (Panel::Pattern { .. }, Some(_)) => &["pattern reads bystanders acquire_ns?"],
-            (Panel::Batch { .. }, Some(_)) => &["hold ranges"],
-            (Panel::Blob { .. }, Some(_)) => &[BLOB],
-            (Panel::Latency { .. } | Panel::Longest(_), Some(_)) => &["parts", TIMES],
-            (Panel::Micro, Some(_)) => &[],
-            (Panel::Rw(_), Some(_)) => &[LOAD, "reads_per_sec writes_per_sec"],
-        };
-        let simulated: &[&str] = match self.simulated {
-            Some(_) => &[LOCK, "threads ops_per_sec", OPS, MACHINE],
-            None => &[],
-        };
-        let groups = groups.iter().chain(simulated);
-        groups.flat_map(|group| group.split_whitespace())
-    }
+/// The fields of the lines of each workload, in order: of a measured run, and of a simulated one, where [`MACHINE`]
+/// follows. A field with a `?` is left out if there is nothing in it; lines of an older program lack it, and those with
+/// `=null`. Words in capitals are [`GROUPS`].
+const FIELDS: [(&str, &str, &str); 11] = [
+    (
+        "arr",
+        "variant reads threads LOCK RUN lost_updates acquire_ns?",
+        "variant reads acquire_ns?",
+    ),
+    (
+        "batch",
+        "hold ranges threads LOCK RUN torn_ranges skipped?",
+        "hold ranges",
+    ),
+    (
+        "blob",
+        "BLOB threads LOCK RUN torn_reads read_ns skipped?",
+        "BLOB",
+    ),
+    (
+        "latency",
+        "lock threads parts rounds seed TIMES",
+        "parts TIMES",
+    ),
+    (
+        "micro",
+        "lock threads repeat seed seconds ops_per_sec OPS",
+        "",
+    ),
+    (
+        "pattern",
+        "PATTERN threads LOCK RUN lost_updates torn_reads acquire_ns?",
+        "PATTERN acquire_ns?",
+    ),
+    (
+        "rw",
+        "LOAD LOCK threads repeat seed seconds ops_per_sec RATES OPS cpu_seconds=null handoff_ns? DATA",
+        "LOAD RATES",
+    ),
+    ("set", "SET threads LOCK RUN lost_updates skipped?", "SET"),
+    (
+        "store",
+        "kernel pages threads LOCK RUN lost_updates torn_reads skipped?",
+        "kernel pages",
+    ),
+    ("vm", "VM threads LOCK RUN space?", "VM space?"),
+    (
+        "waiting",
+        "variant reads threads LOCK RUN lost_updates acquire_ns? cpu_share=null sleeper_cpu_ms=null",
+        "",
+    ),
+];
+
+const MACHINE: &str = "LOCK threads ops_per_sec OPS machine placement seed seconds simulated";
+
+const GROUPS: [(&str, &str); 11] = [
+    ("BLOB", "draw payload cache records"),
+    ("DATA", "lost_updates torn_reads"),
+    (
+        "LOAD",
+        "load pool? pause? writes? inside? outside? entries?",
+    ),
+    ("LOCK", "lock family? exclusion? policy?"),
+    ("OPS", "min_ops_per_thread max_ops_per_thread"),
+    ("PATTERN", "pattern reads bystanders"),
+    ("RATES", "reads_per_sec writes_per_sec"),
+    (
+        "RUN",
+        "ops_per_sec repeat seed seconds min_ops_per_thread max_ops_per_thread cpu_seconds=null counters?",
+    ),
+    ("SET", "keys chosen mix stall"),
+    ("TIMES", "first_count first_ns again_count again_ns"),
+    ("VM", "traffic pace growths"),
+];
+
+/// The fields of a workload's line.
+fn fields(workload: &str) -> impl Iterator<Item = &'static str> {
+    let simulated = workload.strip_prefix(SIMULATED);
+    let name = simulated.unwrap_or(workload);
+    let row = FIELDS.iter().find(|(of, ..)| *of == name);
+    let texts = match (row, simulated) {
+        (Some((_, _, own)), Some(_)) => [own, MACHINE],
+        (Some((_, all, _)), None) => [all, ""],
+        (None, _) => [""; 2],
+    };
+    let grouped = |word: &'static str| {
+        let group = GROUPS.iter().find(|(name, _)| *name == word);
+        group.map_or(word, |(_, fields)| fields).split(' ')
+    };
+    let words = texts.into_iter().flat_map(str::split_whitespace);
+    words.flat_map(grouped)
 }
 
 /// A field's name without its mark.
@@ -281,9 +273,10 @@ impl Serialize for Record {
         let all = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
         let name = all["workload"].as_str().unwrap_or_default();
         let simulated = self.simulated.as_ref().map_or("", |_| SIMULATED);
+        let workload = format!("{simulated}{name}");
         let mut line = serializer.serialize_map(None)?;
-        line.serialize_entry("workload", &format!("{simulated}{name}"))?;
-        for field in self.fields() {
+        line.serialize_entry("workload", &workload)?;
+        for field in fields(&workload) {
             let name = bare(field);
             let value = &all[name];
             let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -310,7 +303,8 @@ impl<'de> Deserialize<'de> for Record {
         Panel::deserialize(&line).map_err(D::Error::custom)?;
         let record = Self::deserialize(&line).map_err(D::Error::custom)?;
         let is_missing = |field: &&str| *field == bare(field) && line.get(field).is_none();
-        match record.fields().find(is_missing) {
+        let workload = line["workload"].as_str().unwrap_or_default();
+        match fields(workload).find(is_missing) {
             Some(field) => Err(D::Error::missing_field(field)),
             None => Ok(record),
         }

@@ -50,13 +50,12 @@ pub fn latency(records: &[Record], provenance: &Provenance, width: Width) -> Str
 pub(super) fn percentiles(
     records: &[Record],
     width: Width,
-    panel: impl Fn(Panel) -> String,
     times: impl Fn(&Record) -> Option<AcquireTimes>,
 ) -> Option<String> {
     let timed = records.iter().filter(|record| times(record).is_some());
     let place = |run: &Record| {
         let threads = run.threads.to_string();
-        [panel(run.panel), threads, run.lock.name.clone()]
+        [run.panel.to_string(), threads, run.lock.name.clone()]
     };
     let rows = groups(timed, place);
     rows.first()?;
@@ -286,16 +285,18 @@ pub fn rw_uncontended(records: &[RwUncontended], provenance: &Provenance, width:
 pub fn rw_revocation(records: &[Revocation], provenance: &Provenance, width: Width) -> String {
     let columns: [Column<'_, Vec<&Revocation>>; 3] = [
         ("rows in use", &|rounds| rounds[0].rows.to_string()),
-        ("fence ns", &|rounds| {
-            measured(cost(rounds, |round| round.fence_ns), 1.0, 0)
-        }),
-        ("scan ns", &|rounds| {
+        ("fenced ns", &|rounds| {
             measured(cost(rounds, |round| round.scan_ns), 1.0, 0)
+        }),
+        ("free ns", &|rounds| {
+            let both = |round: &Revocation| round.fence_ns + round.scan_ns;
+            measured(cost(rounds, both), 1.0, 0)
         }),
     ];
     let rows = groups(records, |round| round.rows);
     let text = format!(
-        "what a writer that revokes a bias pays\n{}\
+        "what a writer that revokes a bias pays, by the grade of the bias\n\
+         fenced: a scan of the table; free: a fence for all threads before it\n{}\
          {SPREADS}\n\n",
         Table::of(1, &columns, &rows).text(width),
     );

@@ -23,17 +23,14 @@ mod throughput;
 mod verdicts;
 mod vm;
 
-pub use costs::{
-    latency, memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting,
-};
+pub use costs::{memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
-pub use rw::{harm, preload, rw};
-pub use set::{set, set_memory};
+pub use rw::{harm, preload};
+pub use set::{set_bytes, set_memory};
 pub use sim::{sim, sim_findings};
-pub use throughput::{arr, batch, blob, micro, pattern, store};
+pub use throughput::runs;
 pub use verdicts::{concluded, conclusions};
-pub use vm::vm;
 
 use crate::record::provenance::Provenance;
 use crate::stats::{Summary, distinct};

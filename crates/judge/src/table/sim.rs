@@ -1,14 +1,13 @@
 //! Simulated runs.
 
 use super::costs::percentiles;
-use super::throughput::panels;
-use super::verdicts::{concluded, conclusions};
-use super::vm::stats;
+use super::throughput::{compared, grids};
+use super::verdicts::conclusions;
 use super::{Width, report};
-use crate::compare::{Dataset, LEVEL, rankings};
+use crate::compare::{LEVEL, rankings};
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Panel, Record};
+use crate::record::{Line, Record};
 use prim_sim::Machine;
 use std::fmt::Write;
 
@@ -29,9 +28,7 @@ pub fn sim(
     let here: Vec<_> = here.cloned().collect();
     let mut text = tables(&here, width);
     if others.is_empty() {
-        if is_judged(&here) {
-            text += &concluded(&Dataset::of(&here), machine.contexts());
-        }
+        text += &compared(&here, machine.contexts());
     } else {
         let percent = (LEVEL - 1.0) * 100.0;
         let _ = writeln!(
@@ -51,7 +48,7 @@ pub fn sim(
 #[must_use]
 pub fn sim_findings(records: &[Record], machines: &[Machine]) -> Vec<Line> {
     match machines {
-        [machine] if is_judged(records) => conclusions(&Dataset::of(records), machine.contexts()),
+        [machine] => conclusions(records, machine.contexts()),
         [machine, _, ..] => {
             let rankings = rankings(records, &machine.name).into_iter();
             rankings.map(Line::SimRanking).collect()
@@ -60,48 +57,18 @@ pub fn sim_findings(records: &[Record], machines: &[Machine]) -> Vec<Line> {
     }
 }
 
-/// Whether the papers' claims are judged below the tables of such runs.
-fn is_judged(records: &[Record]) -> bool {
-    let kind = records.first().map(|run| run.panel.kind());
-    matches!(
-        kind,
-        Some(
-            Kind::Arr
-                | Kind::Batch
-                | Kind::Blob
-                | Kind::Pattern
-                | Kind::Set
-                | Kind::Store
-                | Kind::Vm
-        )
-    )
-}
-
+/// Of latency, a table for each phase; else the grids.
 fn tables(records: &[Record], width: Width) -> String {
-    let times = |times: fn(&Record) -> Option<AcquireTimes>| {
-        let table = percentiles(records, width, |panel| panel.to_string(), times);
-        let table = table.map(|table| {
-            format!(
-                "\nvirtual nanoseconds until a range is held, two readings of the clock included, worst of all seeds\n{table}"
-            )
-        });
-        table.unwrap_or_default()
-    };
-    if records.iter().any(|run| run.first_ns.is_some()) {
-        return format!(
-            "first: nobody has locked the part before\n{}\nagain: random parts, after all were locked\n{}",
-            times(|run| run.first_ns),
-            times(|run| run.again_ns)
-        );
+    if records.iter().all(|run| run.first_ns.is_none()) {
+        return grids(records, width);
     }
-    let title = |panel: Panel| {
-        let (_, unit) = panel.unit();
-        format!("{panel}: {unit} operations per virtual second by threads")
+    let times = |times: fn(&Record) -> Option<AcquireTimes>| {
+        percentiles(records, width, times).unwrap_or_default()
     };
-    let stats = if records.iter().any(|run| run.space.is_some()) {
-        stats(records, width)
-    } else {
-        String::new()
-    };
-    panels(records, width, title) + &stats + &times(|run| run.acquire_ns)
+    let what = "virtual nanoseconds until a range is held, two readings of the clock included, worst of all seeds";
+    format!(
+        "first: nobody has locked the part before\n\n{what}\n{}\nagain: random parts, after all were locked\n\n{what}\n{}",
+        times(|run| run.first_ns),
+        times(|run| run.again_ns)
+    )
 }

@@ -1,69 +1,86 @@
 //! Throughput by locks and threads.
 
-use super::costs::percentiles;
+use super::costs::{latency, percentiles};
 use super::layout::Table;
+use super::rw::rw;
 use super::verdicts::concluded;
+use super::vm::stats;
 use super::{SPREADS, Width, groups, measured, or_dash, report};
 use crate::compare::Dataset;
-use crate::record::batch::RANGE_BYTES;
+use crate::record::batch::{Load, RANGE_BYTES};
 use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
 use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
-use crate::record::{Panel, Record};
+use crate::record::{Kind, Panel, Record};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
-/// ArrBench: a table for each variant and share of reads, acquisition times if they were measured, and the conclusions.
+/// Runs of one workload, each compared by its throughput: grids, and what else records have: what was left out, times
+/// of acquisitions, parts of reads, waits. Beside them `more` that was measured; then what it all shows.
 #[must_use]
-pub fn arr(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let mut text = panels(records, width, |panel| {
-        format!("ArrBench, {panel}: million operations per second by threads")
-    });
-    let panel = |panel| match panel {
-        Panel::Arr { variant, reads } => format!("{variant}, {reads} % reads"),
-        other => other.to_string(),
+pub fn runs(records: &[Record], more: &str, provenance: &Provenance, width: Width) -> String {
+    match records.first().map(|record| record.panel.kind()) {
+        Some(Kind::Rw) => return rw(records, provenance, width),
+        Some(Kind::Latency) => return latency(records, provenance, width),
+        _ => {}
+    }
+    let text = grids(records, width) + more + &compared(records, provenance.cores);
+    report(&text, provenance, width)
+}
+
+/// The fastest locks and the papers' claims, of workloads that the text below a table judges.
+pub(super) fn compared(records: &[Record], cores: usize) -> String {
+    if is_judged(records) {
+        concluded(&Dataset::of(records), cores)
+    } else {
+        "\n".to_owned()
+    }
+}
+
+/// Whether the locks of these runs are judged below their table, or by their lines of JSON.
+pub(super) fn is_judged(records: &[Record]) -> bool {
+    let kind = records.first().map(|run| run.panel.kind());
+    !matches!(
+        kind,
+        None | Some(Kind::Latency | Kind::Micro | Kind::Rw | Kind::Waiting)
+    )
+}
+
+/// The grids of all panels, and what else records have, on hardware or on one simulated machine.
+pub(super) fn grids(records: &[Record], width: Width) -> String {
+    let simulated = records.iter().any(|record| record.simulated.is_some());
+    let (second, times) = if simulated {
+        let times = "virtual nanoseconds until a range is held, two readings of the clock included, worst of all seeds";
+        ("virtual second", times)
+    } else {
+        ("second", "acquisition in ns, worst repeat")
     };
-    text += &times(records, width, panel);
-    compared(text, records, provenance, width)
-}
-
-/// W1 and W2: a table for each size of batch, and the conclusions.
-#[must_use]
-pub fn batch(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let mut text = panels(records, width, |panel| {
+    let title = |panel: Panel| {
+        let (_, unit) = panel.unit();
         let of = match panel {
-            Panel::Batch { ranges, .. } => {
-                format!("{RANGE_BYTES} bytes of each written, of {ranges}")
+            Panel::Arr { .. } => format!("ArrBench, {panel}: {unit} operations"),
+            Panel::Batch(Load { ranges, .. }) => {
+                format!("{panel}: {RANGE_BYTES} bytes of each written, of {ranges}; {unit} ranges")
             }
-            other => other.to_string(),
+            Panel::Blob(_) => format!("{panel}: {unit} records of {RECORD_BYTES} bytes"),
+            Panel::Vm { .. } => format!("{panel}: {unit} calls and faults"),
+            _ => format!("{panel}: {unit} operations"),
         };
-        format!("{panel}: {of}; million ranges per second by threads")
-    });
-    let skipped = records.iter().filter(|record| record.skipped.is_some());
-    for lock in distinct(skipped.map(|record| &record.lock.name)) {
-        let _ = writeln!(
-            text,
-            "{lock} cannot hold several of these ranges at a time: it runs with a hold of 1 only"
-        );
+        format!("{of} per {second} by threads")
+    };
+    let mut text = panels(records, width, title) + &left_out(records);
+    if let Some(table) = percentiles(records, width, |record| record.acquire_ns) {
+        let _ = write!(text, "\n{times}\n{table}");
     }
-    compared(text, records, provenance, width)
-}
-
-/// Large objects: a table for each panel, where the time of a read went, and the conclusions.
-#[must_use]
-pub fn blob(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let mut text = panels(records, width, |panel| {
-        format!("{panel}: thousand records of {RECORD_BYTES} bytes per second by threads")
-    });
-    text += &left_out(records);
     if let Some(parts) = parts(records, width) {
-        text += &format!(
-            "\nmean ns of a read's parts; the lock's share of the first three, in percent. The lock's part includes readings \
-             of the clock: without a lock it is nothing else\n{parts}"
+        let _ = write!(
+            text,
+            "\nmean ns of a read's parts; the lock's share of the first three, in percent. The lock's part includes \
+            readings of the clock: without a lock it is nothing else\n{parts}"
         );
     }
-    compared(text, records, provenance, width)
+    text + &stats(records, width)
 }
 
 /// A line for each lock that was not run in a panel, and why.
@@ -74,19 +91,6 @@ fn left_out(records: &[Record]) -> String {
         .into_iter()
         .map(|(lock, panel, why)| format!("{lock} is not in {panel}: {}\n", or_dash(why.as_ref())));
     lines.collect()
-}
-
-/// Files: a table for each kernel, and the conclusions.
-#[must_use]
-pub fn store(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let mut text = panels(records, width, |panel| {
-        format!(
-            "{panel}: {} operations per second by threads",
-            panel.unit().1
-        )
-    });
-    text += &left_out(records);
-    compared(text, records, provenance, width)
 }
 
 /// A row for each panel, number of threads and lock, with the parts of a read; `None` if there are none.
@@ -116,40 +120,6 @@ fn parts(records: &[Record], width: Width) -> Option<String> {
         table.add_row(place(runs[0]), cells);
     }
     Some(table.text(width))
-}
-
-/// Patterns of access: a table for each, acquisition times where they were measured, and the conclusions.
-#[must_use]
-pub fn pattern(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let text = panels(records, width, |panel| {
-        format!("{panel}: million operations per second by threads")
-    });
-    let text = text + &times(records, width, |panel| panel.to_string());
-    compared(text, records, provenance, width)
-}
-
-/// Acquisition times, if they were measured.
-fn times(records: &[Record], width: Width, panel: impl Fn(Panel) -> String) -> String {
-    let times = percentiles(records, width, panel, |record| record.acquire_ns);
-    let titled = |times| format!("\nacquisition in ns, worst repeat\n{times}");
-    times.map(titled).unwrap_or_default()
-}
-
-/// Microbenchmarks: a row for each kernel.
-#[must_use]
-pub fn micro(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let text = format!(
-        "microbenchmarks: million operations per second by threads\n{}{}\n",
-        grid(records, |record| record.threads, width),
-        legend()
-    );
-    report(&text, provenance, width)
-}
-
-/// Tables, and below them what follows.
-fn compared(text: String, records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let text = text + &concluded(&Dataset::of(records), provenance.cores);
-    report(&text, provenance, width)
 }
 
 /// A titled table for each panel; below them, the hardware counters.

@@ -1,15 +1,20 @@
 //! The text below tables: the fastest locks, where ours is slower, and the papers' claims.
 
+use super::throughput::is_judged;
 use crate::compare::{Dataset, OURS, Open, RIVALS, judged, standings};
 use crate::record::finding::Judgement;
-use crate::record::{Line, plural};
+use crate::record::{Line, Record, plural};
 use crate::stats::{Order, distinct};
 use std::fmt::Write;
 use std::mem::discriminant;
 
 /// The fastest locks and the papers' claims, as lines of JSON.
 #[must_use]
-pub fn conclusions(data: &Dataset, cores: usize) -> Vec<Line> {
+pub fn conclusions(records: &[Record], cores: usize) -> Vec<Line> {
+    if !is_judged(records) {
+        return Vec::new();
+    }
+    let data = &Dataset::of(records);
     let standings = standings(data).into_iter().map(Line::Standing);
     let judged = judged(data, cores).into_iter();
     let claims = judged.map(|(judgement, _)| Line::Claim(judgement));
@@ -112,9 +117,10 @@ fn below(data: &Dataset) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Dataset, concluded, conclusions};
-    use crate::compare::tests::{arr, dataset, listed, record};
+    use crate::compare::tests::{arr, dataset, listed, record, records};
     use crate::record::Line;
     use crate::record::arr::Variant;
+    use crate::record::batch::Load;
     use crate::record::counters::{Event, Rate};
     use crate::record::{Panel, Record};
     use crate::table::Width;
@@ -172,7 +178,7 @@ mod tests {
         let on_one = text(1);
         let more = "claims, which are of more threads than there are processors here: 1";
         assert_eq!(folded(&on_one, more), 1, "{on_one}");
-        let lines = conclusions(&dataset(two), 2).into_iter();
+        let lines = conclusions(&records(two), 2).into_iter();
         let claims = lines.filter(|line| matches!(line, Line::Claim(_)));
         assert!(claims.count() > 20, "as JSON each is a line");
     }
@@ -193,7 +199,7 @@ mod tests {
     #[test]
     fn claims_are_of_the_workload_that_ran() {
         let lines = |panel| {
-            let lines = conclusions(&dataset([(panel, "list-rw", 1, 2e6)]), 4).into_iter();
+            let lines = conclusions(&records([(panel, "list-rw", 1, 2e6)]), 4).into_iter();
             let source = |line| match line {
                 Line::Claim(judgement) => Some(judgement.source),
                 _ => None,
@@ -201,10 +207,10 @@ mod tests {
             lines.filter_map(source).collect::<Vec<_>>()
         };
         let (w1, arr) = (
-            Panel::Batch {
+            Panel::Batch(Load {
                 hold: 1,
                 ranges: 64,
-            },
+            }),
             lines(FULL),
         );
         assert!(arr.iter().any(|source| source.starts_with("P1")));

@@ -1,25 +1,11 @@
 //! Traffic of address spaces.
 
 use super::layout::Table;
-use super::throughput::panels;
-use super::verdicts::concluded;
-use super::{Width, groups, report};
-use crate::compare::Dataset;
+use super::{Width, groups};
 use crate::record::Record;
-use crate::record::provenance::Provenance;
 use crate::record::vm::{Mode, Speculations, Stat, Waits};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
-
-/// A table of throughput for each trace or pattern, the waits and speculations, and the conclusions.
-#[must_use]
-pub fn vm(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let text = panels(records, width, |panel| {
-        format!("{panel}: million calls and faults per second by threads")
-    });
-    let text = text + &stats(records, width) + &concluded(&Dataset::of(records), provenance.cores);
-    report(&text, provenance, width)
-}
 
 type Column = (&'static str, fn(&Stat) -> f64);
 
@@ -50,7 +36,8 @@ fn percent(stat: &Stat, of: impl Fn(Speculations) -> u64) -> f64 {
 /// of a hundred calls of `mprotect`; and the waits by operation.
 pub(super) fn stats(records: &[Record], width: Width) -> String {
     let mut text = String::new();
-    for runs in groups(records, |record| record.panel) {
+    let counted = records.iter().filter(|record| record.space.is_some());
+    for runs in groups(counted, |record| record.panel) {
         let most = runs.iter().map(|run| run.threads).max().unwrap_or(0);
         let here = runs.iter().filter(|run| run.threads == most);
         let here: Vec<&Record> = here.copied().collect();

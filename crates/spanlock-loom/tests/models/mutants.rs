@@ -69,8 +69,9 @@ spanlock_testkit::mutants! {
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
     segment::a_sleeping_writer_ages::patient_segments: reserve-asleep
-    rw::a_bias_brings_what_a_writer_did::biased: bias-drain bias-set row-in-use
-    rw::a_bias_is_set_beside_a_writer::biased: bias-checked
+    rw::a_bias_brings_what_a_writer_did::biased: bias-reopened
+    rw::a_bias_brings_what_a_writer_did::returning: bias-drain bias-set row-in-use
+    rw::a_bias_is_set_beside_a_writer::returning: bias-checked
     rw::a_hasty_writer::one_node: cohort-uncounted
     rw::a_hasty_writer_beside_a_writer::futex: futex-signal
     rw::a_reader_and_a_writer::biased: bias-writer depart depart-acquire slot-await slot-leave slot-wake
@@ -86,8 +87,8 @@ spanlock_testkit::mutants! {
     rw::a_reader_and_a_writer_behind_a_writer::queue: queue-enter queue-free
     rw::a_reader_and_a_writer_behind_a_writer::ticket: phase-alternate ticket-parity
     rw::a_reader_goes_on_when_the_writer_gives_up::futex: futex-pass-on
-    rw::a_fast_reader_a_writer_and_another_reader::biased: bias-seen
-    rw::a_fast_reader_and_a_writer::biased: bias-closed bias-reader bias-recheck
+    rw::a_fast_reader_and_a_writer::biased: bias-reader bias-recheck
+    rw::a_fast_reader_and_two_writes::biased: bias-closed bias-reader-fenced bias-seen bias-writer-fenced
     rw::a_try_does_not_wait::ticket: phase-try
     rw::a_writer_after_a_handover_waits_for_readers::one_node: cohort-handed
     rw::an_upgradable_before_a_writer::futex: futex-leave-upgradable
@@ -98,13 +99,16 @@ spanlock_testkit::mutants! {
     rw::one_upgradable_after_another::futex: futex-next-upgradable
     rw::three_writers::futex: futex-conservative
     rw::two_writers::mutex: mutex-enter mutex-enter-contended mutex-leave mutex-wake
-    rw::two_writers_and_a_reader::biased: bias-off bias-off-begin bias-off-checked
+    rw::readers_get_in_while_a_writer_waits::biased: await-bounded
+    rw::two_writers_and_a_reader::biased: bias-kept-last
+    rw::a_fast_reader_leaves_two_writers::returning: bias-off bias-off-begin bias-off-checked
     rw::two_writers_and_a_reader::mutex: mutex-conservative
     rw::two_writers_and_a_reader::one_node: cohort-queue
     rw::two_writers_and_a_reader::pthread: bias-no-writer pthread-checked pthread-leave-reader
     rw::two_writers_and_a_reader::ticket: ticket-turn ticket-turn-acquire ticket-wake
     rw::bias::a_lock_that_is_dropped_forgets_leaked_readers: bias-forget
     rw::bias::a_lock_where_a_leaked_reader_is_published: bias-unpublished
+    rw::bias::a_plain_store_under_a_fenced_bias: bias-grade
     rw::bias::a_writer_does_not_wait_for_the_next_in_the_slot::biased: slot-wake-count
     rw::bias::a_writer_gives_up_while_it_revokes::counted: bias-withdraw
     rw::bias::the_next_in_the_slot_brings_what_another_thread_did::biased: slot-free

@@ -53,9 +53,9 @@
 //! releasing at the time leave traces:
 //!
 //! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: the child
-//!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer waited for
-//!   readers in the table, the lock is never biased again in the child. A reader that was backing out because it had
-//!   found a writer may stay counted; then writers in the child wait for good.
+//!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer had arrived,
+//!   the lock is never biased again in the child, and one read in 16 there may take 16 microseconds. A reader that was
+//!   backing out because it had found a writer may stay counted; then writers in the child wait for good.
 //! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`], and locks made of these: a thread that waited, or was
 //!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no
 //!   other thread of the parent used it at the time.
@@ -71,7 +71,7 @@ mod watch;
 mod whole;
 
 pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
-pub use bravo::{Bravo, ReadToken, UnderToken};
+pub use bravo::{Bravo, ReadToken, UnderToken, WriteToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
 pub use mutex::{FutexMutex, MutexRwLock};
@@ -85,7 +85,7 @@ pub use whole::{WholeRange, WholeToken};
 pub mod pthread {
     pub use super::bravo::Sampler;
     pub use super::bravo::pthread::AnonymousUnlock;
-    pub use super::bravo::state::{BiasState, Revocation};
+    pub use super::bravo::state::{Arrival, BiasState};
     pub use super::bravo::table;
 }
 

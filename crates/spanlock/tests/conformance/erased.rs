@@ -104,8 +104,10 @@ unsafe impl<L: Exclusive> Mutex for L {
     }
 
     unsafe fn unlock(&self, token: Token) {
+        // SAFETY: this lock granted it, so it holds this lock's kind.
+        let token = unsafe { token.take() };
         // SAFETY: this lock granted it on this thread, as the caller promises.
-        unsafe { RawRangeMutex::unlock(self, token.take()) };
+        unsafe { RawRangeMutex::unlock(self, token) };
     }
 
     fn granule(&self, span: Span) -> Span {
@@ -138,8 +140,10 @@ unsafe impl<L: Shared> Lock for L {
     }
 
     unsafe fn downgrade(&self, token: Token) -> Token {
+        // SAFETY: this lock granted it, so it holds this lock's kind.
+        let token = unsafe { token.take() };
         // SAFETY: this lock granted it on this thread, as the caller promises.
-        Token::of(unsafe { RawRangeLock::downgrade(self, token.take()) })
+        Token::of(unsafe { RawRangeLock::downgrade(self, token) })
     }
 }
 

@@ -1,13 +1,14 @@
 //! What is reported to policies, and what they do to a lock.
 
 use super::*;
+use lock_api::{RwLockUpgradableReadGuard, RwLockWriteGuard};
 use spanlock::rw::{Counted, Counts, Event, Policy};
 use std::panic;
 
 #[test]
 fn what_happens_is_counted() {
     let counted = |bias| {
-        let bound = Tuning::STANDARD.bound;
+        let bound = u32::MAX; // No bias is kept.
         let policy = Counted::new(Tuning { bias, bound });
         RwLock::from_raw(
             Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), policy),
@@ -32,6 +33,7 @@ fn what_happens_is_counted() {
         (1, 1, 1)
     );
     assert!(seen.inhibited > seen.revoking);
+    assert_eq!((seen.scans, seen.membarriers, seen.reopenings), (0, 1, 0));
     drop((eager.read(), inner.read()));
     assert_eq!(counts(&inner).collisions, 1);
 
@@ -92,7 +94,7 @@ fn tries_to_write_leave_readers_their_bias() {
     assert_eq!(counts_of(&lock).revocations, 1);
 }
 
-/// Writers who revoke and give up are counted, leave the bias, and make the next inhibition longer.
+/// Writers who revoke and give up are counted, and leave the bias.
 #[test]
 fn writers_that_give_up_count() {
     let lock = observed();
@@ -107,9 +109,66 @@ fn writers_that_give_up_count() {
     drop(lock.write());
     let seen = counts_of(&lock);
     assert_eq!((seen.revocations, seen.withdrawals), (1, 8));
-    let bound = Tuning::STANDARD.bound << 7; // Doubled as often as can be.
-    let expected = (seen.revoking * bound).min(Duration::from_secs(1));
-    assert!(seen.inhibited >= expected, "{seen}");
+    assert_eq!(seen.scans + seen.membarriers, 9, "{seen}");
+}
+
+/// A bias that is kept is there again when the last writer has left, however it came and left.
+#[test]
+fn the_last_writer_opens_the_path_again() {
+    let kept = Tuning {
+        bias: Bias::Eager,
+        bound: 0,
+    };
+    let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), Counted::new(kept));
+    let lock = RwLock::from_raw(lock, 0);
+    for written in 1..=5 {
+        match written {
+            1 => *lock.write() += 1,
+            2 => *lock.try_write().expect("free") += 1,
+            3 => *lock.try_write_for(HANG).expect("free") += 1,
+            4 => {
+                let mut guard = lock.write();
+                *guard += 1;
+                let guard = RwLockWriteGuard::downgrade(guard);
+                assert_eq!(*lock.read(), written, "beside the reader");
+                drop(guard);
+            }
+            _ => {
+                let guard = lock.upgradable_read();
+                *RwLockUpgradableReadGuard::upgrade(guard) += 1;
+            }
+        }
+        let before = counts_of(&lock);
+        assert_eq!(
+            before.reopenings,
+            u64::from(written.cast_unsigned()),
+            "{before}"
+        );
+        assert_eq!(*lock.try_read().expect("free"), written);
+        assert_eq!(counts_of(&lock).fast_reads, before.fast_reads + 1);
+    }
+    let seen = counts_of(&lock);
+    assert_eq!((seen.revocations, seen.scans + seen.membarriers), (5, 5));
+    assert!(seen.closed > Duration::ZERO);
+}
+
+/// A bias that is set for long makes its readers' stores plain: then a revocation fences for all threads.
+#[test]
+fn a_bias_that_lives_long_becomes_free() {
+    let lock = observed(); // Its bias is free from birth.
+    for young in [false, true, false] {
+        let before = counts_of(&lock);
+        drop(lock.read());
+        drop(lock.read());
+        if !young {
+            thread::sleep(SHORT);
+        }
+        (0..if young { 2 } else { 10_000 }).for_each(|_| drop(lock.read()));
+        drop(lock.write());
+        let seen = counts_of(&lock);
+        assert_eq!(seen.revocations, before.revocations + 1);
+        assert_eq!(seen.scans, before.scans + u64::from(young), "{seen}");
+    }
 }
 
 /// A policy that panics would leave the lock held: the process ends.

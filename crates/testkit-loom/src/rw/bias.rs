@@ -10,6 +10,13 @@ pub fn a_fast_reader_and_a_writer<L: Lock>(world: &Arc<World<L>>) {
     world.was_written(1);
 }
 
+/// After a write the bias is younger than before it: readers and writers fence otherwise.
+pub fn a_fast_reader_and_two_writes<L: Lock>(world: &Arc<World<L>>) {
+    write(world);
+    world.meet([write, read]);
+    world.was_written(2);
+}
+
 /// The same, and the bias comes back meanwhile: what the writer did comes with it.
 pub fn a_fast_reader_a_writer_and_another_reader<L: Lock>(world: &Arc<World<L>>) {
     read(world);
@@ -20,6 +27,15 @@ pub fn a_fast_reader_a_writer_and_another_reader<L: Lock>(world: &Arc<World<L>>)
 pub fn two_writers_after_a_reader<L: Lock>(world: &Arc<World<L>>) {
     read(world);
     two_writers(world);
+}
+
+/// A fast reader leaves two writers: one clears the bias before it has the lock, and the other takes its word for it.
+pub fn a_fast_reader_leaves_two_writers<L: Lock>(world: &Arc<World<L>>) {
+    let mine = world.read();
+    let writers = world.start([write, write]);
+    mine.done();
+    writers.join();
+    world.was_written(2);
 }
 
 /// A reader that came by the underlying lock sets the bias, while a writer wants that lock or has it and checks the

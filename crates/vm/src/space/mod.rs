@@ -23,8 +23,8 @@ use place::{Wish, page_of, pages};
 use prim::atomic::{AtomicU32, AtomicU64, Ordering};
 use prim::sync::Mutex;
 pub use refinement::{ChangeRange, FaultRange, Refinement, StructureRange};
-use spanlock::range::list::ListRw;
 use spanlock::range::raw::{Mode, RawRangeLock};
+use spanlock::range::slots::RawSlots;
 use stat::{LockStat, Operation, Recorder};
 use std::fmt;
 
@@ -70,7 +70,7 @@ use std::fmt;
 ///
 /// # Source
 /// P1 §5, mended, and taken further: `docs/address-spaces.md` has the rules, and why each of them is needed.
-pub struct AddressSpace<L: RawRangeLock = ListRw, B = PageTable> {
+pub struct AddressSpace<L: RawRangeLock = RawSlots, B = PageTable> {
     lock: L,
     index: Index,
     account: Account,
@@ -146,7 +146,7 @@ impl AddressSpace {
     /// A space with nothing mapped, over the default range lock and a page table in memory.
     #[must_use]
     pub fn new() -> Self {
-        Builder::default().build(ListRw::new(), PageTable::new())
+        Builder::default().build(RawSlots::new(), PageTable::new())
     }
 
     /// Begins a space with another layout, other limits or another way to lock.

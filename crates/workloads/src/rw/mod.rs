@@ -39,7 +39,11 @@ pub fn run<T: Target>(make: impl Fn() -> T, trial: &Trial, meter: &mut impl Mete
         Load::Interference { pool } => interference::run(run, pool),
         Load::Alternator => alternator::run(run),
         Load::TestRwlock { pause } => test_rwlock::run(run, pause),
-        Load::Rwbench { writes } => rwbench::run(run, writes),
+        Load::Rwbench {
+            writes,
+            inside,
+            outside,
+        } => rwbench::run(run, writes, inside, outside),
         Load::HashTable { entries } => hash_table::run(run, entries),
         Load::Readers => readers::run(run),
     }

@@ -2,7 +2,7 @@
 
 use super::{Biased, EAGER, Futex, biased, futex};
 use lock_api::RawRwLock;
-use prim::model;
+use prim::{Model, model};
 use spanlock_loom::rw::{Bias, Bravo, Counted, Policy, Tuning};
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
@@ -79,6 +79,31 @@ models! {
     a_writer_does_not_wait_for_the_next_in_the_slot: 4 on biased;
     the_next_in_the_slot_brings_what_the_one_before_did: 3 on biased;
     the_next_in_the_slot_brings_what_another_thread_did: 3 on biased;
+}
+
+/// Runs a scenario where the fences of readers by plain stores meet only those of writers that interrupt all threads.
+fn by_grades(
+    preemptions: usize,
+    scenario: impl Fn(&Arc<World<Biased<Futex>>>) + Send + Sync + 'static,
+) {
+    let model = Model::new(prim::one_more_in_mutants(preemptions)).barrier_apart();
+    model.check(move || scenario(&World::new(biased())));
+}
+
+/// A reader publishes by a plain store while a writer closes the path and opens it again: from then on writers do not
+/// interrupt it.
+#[test]
+fn a_plain_store_under_a_fenced_bias() {
+    by_grades(2, |world| {
+        read(world);
+        let writer: Act<Biased<Futex>> = |world| {
+            write(world);
+            write(world);
+        };
+        let others = world.start([writer]);
+        read(world);
+        others.join();
+    });
 }
 
 /// Three reads at a time in rows of two slots: the third takes the slow path.

@@ -15,9 +15,16 @@ use std::sync::Arc;
 type Futex = FutexRwLock<WritersFirst>;
 type Biased<L> = Bravo<L, Tuning>;
 
+/// Biased from birth, and the bias is always kept.
 const EAGER: Tuning = Tuning {
     bias: Bias::Eager,
     bound: 0,
+};
+
+/// Biased from birth, and the bias is never kept: the next reader by the underlying lock sets it.
+const RETURNING: Tuning = Tuning {
+    bound: u32::MAX,
+    ..EAGER
 };
 
 fn over<L: Lock>(lock: L) -> Biased<L> {
@@ -44,6 +51,7 @@ locks! {
     biased_one_node: Biased<CohortRwLock<1>> = over(one_node());
     biased_mutex: Biased<MutexRwLock<FutexMutex>> = over(mutex());
     biased_parts: Biased<PerCpu<Futex, 2>> = over(parts());
+    returning: Biased<Futex> = Bravo::with_policy(futex(), RETURNING);
     /// A lock that is never biased asks no writer to revoke anything.
     unbiased: Biased<Futex> = Bravo::with_policy(futex(), Tuning { bias: Bias::Off, ..EAGER });
 }
@@ -71,14 +79,14 @@ models! {
             biased_mutex biased_parts unbiased pthread pthread_writers_first;
     two_readers_and_a_writer:
         3 on futex readers_first ticket queue,
-        2 on cohort one_node parts biased biased_readers_first biased_ticket biased_queue
-            biased_mutex biased_parts,
-        1 on biased_cohort biased_one_node pthread pthread_writers_first;
+        2 on cohort one_node parts,
+        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
+            biased_cohort biased_one_node pthread pthread_writers_first;
     two_writers_and_a_reader:
         3 on futex ticket queue mutex unbiased,
-        2 on cohort one_node parts biased biased_readers_first biased_ticket biased_queue
-            biased_mutex biased_parts pthread pthread_writers_first,
-        1 on biased_cohort biased_one_node;
+        2 on cohort one_node parts pthread pthread_writers_first,
+        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
+            biased_cohort biased_one_node returning;
     three_writers:
         3 on futex,
         2 on one_node;
@@ -118,20 +126,23 @@ models! {
             biased_cohort biased_one_node biased_mutex biased_parts,
         2 on cohort one_node parts;
     a_bias_is_set_beside_a_downgrade:
-        2 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts,
-        1 on biased_cohort biased_one_node;
+        1 on biased returning biased_readers_first biased_ticket biased_queue biased_mutex
+            biased_parts biased_cohort biased_one_node;
 }
 
 // Bias.
 models! {
-    a_fast_reader_and_a_writer: 4 on biased;
-    a_fast_reader_a_writer_and_another_reader: 2 on biased;
+    a_fast_reader_and_a_writer: 4 on biased, 3 on returning;
+    a_fast_reader_and_two_writes: 3 on biased;
+    a_fast_reader_leaves_two_writers: 2 on returning;
+    a_fast_reader_a_writer_and_another_reader: 1 on biased, 2 on returning;
     a_bias_is_set_beside_a_writer:
-        3 on biased biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
+        3 on biased returning biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
             biased_mutex biased_parts;
     a_bias_brings_what_a_writer_did:
-        2 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts,
-        1 on biased_cohort biased_one_node;
+        2 on returning,
+        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
+            biased_cohort biased_one_node;
     reading_twice_after_a_write: 3 on biased_readers_first;
     readers_get_in_while_a_writer_waits: 2 on biased;
 }

@@ -3,7 +3,7 @@
 
 use super::EAGER;
 use lock_api::RawRwLock;
-use prim::thread;
+use prim::{Model, thread};
 use spanlock_loom::range::raw::Wait;
 use spanlock_loom::rw::pthread::table::ReaderRow;
 use spanlock_loom::rw::pthread::{AnonymousUnlock, BiasState};
@@ -49,10 +49,14 @@ impl<P: Preference> Pthread<P> {
         if unsafe { parts.read_fast(here) } {
             return true;
         }
+        // SAFETY: as above.
+        if unsafe { parts.read_by_any_grade(here) } {
+            return true;
+        }
         let entered = wait != Wait::Never && parts.read_at_once() || parts.read_slowly(wait);
         if entered {
             // SAFETY: the thread has just entered by the underlying lock.
-            unsafe { parts.maybe_set_bias() };
+            unsafe { parts.maybe_set_bias(None) };
             // SAFETY: the thread still has the hold by which it entered.
             unsafe { parts.move_to_table(here) };
         }
@@ -266,6 +270,21 @@ fn a_foreign_release_comes_while_a_reader_leaves<P: Prefers>(world: &Shared<P>) 
     mine.done();
     foreign.join();
     world.is_free();
+}
+
+/// A reader makes the bias free while a writer arrives, which goes by the grade that it finds. Readers of a free bias
+/// are not met by the fence of a writer that found a fenced one.
+#[test]
+fn a_bias_becomes_free_beside_a_writer() {
+    let model = Model::new(prim::one_more_in_mutants(2)).barrier_apart();
+    model.check(|| {
+        let world = World::new(pthread());
+        world.run([write, read]); // The bias comes back, and is fenced.
+        let writer = world.start([write]);
+        world.lock.parts().maybe_free();
+        read(&world);
+        writer.join();
+    });
 }
 
 models! {

@@ -5,24 +5,31 @@
 //! the *underlying* lock (*BRAVO: Biased Locking for Reader-Writer Locks*, USENIX ATC 2019). While the bias is set a
 //! reader does not touch the underlying lock. It *publishes* the lock's address in a slot of its own, in a table that
 //! all locks of the process share. A writer *revokes* the bias first: it waits until no slot holds the address, and
-//! clears the bias. After a revocation the bias is *inhibited*: it stays clear for a multiple of the time that the
-//! revocation took.
+//! clears the bias.
+//!
+//! Three things here are not the paper's. A writer that revoked *keeps* the bias if it pays: while it is inside,
+//! readers wait a little for the path to open again, and writers that come share the revocation; the last to leave
+//! opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system call.
+//! And an *account* weighs what a bias gains against what its revocations cost.
 //!
 //! ```text
 //!   read                                        write
 //!   ----                                        -----
-//!   bias set, no revoker? --- no ---+           lock the underlying lock
-//!     | yes                         |             |
-//!   publish in the table            |           bias set? --- no ---> inside
-//!     |                             |             | yes  (bias-checked)
-//!   still so? - no - retract -------+           unlock it, and begin a revocation:
-//!     | yes                         |             register, fence, wait until no slot
-//!   inside, by the table            v             holds the address, clear the bias
-//!                      lock the underlying        |
-//!                      lock, and now and        lock the underlying lock
-//!                      then set the bias          |
-//!                             |                 unregister; inside
-//!                       inside, as a
+//!   a hint of this lock? -- yes ----+           a hint, or neither bias nor kept? -- no --+
+//!     | no                          |             | yes                                  |
+//!   path open? --- no --- wait? ----+           lock the underlying lock                 |
+//!     | yes     ^   yes, 16 us | no |             |                                      |
+//!   publish     +---- opened --+    |           bias set? --- no ---> inside             |
+//!   in the table                    |             | yes  (bias-checked)                  |
+//!     |                             |           unlock it                                |
+//!   still open? -- no -- retract,   |             v                                      v
+//!     | yes              wait as    |           arrive: fence, wait until no slot holds the
+//!   inside, by the       above      v           address, clear the bias and maybe keep it
+//!   table              lock the underlying        |
+//!                      lock, and now and        lock the underlying lock; inside
+//!                      then try a bias            |
+//!                             |                 leave: the last one opens the path, if the bias
+//!                       inside, as a            is kept; unlock the underlying lock
 //!                       slow reader
 //! ```
 //!
@@ -30,7 +37,8 @@
 //! |---|---|
 //! | `state` | the word by which fast readers and writers of one lock agree; the protocol and its edges |
 //! | `table` | where readers publish, and how a writer waits for them |
-//! | `inhibit` | when the bias may be set again, and which reads skip the fast path |
+//! | `account` | whether a bias pays, and when it is tried again |
+//! | `hint` | which acquisitions go by the underlying lock without a look at the bias |
 //! | `policy` | what a user chooses, and what is counted |
 //! | `upgrade` | upgradable readers |
 //! | `pthread` | the same for C, whose releases do not name what they release |
@@ -42,9 +50,9 @@
 //! underlying lock, so a recursive fast read cannot deadlock, whatever that lock prefers. (`docs/rwlocks.md` has the
 //! two exceptions.)
 //!
-//! An unbiased write pays one load for this: it takes the underlying lock first, and checks the bias then
-//! (**bias-checked**). A writer that finds a bias has to release the lock again, and may lose its place in a queue.
-//! The inhibition bounds how often that happens.
+//! A writer that expects no bias takes the underlying lock first, and checks the bias then (**bias-checked**). If it
+//! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
+//! tried a bias meanwhile, or where the writer's hint was old.
 
 use super::raw::{Stays, granted, within};
 use super::watch::{self, Mode};
@@ -54,22 +62,23 @@ use policy::{Bias, Event, Policy, Standard, report, tuning_of};
 use prim::clock::{Duration, Instant};
 use state::{BiasState, Missed};
 use std::fmt;
-use table::Publication;
+use table::{Publication, ReaderRow};
 
-mod inhibit;
+mod account;
+mod hint;
 pub(super) mod policy;
 pub(super) mod pthread;
 pub(super) mod state;
 pub mod table;
 mod upgrade;
 
-pub use inhibit::Sampler;
+pub use hint::Sampler;
 
 /// Makes a reader-writer lock scale with its readers.
 ///
-/// While reading is frequent the lock is *biased*: a reader stores the lock's address in a slot of its own, in a table
-/// that all locks share, and does not touch the underlying lock. A writer first revokes the bias: it waits until the
-/// readers in the table have left. Afterwards the bias stays off for a while, longer if the revocation took longer.
+/// While that pays the lock is *biased*: a reader stores the lock's address in a slot of its own, in a table that all
+/// locks share, and does not touch the underlying lock. A writer first revokes the bias: it waits until the readers in
+/// the table have left. When the last writer has left, the bias is back, unless it did not pay.
 ///
 /// ```
 /// use spanlock::rw::{Bravo, FutexRwLock};
@@ -92,24 +101,25 @@ pub use inhibit::Sampler;
 ///
 /// - **Size**: 8 bytes, the underlying lock and the policy ([`Standard`] takes no space). The table belongs to the
 ///   process: 128 bytes for each thread that reads.
-/// - **Cost of a read**: with a bias, one store to acquire and one to release, both to a cache line of the thread's
-///   own, and no atomic read-modify-write. Threads beyond twice the number of processors share lines, and use a
-///   compare-exchange. Without a bias, a read costs a load more than the underlying lock's. Most reads skip that load
-///   on a machine of few processors, and where biases are rare on any machine, so a thread notices a new bias some
-///   reads late.
-/// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes fences for all
-///   threads of the process, which takes microseconds, and scans two cache lines for each thread that reads.
+/// - **Cost of a read**: with a bias that has lived for a tenth of a millisecond, one store to acquire and one to
+///   release, both to a cache line of the thread's own, and no atomic read-modify-write; with a younger one, a
+///   compare-exchange on that line. Threads beyond twice the number of processors share lines. Without a bias, a read
+///   costs as much as the underlying lock's; one in 16 looks whether there is a bias now, and one in 128 reads the
+///   clock.
+/// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
+///   lines for each thread that reads, and reads the clock three times. If the bias has lived long, it also fences for
+///   all threads of the process, which takes microseconds. Writers that queue share a revocation.
 /// - **First use**: the first biased read of a process registers with Linux for such fences. That takes tens of
 ///   milliseconds, once, if the process has other threads.
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
-///   releases it, revokes, and asks again. Meanwhile new readers get in by the slow path. So the writer loses its place
-///   in a queue, once. The delay is at most the critical sections of readers: once the table is empty the writer queues
-///   as any other.
+///   releases it, revokes, and asks again. So the writer loses its place in a queue, once. The delay is at most the
+///   critical sections of readers: once the table is empty the writer queues as any other. Readers that come while
+///   writers keep the path closed wait for 16 microseconds at most, and then ask the underlying lock.
 /// - **Recursion**: as in the underlying lock. Also, a thread that reads by the table may read again, if the underlying
 ///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over
 ///   [`MutexRwLock`](super::MutexRwLock) a thread must not read twice: by the slow path it would wait for itself.
-/// - **Waiting**: a try never waits. A timed write gives up in time, also during a revocation, and then leaves the bias
-///   set unless the table was empty. A revoking writer spins briefly and then sleeps. A try to read may fail although
+/// - **Waiting**: a try never waits, and does not spin. A timed write gives up in time, also during a revocation, and
+///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A try to read may fail although
 ///   no writer is inside, because a writer holds the underlying lock for a moment to check the bias. A try to write
 ///   that would fail because of readers in the table leaves the bias set.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and counts as a slow
@@ -144,9 +154,22 @@ enum Way<G> {
 #[derive(Debug)]
 pub struct ReadToken<G>(Way<G>, Stays);
 
-/// Proof of one acquisition of a [`Bravo`] that went through the underlying lock: a write, or an upgradable read.
+/// Proof of one upgradable read of a [`Bravo`], which goes by the underlying lock.
 #[derive(Debug)]
 pub struct UnderToken<G>(G, Stays);
+
+/// Proof of one write acquisition of a [`Bravo`].
+#[derive(Debug)]
+pub struct WriteToken<G>(G, Comes, Stays);
+
+/// How a writer got in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    /// It has arrived: the fast path stays closed until it leaves.
+    Arrived,
+    /// By the underlying lock alone: there was no bias.
+    Unarrived,
+}
 
 impl<G> ReadToken<G> {
     #[inline(always)] // Nothing but a constructor on the fast path.
@@ -159,6 +182,18 @@ impl<G> UnderToken<G> {
     #[inline(always)] // Nothing but a constructor.
     const fn new(guard: G) -> Self {
         Self(guard, Stays::new())
+    }
+}
+
+impl<G> WriteToken<G> {
+    #[inline(always)] // Nothing but a constructor.
+    const fn arrived(guard: G) -> Self {
+        Self(guard, Comes::Arrived, Stays::new())
+    }
+
+    #[inline(always)] // Nothing but a constructor.
+    const fn unarrived(guard: G) -> Self {
+        Self(guard, Comes::Unarrived, Stays::new())
     }
 }
 
@@ -194,18 +229,20 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     #[inline(always)] // Into the caller: it is all that the fast path is.
     fn read(
         &self,
+        wait: Wait,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if inhibit::is_skipping(self.bias.address()) {
-            let guard = slow(&self.raw);
-            inhibit::count_skip();
-            let guard = guard?;
-            report(&self.policy, Event::SlowRead);
-            return Some(ReadToken::by(Way::Slow(guard)));
+        if hint::is_of(self.bias.address()) {
+            if hint::lasts() {
+                let guard = slow(&self.raw)?;
+                report(&self.policy, Event::SlowRead);
+                return Some(ReadToken::by(Way::Slow(guard)));
+            }
+            return self.read_slowly(slow);
         }
         match self.bias.fast_read_by_store(&self.policy) {
             Ok(publication) => Some(ReadToken::by(Way::Fast(publication))),
-            Err(missed) => self.read_otherwise(missed, slow),
+            Err(missed) => self.read_otherwise(missed, wait, slow),
         }
     }
 
@@ -213,28 +250,51 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     fn read_otherwise(
         &self,
         missed: Missed,
+        wait: Wait,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        match missed {
-            Missed::NotBiased => {}
-            Missed::SlotBusy => {
-                if let Some(publication) = self.bias.enter(&self.policy) {
-                    return Some(ReadToken::by(Way::Fast(publication)));
-                }
-            }
+        if let Missed::Revoking(publication) = missed {
             // SAFETY: the running thread made this publication just now and has not handed it out, so it still stands.
-            Missed::Revoking(publication) => unsafe { publication.retract() },
+            unsafe { publication.retract() };
         }
+        // SAFETY: `read_patiently` uses the row at once and does not keep it.
+        let row = || unsafe { ReaderRow::here() };
+        match self.bias.read_patiently(wait, row, &self.policy) {
+            Some(publication) => Some(ReadToken::by(Way::Fast(publication))),
+            None => self.read_slowly(slow),
+        }
+    }
+
+    /// Acquires the underlying lock, looks at the bias then, and may set it.
+    #[inline(never)] // As above.
+    fn read_slowly(
+        &self,
+        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
+    ) -> Option<ReadToken<L::SharedGuard>> {
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
-        let guard = slow(&self.raw)?;
+        let timed = if bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32)
+        {
+            self.read_in_time()
+        } else {
+            None
+        };
+        let (guard, latency) = match timed {
+            Some((guard, latency)) => (guard, Some(latency)),
+            None => (slow(&self.raw)?, None),
+        };
         report(&self.policy, Event::SlowRead);
-        match bias {
-            Bias::Eager => self.bias.set_bias_now(),
-            Bias::Adaptive if inhibit::samples_this_read() => self.bias.maybe_set_bias(),
-            Bias::Adaptive | Bias::Off => self.bias.begin_skipping(),
-        }
+        self.bias.look(bias, latency);
         Some(ReadToken::by(Way::Slow(guard)))
+    }
+
+    /// Tries the underlying lock, and returns how many nanoseconds that took. A try, because the time that a reader
+    /// sleeps says nothing about other readers.
+    #[cold] // It reads the clock.
+    fn read_in_time(&self) -> Option<(L::SharedGuard, u64)> {
+        let start = account::now();
+        let guard = self.raw.try_lock_shared()?;
+        Some((guard, account::now() - start))
     }
 
     /// `lock` acquires the underlying lock.
@@ -243,44 +303,61 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         &self,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
-    ) -> Option<L::ExclusiveGuard> {
+    ) -> Option<WriteToken<L::ExclusiveGuard>> {
         // A try that would fail leaves the readers their bias.
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        // The writer neither registers nor loads the bias before this. Without a bias, each would transfer the lock's
-        // cache line once more.
-        let guard = lock(&self.raw)?;
-        // [bias-checked] The one load that a write costs without a bias.
-        if !self.bias.is_biased() || !prim::intact!("bias-checked") {
-            return Some(guard);
+        if !(hint::is_of(self.bias.address()) && hint::lasts()) {
+            // Who arrives before it asks for the underlying lock need not ask twice.
+            if self.bias.is_kept() {
+                return self.write_arriving(wait, lock);
+            }
+            hint::set(self.bias.address());
         }
-        self.write_biased(guard, wait, lock)
+        let guard = lock(&self.raw)?;
+        // [bias-checked] With the hint, the one load that a write costs without a bias.
+        if !self.bias.is_biased() || !prim::intact!("bias-checked") {
+            return Some(WriteToken::unarrived(guard));
+        }
+        // SAFETY: `guard` is the acquisition of this very lock just now, and it is consumed here.
+        unsafe { self.raw.unlock_exclusive(guard) };
+        self.write_arriving(wait, lock)
     }
 
-    #[cold] // The inhibition makes it rare.
-    fn write_biased(
+    #[inline(never)] // Where there is no bias, writes are as short as the underlying lock's.
+    fn write_arriving(
         &self,
-        guard: L::ExclusiveGuard,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
-    ) -> Option<L::ExclusiveGuard> {
-        // SAFETY: `guard` is the caller's acquisition of this very lock, and it is consumed here.
-        unsafe { self.raw.unlock_exclusive(guard) };
-        // While the writer is registered no reader sets the bias.
-        let mut revocation = self.bias.begin_revocation();
-        let granted = if revocation.drain(wait, &self.policy) {
+    ) -> Option<WriteToken<L::ExclusiveGuard>> {
+        let mut arrival = self.bias.arrive(&self.policy);
+        let granted = if arrival.drain(wait, &self.policy) {
             lock(&self.raw)
         } else {
             None
         };
         match granted {
-            Some(_) => revocation.finish(),
-            None => revocation.give_up(&self.policy),
+            Some(_) => arrival.stay(),
+            None => arrival.give_up(&self.policy),
         }
-        granted
+        granted.map(WriteToken::arrived)
+    }
+
+    /// The writer's critical section ends. The underlying lock is still held as it was.
+    #[inline]
+    fn leave(&self, token: WriteToken<L::ExclusiveGuard>) -> L::ExclusiveGuard {
+        let WriteToken(guard, comes, _) = token;
+        // Before the underlying lock is released: those who wait for that see the open path.
+        if comes == Comes::Arrived {
+            self.bias.leave(&self.policy);
+        }
+        guard
     }
 }
+
+/// One look in so many is a timed acquisition, which reads the clock twice and may set the bias.
+const TIMED: usize = 8;
 
 impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
     fn default() -> Self {
@@ -304,20 +381,22 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     const INIT: Self = prim::initial!(Self::new());
 
     type SharedGuard = ReadToken<L::SharedGuard>;
-    type ExclusiveGuard = UnderToken<L::ExclusiveGuard>;
+    type ExclusiveGuard = WriteToken<L::ExclusiveGuard>;
 
     #[track_caller]
     #[inline(always)] // Into the caller: it is all that the fast path is.
     fn lock_shared(&self) -> Self::SharedGuard {
         watch::acquire(self, Mode::Read, || {
-            granted(self.read(|raw| Some(raw.lock_shared())))
+            granted(self.read(Wait::Forever, |raw| Some(raw.lock_shared())))
         })
     }
 
     #[track_caller]
     #[inline]
     fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-        watch::attempt(self, Mode::Read, || self.read(L::try_lock_shared))
+        watch::attempt(self, Mode::Read, || {
+            self.read(Wait::Never, L::try_lock_shared)
+        })
     }
 
     #[inline]
@@ -336,9 +415,7 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     #[inline]
     fn lock_exclusive(&self) -> Self::ExclusiveGuard {
         watch::acquire(self, Mode::Write, || {
-            UnderToken::new(granted(
-                self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())),
-            ))
+            granted(self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())))
         })
     }
 
@@ -351,8 +428,9 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     #[inline]
     unsafe fn unlock_exclusive(&self, token: Self::ExclusiveGuard) {
         watch::leave(self, Mode::Write);
+        let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        unsafe { self.raw.unlock_exclusive(token.0) };
+        unsafe { self.raw.unlock_exclusive(guard) };
     }
 
     fn is_locked(&self) -> bool {
@@ -372,10 +450,8 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         &self,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
-    ) -> Option<UnderToken<L::ExclusiveGuard>> {
-        watch::attempt(self, Mode::Write, || {
-            self.write(wait, lock).map(UnderToken::new)
-        })
+    ) -> Option<WriteToken<L::ExclusiveGuard>> {
+        watch::attempt(self, Mode::Write, || self.write(wait, lock))
     }
 }
 
@@ -389,15 +465,16 @@ where
 
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
-        watch::attempt(self, Mode::Read, || {
-            self.read(|raw| raw.try_lock_shared_for(timeout))
-        })
+        let until = |deadline| self.try_lock_shared_until(deadline);
+        within(timeout, until, || self.lock_shared())
     }
 
     #[track_caller]
     fn try_lock_shared_until(&self, deadline: Instant) -> Option<Self::SharedGuard> {
         watch::attempt(self, Mode::Read, || {
-            self.read(|raw| raw.try_lock_shared_until(deadline))
+            self.read(Wait::Until(deadline), |raw| {
+                raw.try_lock_shared_until(deadline)
+            })
         })
     }
 
@@ -420,7 +497,8 @@ where
 unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P> {
     unsafe fn downgrade(&self, token: Self::ExclusiveGuard) -> Self::SharedGuard {
         watch::convert(self, Mode::Write, Mode::Read);
+        let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        ReadToken::by(Way::Slow(unsafe { self.raw.downgrade(token.0) }))
+        ReadToken::by(Way::Slow(unsafe { self.raw.downgrade(guard) }))
     }
 }

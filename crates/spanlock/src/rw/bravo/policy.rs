@@ -9,11 +9,11 @@ use std::{fmt, mem, process};
 pub enum Bias {
     /// Never: the lock is the underlying one, and one load.
     Off,
-    /// While reading is frequent and revocations are rare: see [`Tuning::bound`].
+    /// While it gains more time for readers than revocations cost: see [`Tuning::bound`].
     #[default]
     Adaptive,
-    /// From birth, and again as soon as a reader has got in after a revocation. For tests, which must not miss the fast
-    /// path.
+    /// From birth, and again as soon as a reader has got in by the underlying lock. For tests, which must not miss the
+    /// fast path.
     Eager,
 }
 
@@ -22,17 +22,19 @@ pub enum Bias {
 pub struct Tuning {
     /// Whether readers may take the fast path.
     pub bias: Bias,
-    /// After a revocation the bias stays off for at least this many times as long as the revocation took, but never for
-    /// much more than a second. So writers spend at most one part in `bound + 1` of their time on revocations. It is
-    /// `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3).
+    /// A bias that did not pay is tried again only after this many times what its revocation cost, but never after much
+    /// more than a quarter of a second. So at most one part in `bound` of the time goes to trials. A bias that gains
+    /// `bound` / 16 times what its revocations cost is kept. Zero: it is always kept; the largest number: never.
+    ///
+    /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time alone.
     pub bound: u32,
 }
 
 impl Tuning {
-    /// Adaptive, with the paper's bound of 9.
+    /// Adaptive. At most a thirty-second part of the time goes to trials, and a bias is kept that gains twice its cost.
     pub const STANDARD: Self = Self {
         bias: Bias::Adaptive,
-        bound: 9,
+        bound: 32,
     };
 }
 
@@ -52,14 +54,23 @@ pub enum Event {
     Collision,
     /// A reader got in by the underlying lock.
     SlowRead,
-    /// A writer that had begun to revoke the bias gave up. Readers that came meanwhile took the slow path for nothing.
+    /// A writer that had begun to revoke the bias gave up. Readers that came meanwhile waited for nothing.
     Withdrawal,
-    /// A writer revoked the bias.
+    /// A writer is about to scan the table, after a fence of its own.
+    Scan,
+    /// A writer is about to scan the table, after a fence for all threads of the process (Linux's `membarrier`).
+    Membarrier,
+    /// A writer revoked the bias. Others may have scanned the table for the same revocation.
     Revocation {
-        /// How long it took.
+        /// How long it took, from the writer's arrival until the table was empty.
         took: Duration,
-        /// For how long the bias stays off at least.
+        /// For how long the bias is not tried again; zero if it is kept.
         inhibited: Duration,
+    },
+    /// The last writer to leave opened the fast path again.
+    Reopening {
+        /// For how long it was closed, after the revocation.
+        closed: Duration,
     },
 }
 
@@ -146,9 +157,13 @@ pub struct Counted<P = Standard> {
     collisions: AtomicU64,
     slow_reads: AtomicU64,
     withdrawals: AtomicU64,
+    scans: AtomicU64,
+    membarriers: AtomicU64,
     revocations: AtomicU64,
     revoking: AtomicU64,
     inhibited: AtomicU64,
+    reopenings: AtomicU64,
+    closed: AtomicU64,
 }
 
 impl<P> Counted<P> {
@@ -162,9 +177,13 @@ impl<P> Counted<P> {
                 collisions: AtomicU64::new(0),
                 slow_reads: AtomicU64::new(0),
                 withdrawals: AtomicU64::new(0),
+                scans: AtomicU64::new(0),
+                membarriers: AtomicU64::new(0),
                 revocations: AtomicU64::new(0),
                 revoking: AtomicU64::new(0),
                 inhibited: AtomicU64::new(0),
+                reopenings: AtomicU64::new(0),
+                closed: AtomicU64::new(0),
             }
         }
     }
@@ -179,9 +198,13 @@ impl<P> Counted<P> {
             collisions: load(&self.collisions),
             slow_reads: load(&self.slow_reads),
             withdrawals: load(&self.withdrawals),
+            scans: load(&self.scans),
+            membarriers: load(&self.membarriers),
             revocations: load(&self.revocations),
             revoking: Duration::from_nanos(load(&self.revoking)),
             inhibited: Duration::from_nanos(load(&self.inhibited)),
+            reopenings: load(&self.reopenings),
+            closed: Duration::from_nanos(load(&self.closed)),
         }
     }
 }
@@ -205,10 +228,16 @@ impl<P: Policy> Policy for Counted<P> {
             Event::Collision => _ = add(&self.collisions, 1),
             Event::SlowRead => _ = add(&self.slow_reads, 1),
             Event::Withdrawal => _ = add(&self.withdrawals, 1),
+            Event::Scan => _ = add(&self.scans, 1),
+            Event::Membarrier => _ = add(&self.membarriers, 1),
             Event::Revocation { took, inhibited } => {
                 add(&self.revocations, 1);
                 add(&self.revoking, nanoseconds(took));
                 add(&self.inhibited, nanoseconds(inhibited));
+            }
+            Event::Reopening { closed } => {
+                add(&self.reopenings, 1);
+                add(&self.closed, nanoseconds(closed));
             }
         }
         self.policy.on(event);
@@ -227,12 +256,20 @@ pub struct Counts {
     pub slow_reads: u64,
     /// Revocations that were given up.
     pub withdrawals: u64,
+    /// Scans of the table by writers, after a fence of their own.
+    pub scans: u64,
+    /// Scans of the table by writers, after a fence for all threads.
+    pub membarriers: u64,
     /// Revocations.
     pub revocations: u64,
     /// How long the revocations took, in all.
     pub revoking: Duration,
-    /// For how long the bias stayed off because of them, in all.
+    /// For how long the bias stayed off at least because of them, in all.
     pub inhibited: Duration,
+    /// How often the last writer opened the fast path again.
+    pub reopenings: u64,
+    /// For how long the fast path was closed after those revocations, in all.
+    pub closed: Duration,
 }
 
 impl fmt::Display for Counts {
@@ -242,14 +279,20 @@ impl fmt::Display for Counts {
             collisions,
             slow_reads,
             withdrawals,
+            scans,
+            membarriers,
             revocations,
             revoking,
             inhibited,
+            reopenings,
+            closed,
         } = self;
         write!(
             f,
             "{fast_reads} fast reads, {slow_reads} slow, {collisions} collisions; \
-             {revocations} revocations took {revoking:?} and inhibited for {inhibited:?}, {withdrawals} were given up"
+             {revocations} revocations ({scans} scans, {membarriers} more with a membarrier) took {revoking:?} and \
+             inhibited for {inhibited:?}, {withdrawals} were given up; \
+             reopened {reopenings} times, after {closed:?}"
         )
     }
 }

@@ -48,7 +48,7 @@
 //!   underlying lock.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
-use super::policy::{Bias, Policy, tuning_of};
+use super::policy::{Policy, tuning_of};
 use super::state::{BiasState, Missed};
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
@@ -86,7 +86,7 @@ impl<P: Preference, Q: Copy> Clone for AnonymousUnlock<'_, P, Q> {
 }
 
 impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
-    /// Enters by the table, if the fast path is open.
+    /// Enters by the table, if the fast path is open and the bias is free.
     ///
     /// # Safety
     /// All readers of this lock leave by [`leave_shared`](Self::leave_shared), and the row is this thread's.
@@ -95,7 +95,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     pub unsafe fn read_fast(self, row: impl Fn() -> ReaderRow) -> bool {
         match self.bias.fast_read(&row, &self.policy) {
             Ok(_) => true,
-            Err(Missed::NotBiased | Missed::SlotBusy) => false,
+            Err(Missed::NotFree | Missed::SlotBusy) => false,
             Err(Missed::Revoking(publication)) => {
                 self.back_out_of_table(publication, row);
                 false
@@ -103,7 +103,29 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         }
     }
 
-    #[cold] // A writer has registered in between.
+    /// Enters by the table, whatever the grade of the bias, if the fast path is open.
+    ///
+    /// # Safety
+    /// As for [`read_fast`](Self::read_fast).
+    #[must_use]
+    pub unsafe fn read_by_any_grade(self, row: impl Fn() -> ReaderRow) -> bool {
+        match self.bias.read_by_any_grade(&row, &self.policy) {
+            Ok(_) => true,
+            Err(Missed::NotFree | Missed::SlotBusy) => false,
+            Err(Missed::Revoking(publication)) => {
+                self.back_out_of_table(publication, row);
+                false
+            }
+        }
+    }
+
+    /// Makes the bias free, if it has lived long. For a reader inside by the table, and not for each one, because it
+    /// reads the clock.
+    pub fn maybe_free(self) {
+        self.bias.maybe_free();
+    }
+
+    #[cold] // A writer has arrived in between.
     fn back_out_of_table(self, publication: Publication, row: impl Fn() -> ReaderRow) {
         // [pthread-owed-table]
         if !publication.retract_if_untaken(self.bias.address())
@@ -140,21 +162,29 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         debug_assert!(left, "a hold is missing");
     }
 
-    /// Sets the bias if the policy allows it. For a reader that has entered by the underlying lock, and not for each
-    /// one, because it reads the clock.
+    /// Whether readers may enter by the table. One load, which orders nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        self.bias.is_open()
+    }
+
+    /// Whether a reader that has entered by the underlying lock is to call [`maybe_set_bias`](Self::maybe_set_bias)
+    /// whatever the time: the bias is kept, and no writer is there that would open the path again.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_left_kept(self) -> bool {
+        self.bias.is_left_kept()
+    }
+
+    /// Sets the bias if the policy allows it. For a reader that has entered by the underlying lock in `latency`
+    /// nanoseconds, if that is known, and not for each one, because it reads the clock.
     ///
     /// # Safety
     /// The caller has entered by [`read_at_once`](Self::read_at_once) or [`read_slowly`](Self::read_slowly) and has not
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
-    pub unsafe fn maybe_set_bias(self) {
-        if !self.bias.is_clear() {
-            return;
-        }
-        match tuning_of(&self.policy).bias {
-            Bias::Off => {}
-            Bias::Adaptive => self.bias.maybe_set_bias(),
-            Bias::Eager => self.bias.set_bias_now(),
-        }
+    pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
+        self.bias.consider(tuning_of(&self.policy).bias, latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.
@@ -165,7 +195,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[cold]
     pub unsafe fn move_to_table(self, row: impl Fn() -> ReaderRow) {
         // SAFETY: the caller promises what `read_fast` asks for.
-        if unsafe { self.read_fast(row) } {
+        if unsafe { self.read_by_any_grade(row) } {
             let left = self.under.leave_any() || self.unlock_foreign();
             debug_assert!(left, "a hold is missing");
         }
@@ -211,17 +241,17 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         {
             return entered;
         }
-        let mut revocation = self.bias.begin_revocation();
+        let mut arrival = self.bias.arrive(&self.policy);
         let entered = match P::GIVE_WAY {
             // The table first: meanwhile new readers enter by the underlying lock, and a thread that reads twice waits
             // for nobody.
             GiveWay::ToHoldersOnly => {
-                revocation.drain(wait, &self.policy) && self.under.write(wait).is_some()
+                arrival.drain(wait, &self.policy) && self.under.write(wait).is_some()
             }
             // The underlying lock first: no reader overtakes the writer.
             GiveWay::ToWaitingWriters => {
                 self.under.write(wait).is_some() && {
-                    let drained = revocation.drain(wait, &self.policy);
+                    let drained = arrival.drain(wait, &self.policy);
                     if !drained {
                         self.give_back();
                     }
@@ -230,7 +260,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
             }
         };
         if entered {
-            revocation.finish();
+            arrival.finish();
         }
         entered
     }
@@ -323,7 +353,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 continue;
             }
             // [pthread-closed]
-            let revocation = prim::intact!("pthread-closed").then(|| self.bias.begin_revocation());
+            let arrival = prim::intact!("pthread-closed").then(|| self.bias.arrive(&self.policy));
             let Some(publication) = address.published() else {
                 if self.under.is_read() {
                     continue; // A reader has been counted since.
@@ -341,15 +371,15 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 owe();
                 if publication.retract_if_untaken(address) {
                     take();
-                    if let Some(mut revocation) = revocation {
+                    if let Some(mut arrival) = arrival {
                         // If others read by the table this fails, and the bias stays.
-                        let _ = revocation.drain(Wait::Never, &self.policy);
+                        let _ = arrival.drain(Wait::Never, &self.policy);
                     }
                 }
                 continue;
             }
             // A writer is about to clear the bias, or holds the underlying lock to check it.
-            drop(revocation);
+            drop(arrival);
             if publication.retract_if_untaken(address) {
                 take();
             }

@@ -1,118 +1,139 @@
 //! The word that fast readers and writers of a biased lock agree by.
 //!
-//! The word holds the *bias* (one bit) and the number of *revokers*: writers that have begun a revocation and are not
-//! inside yet. The fast path is *open* while the bias is set and there is no revoker.
+//! The word holds the *bias*, its *grade*, whether the bias is *kept*, and the number of writers that have *arrived*.
+//! The fast path is *open* while the bias is set and nobody has arrived.
 //!
 //! ```text
-//!   bit  31                                    2        1        0
-//!       +---------------------------------------+--------+--------+
-//!       |           number of revokers          | NEVER  | BIASED |
-//!       +---------------------------------------+--------+--------+
+//!   bit  31                                 4       3       2        1        0
+//!       +------------------------------------+-------+------+--------+--------+
+//!       |   writers that have arrived        | NEVER | KEEP | FENCED | BIASED |
+//!       +------------------------------------+-------+------+--------+--------+
 //! ```
 //!
-//! | bias | revokers | state | fast path | readers inside by the table |
-//! |---|---|---|---|---|
-//! | clear | 0 | unbiased | closed | none |
-//! | set | 0 | biased | *open* | any number |
-//! | set | 1 or more | revoking | closed | those that were inside before; they only get fewer |
-//! | clear | 1 or more | revoked | closed | none |
+//! | BIASED | KEEP | arrived | state | fast path | readers inside by the table |
+//! |---|---|---|---|---|---|
+//! | - | - | 0 | unbiased | closed | none |
+//! | set | - | 0 | fenced, or free (without FENCED) | *open* | any number |
+//! | set | - | 1 or more | closing | closed; a reader waits | those that were inside before; they only get fewer |
+//! | - | set | 1 or more | kept | closed; a reader waits | none |
+//! | - | set | 0 | left kept | closed | none |
+//! | - | - | 1 or more | closed | closed | none |
 //!
 //! ```text
-//!               a slow reader sets the bias (bias-set)
-//!   unbiased ------------------------------------------> biased
-//!    |    ^                                              |    ^
-//!    |    | the last revoker enters        a writer      |    | the last revoker
-//!    |    | (or gives up)                  registers     |    | gives up
-//!    |    |                               (bias-writer)  |    | (bias-withdraw)
-//!    v    |                                              v    |
-//!   revoked <------------------------------------------ revoking
-//!               a revoker finds the table empty
-//!               and clears the bias (bias-off)
-//!
-//!   From unbiased to revoked: a writer that had found a bias registers after another has cleared it, or an upgradable
-//!   reader registers.
+//!             a reader tries a bias (bias-set)              lived for long
+//!   unbiased ----------------------------------> fenced ---------------------> free
+//!    ^   ^                                        ^  ^ |                        |
+//!    |   |                                        |  | | a writer arrives       | a writer arrives
+//!    |   | the last leaves                        |  | | (bias-writer-fenced)   | (bias-writer)
+//!    |   |                                        |  | v                        v
+//!    |  closed <---- the table is empty, ------- closing <----------------------+
+//!    |               and it does not pay          |  |
+//!    |               (bias-off)                   |  | the table is empty, and it pays (bias-off)
+//!    |                                            |  v
+//!    +------------------------------------------ kept ------> left kept
+//!      a writer leaves, and the path was           the last gives up: a reader
+//!      closed for too long (if others have         opens the path (bias-set)
+//!      arrived: closed); else the last opens
+//!      the path (bias-reopened, bias-kept-last)
 //! ```
 //!
-//! A lock that is never to be biased has the bit `NEVER` set, and stays in the left column.
+//! A writer that gives up while closing takes its arrival off (**bias-withdraw**), and leaves the bias as it was. A
+//! lock that is never to be biased has the bit `NEVER` set, and no other but arrivals.
 //!
 //! # A biased read against a revocation
 //!
-//! The reader and the writer each store, fence, and load what the other stores.
+//! The reader and the writer each store, fence, and load what the other stores. There are two *grades* of bias, which
+//! differ in who pays for the fences. A bias begins as *fenced*: then a revocation is a scan. A bias that has lived for
+//! long becomes *free*: then readers publish by plain stores, and a revocation interrupts all processors.
 //!
 //! ```text
 //!   reader                                    writer
 //!   ------                                    ------
-//!   word is BIASED and nothing else?
-//!   slot := address of the lock               word += one revoker
-//!   light fence           (bias-reader)       heavy fence            (bias-writer)
-//!   word still BIASED and nothing else?       for each slot in use:
-//!     yes: inside                               while it holds the address: wait   (bias-drain)
-//!     no:  slot := 0, slow path               clear BIASED           (bias-off)
-//!          (bias-recheck)                     lock the underlying lock
+//!   word is open, and of which grade?
+//!   free:   slot := address                   word += one arrival; BIASED before that, and of which grade?
+//!           light fence     (bias-reader)     free:   heavy fence          (bias-writer)
+//!   fenced: slot := address, read-modify-     fenced: fence                (bias-writer-fenced)
+//!           write; fence                      for each slot in use:
+//!                    (bias-reader-fenced)       while it holds the address: wait    (bias-drain)
+//!   word is open still, (bias-closed)         clear BIASED; KEEP, if it pays        (bias-off)
+//!   and free if it was? (bias-grade)          lock the underlying lock
+//!     yes: inside                             inside
+//!     no:  slot := 0   (bias-recheck)         the last to leave: open the path      (bias-reopened)
+//!          wait for the word, for 16 us       unlock the underlying lock
+//!          at most        (await-bounded)
 //! ```
 //!
 //! One of the two fences is first in the order of all fences. If the reader's is first, the writer's scan observes the
-//! slot, and the writer waits. If the writer's is first, the reader's second check observes the revoker, and the
-//! reader retracts its publication. In neither case are both inside.
+//! slot, and the writer waits. If the writer's is first, the reader's second check observes the arrival, and the reader
+//! retracts its publication. In neither case are both inside.
+//!
+//! A light fence is a fence towards heavy ones alone. So a reader by a plain store may be inside only if the next
+//! writer to arrive executes a heavy one. The reader therefore looks for the free grade exactly: if writers have closed
+//! the path and opened it again meanwhile, the grade is fenced, and the reader starts over. The grade by which a writer
+//! goes is what its arrival found, in one step. A bias may become free at any time: a reader by a plain store gets in
+//! only when nobody has arrived, and a writer that arrives later finds the free grade.
 //!
 //! # Invariants
 //!
-//! 1. A reader sets the bias, while it holds the underlying lock. It does so only if there is no revoker and if the
-//!    lock's address is not published. (Without a bias no reader is inside by the table. An address that is published
-//!    all the same is about to be retracted, or belongs to a leaked guard of an earlier lock at this address. In the
-//!    second case the writers of this lock would wait for a reader of that one.)
-//! 2. A revoker clears the bias, after a scan that began when it was registered and that found no publication.
-//! 3. So while the bias is clear, no reader is inside by the table. A writer that holds the underlying lock and has
+//! 1. The bias is set by a thread that holds the underlying lock: by a reader, from unbiased or left kept; or by the
+//!    last writer to leave. It is not set beside a writer that has arrived and stays.
+//! 2. A reader sets it only if the lock's address is not published. (Without a bias no reader is inside by the table.
+//!    An address that is published all the same is about to be retracted, or belongs to a leaked guard of an earlier
+//!    lock at this address. In the second case the writers of this lock would wait for a reader of that one.)
+//! 3. A writer clears the bias after it arrived, by a scan that began then and that found no publication.
+//! 4. So while the bias is clear, no reader is inside by the table. A writer that holds the underlying lock and has
 //!    observed a clear bias keeps it clear, because nobody else can hold that lock to set it.
-//! 4. While a reader is inside by the table, no writer is inside. A writer may hold the underlying lock for a moment,
-//!    to check the bias; an upgradable reader may hold it beside readers.
+//! 5. While a reader is inside by the table, no writer is inside. A writer may hold the underlying lock for a moment,
+//!    to check the bias or after it has opened the path; an upgradable reader may hold it beside readers.
+//! 6. No thread waits for the word for longer than 16 us, and a try does not wait for it. So whoever waits for a reader
+//!    inside does not wait for one that waits for the word.
 //!
 //! # Memory ordering
 //!
-//! - **bias-reader** / **bias-writer**: the two fences above. The reader's is the light side of `prim::barrier` and
-//!   costs nothing; the writer's is the heavy side. The inhibition (`inhibit.rs`) bounds how often writers pay it.
+//! - **bias-reader** / **bias-writer**: the fences of the free grade: the light and the heavy side of `prim::barrier`.
+//!   **bias-reader-fenced** / **bias-writer-fenced**: those of the fenced grade.
+//! - **bias-grade**: a reader by a plain store finds the free grade when it looks again.
 //! - **bias-recheck**: a reader that finds the fast path closed retracts. **bias-closed**: it checks for an *open*
-//!   path; a bias that is set beside revokers does not let it in. **bias-drain**: the writer waits for readers it
-//!   finds.
-//! - **bias-set** / **bias-seen**: Release by the reader that sets the bias, Acquire by the fast reader's second check.
-//!   The setter holds the underlying lock, so it has observed what writers did before; the fast reader observes it
-//!   through the word. Between the two only read-modify-writes change the word, which pass the Release on.
-//! - **bias-no-writer**: one compare-exchange from zero sets the bias, so that it fails if there is a revoker.
-//! - **bias-off** / **bias-off-checked**, **bias-off-begin**: Release by the revoker that clears the bias, Acquire by a
-//!   writer that finds it clear (when it has the underlying lock, or when it registers). The critical sections of the
-//!   fast readers that the revoker has waited for happen before that writer's. Here too only read-modify-writes come
-//!   between the two.
-//! - **bias-checked** (`mod.rs`): a writer that holds the underlying lock checks the bias. The reader that set a bias
-//!   held that lock before the writer, so the check cannot miss it.
-//! - **bias-withdraw**: a writer that gives up subtracts itself from the revokers.
-//! - **bias-unpublished**: a reader that is about to set the bias scans the table for the lock's address. A leaked
-//!   publication of an earlier lock was made before this lock was, and so before the scan.
+//!   path; a bias that is set beside writers that arrived does not let it in. **bias-drain**: the writer waits for
+//!   readers it finds.
+//! - **bias-set**, **bias-reopened** / **bias-seen**: Release by the thread that sets the bias, Acquire by the fast
+//!   reader's second check. That thread holds the underlying lock, so it has observed what writers did before; the fast
+//!   reader observes it through the word. Between the two only read-modify-writes change the word, which pass the
+//!   Release on.
+//! - **bias-no-writer**: a reader sets the bias by one compare-exchange, so that it fails if a writer has arrived.
+//!   **bias-kept-last**: the last writer opens the path in one step with taking its arrival off, so that it fails if
+//!   another has arrived.
+//! - **bias-off** / **bias-off-checked**, **bias-off-begin**: Release by the writer that clears the bias, Acquire by a
+//!   writer that finds it clear and does not scan: the critical sections of the fast readers come before its own.
+//! - **bias-withdraw**: a writer that gives up subtracts itself.
+//! - **await-bounded**: invariant 6, by the clock.
+//! - **bias-unpublished**: invariant 2. A leaked publication of an earlier lock was made before this lock was, and so
+//!   before the scan.
 //! - **bias-forget**: the drop of a lock clears its publications that leaked guards left. The next lock at this address
 //!   may be biased from birth, and would not scan.
-//! - The critical section of a fast reader happens before that of the revoker by the table's **depart**.
-
-use super::inhibit::{self, Inhibition};
-use super::policy::{Event, Policy, report, tuning_of};
+//! - The critical section of a fast reader happens before that of the writer by the table's **depart**.
+use super::account::{self, Account, OVERDUE};
+use super::hint;
+use super::policy::{Bias, Event, Policy, report};
 use super::table::{self, LockAddress, Publication, ReaderRow};
 use crate::wait::Wait;
-use prim::atomic::{AtomicU32, Ordering};
+use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
-use prim::clock::Duration;
-use std::mem;
+use prim::clock::Instant;
+use prim::spin::{self, Spin};
+use prim::thread;
+use word::Word;
 
-/// The bias: readers may be inside by the table.
-const BIASED: u32 = 1;
+mod arrival;
+mod word;
 
-/// The lock is never biased.
-const NEVER: u32 = 2;
-
-/// One revoker.
-const REVOKER: u32 = 4;
+pub use arrival::Arrival;
+pub(super) use word::Grade;
 
 /// Why a reader did not get in by the fast path.
 pub(super) enum Missed {
-    /// The fast path was closed.
-    NotBiased,
+    /// The fast path was closed, or its readers have to fence.
+    NotFree,
     /// The slots where the reader may publish are taken.
     SlotBusy,
     /// The fast path was closed while the reader published. The publication still stands.
@@ -125,10 +146,9 @@ pub(super) enum Missed {
 #[derive(Debug)]
 pub struct BiasState {
     word: AtomicU32,
-    /// An [`Inhibition`]. Readers that are about to set the bias, the writer that clears it, and writers that give up
-    /// store here, and one may overwrite what another stored. A lost value makes one inhibition longer or shorter, and
-    /// does nothing else.
-    inhibition: AtomicU32,
+    /// An [`Account`]. Threads that open or close the path store here, and one may overwrite what another stored. A
+    /// lost value makes one trial earlier or later, and does nothing else.
+    account: AtomicU32,
 }
 
 impl Default for BiasState {
@@ -139,35 +159,35 @@ impl Default for BiasState {
 
 impl BiasState {
     prim::const_fn! {
-        /// Unbiased, with no readers and no writers.
-        #[must_use]
-        pub const fn new() -> Self {
+        const fn with(word: Word) -> Self {
             Self {
-                word: AtomicU32::new(0),
-                inhibition: AtomicU32::new(0),
+                word: AtomicU32::new(word.0),
+                account: AtomicU32::new(0),
             }
         }
     }
 
     prim::const_fn! {
-        /// Biased from birth.
+        /// Unbiased, with no readers and no writers.
         #[must_use]
-        pub const fn biased() -> Self {
-            Self {
-                word: AtomicU32::new(BIASED),
-                inhibition: AtomicU32::new(0),
-            }
+        pub const fn new() -> Self {
+            Self::with(Word::UNBIASED)
         }
+    }
+
+    /// Biased from birth, which is now, and free.
+    #[must_use]
+    pub fn biased() -> Self {
+        let bias = Self::with(Word::FREE);
+        bias.set_account(bias.account().at(account::now()));
+        bias
     }
 
     prim::const_fn! {
         /// Never biased.
         #[must_use]
         pub const fn never() -> Self {
-            Self {
-                word: AtomicU32::new(NEVER),
-                inhibition: AtomicU32::new(Inhibition::NEVER.0),
-            }
+            Self::with(Word::NEVER)
         }
     }
 
@@ -176,74 +196,124 @@ impl BiasState {
         LockAddress::of(self)
     }
 
-    /// Tries the fast path. A reader that gets a publication is inside until it retracts it.
+    /// One load, which orders nothing.
     #[inline]
-    pub fn enter(&self, policy: &impl Policy) -> Option<Publication> {
-        // SAFETY: `fast_read` uses the row at once and does not keep it.
-        match self.fast_read(|| unsafe { ReaderRow::here() }, policy) {
-            Ok(publication) => Some(publication),
-            Err(Missed::NotBiased | Missed::SlotBusy) => None,
-            Err(Missed::Revoking(publication)) => {
-                Self::back_out(publication);
-                None
-            }
+    fn word(&self) -> Word {
+        Word(self.word.load(Ordering::Relaxed))
+    }
+
+    fn account(&self) -> Account {
+        Account(self.account.load(Ordering::Relaxed))
+    }
+
+    /// Takes time off the credit, which a thread has waited for nothing.
+    fn waste(&self, nanoseconds: u64) {
+        if self.is_kept() {
+            self.set_account(self.account().wasted(nanoseconds));
         }
+    }
+
+    fn set_account(&self, account: Account) {
+        self.account.store(account.0, Ordering::Relaxed);
     }
 
     /// Whether the fast path is open. One load, which orders nothing.
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == BIASED
+        self.word().is_open()
     }
 
-    /// Tries the fast path: publishes in any slot of a row, and checks whether the path is still open.
+    /// Whether the last writer to leave will open the path again, or could: the bias is set, or kept. One load, which
+    /// orders nothing.
+    #[inline]
+    pub(super) fn is_kept(&self) -> bool {
+        self.word().is_biased_or_kept()
+    }
+
+    /// Tries the fast path where a publication is one store: the bias is free, and the first slot of the running
+    /// thread's own row. Does not report a collision.
+    #[inline(always)] // It is all that the fast path is.
+    pub(super) fn fast_read_by_store(&self, policy: &impl Policy) -> Result<Publication, Missed> {
+        if self.word() != Word::FREE {
+            return Err(Missed::NotFree);
+        }
+        let publication = table::publish_by_store(self.address()).ok_or(Missed::SlotBusy)?;
+        self.recheck(publication, Grade::Free, policy)
+    }
+
+    /// Tries the fast path where a publication is a store, or a compare-exchange in a row that is shared.
     #[inline]
     pub(super) fn fast_read(
         &self,
         row: impl FnOnce() -> ReaderRow,
         policy: &impl Policy,
     ) -> Result<Publication, Missed> {
-        if !self.is_open() {
-            return Err(Missed::NotBiased);
+        if self.word() != Word::FREE {
+            return Err(Missed::NotFree);
         }
-        let row = row();
-        let publication = table::publish(self.address(), row);
+        self.read_by(row(), Grade::Free, policy)
+    }
+
+    /// Tries the fast path whatever the grade of the bias.
+    #[inline]
+    pub(super) fn read_by_any_grade(
+        &self,
+        row: impl FnOnce() -> ReaderRow,
+        policy: &impl Policy,
+    ) -> Result<Publication, Missed> {
+        let word = self.word();
+        if !word.is_open() {
+            return Err(Missed::NotFree);
+        }
+        self.read_by(row(), word.grade(), policy)
+    }
+
+    #[inline(always)] // Part of the fast path.
+    fn read_by(
+        &self,
+        row: ReaderRow,
+        grade: Grade,
+        policy: &impl Policy,
+    ) -> Result<Publication, Missed> {
+        let publication = match grade {
+            Grade::Free => table::publish(self.address(), row),
+            Grade::Fenced => table::publish_by_exchange(self.address(), row),
+        };
         if publication.as_ref().is_none_or(|it| it.is_collision(row)) {
             report(policy, Event::Collision);
         }
-        self.recheck(publication.ok_or(Missed::SlotBusy)?, policy)
+        self.recheck(publication.ok_or(Missed::SlotBusy)?, grade, policy)
     }
 
-    /// Tries the fast path where a publication is one store: in the first slot of the running thread's own row. Does
-    /// not report a collision.
-    #[inline(always)] // It is all that the fast path is.
-    pub(super) fn fast_read_by_store(&self, policy: &impl Policy) -> Result<Publication, Missed> {
-        if !self.is_open() {
-            return Err(Missed::NotBiased);
-        }
-        let publication = table::publish_by_store(self.address()).ok_or(Missed::SlotBusy)?;
-        self.recheck(publication, policy)
-    }
-
-    /// Checks that the fast path is still open. If so, the reader that has published is inside.
+    /// Checks that the fast path is still open for readers that published as this one did. If so, it is inside.
     #[inline(always)] // Part of the fast path.
     fn recheck(
         &self,
         publication: Publication,
+        grade: Grade,
         policy: &impl Policy,
     ) -> Result<Publication, Missed> {
-        // [bias-reader] The light side of [bias-writer].
-        if prim::intact!("bias-reader") {
-            barrier::light();
+        match grade {
+            // [bias-reader] The light side of [bias-writer].
+            Grade::Free if prim::intact!("bias-reader") => barrier::light(),
+            // [bias-reader-fenced] Against [bias-writer-fenced].
+            Grade::Fenced if prim::intact!("bias-reader-fenced") => fence_after_rmw(),
+            Grade::Free | Grade::Fenced => {}
         }
-        // [bias-seen] Acquire: pairs with [bias-set].
-        let seen = self.word.load(prim::order!("bias-seen", Ordering::Acquire));
-        // [bias-closed]
-        let open = if prim::intact!("bias-closed") {
-            seen == BIASED
-        } else {
-            seen & BIASED != 0
+        // [bias-seen] Acquire: pairs with [bias-set] and [bias-reopened].
+        let seen = Word(self.word.load(prim::order!("bias-seen", Ordering::Acquire)));
+        let open = match grade {
+            // [bias-grade]
+            Grade::Free if prim::intact!("bias-grade") => seen == Word::FREE,
+            Grade::Free | Grade::Fenced => {
+                // [bias-closed]
+                if prim::intact!("bias-closed") {
+                    seen.is_open()
+                } else {
+                    seen.is_biased()
+                }
+            }
         };
         // [bias-recheck]
         if open || !prim::intact!("bias-recheck") {
@@ -253,71 +323,135 @@ impl BiasState {
         Err(Missed::Revoking(publication))
     }
 
-    #[cold] // A writer has registered in between.
-    fn back_out(publication: Publication) {
-        // SAFETY: the running thread made this publication just now and has not handed it out, so it still stands.
-        unsafe { publication.retract() };
-    }
-
-    /// Lets the running thread's next reads of this lock skip the fast path, unless that is open.
-    pub(super) fn begin_skipping(&self) {
-        if self.is_open() {
-            return;
+    /// Enters by the table whatever the grade of the bias. While the path is closed by writers that will open it again,
+    /// waits for that: not at all in a try, and for [`OVERDUE`] at most. `None`: the reader has to go by the underlying
+    /// lock.
+    pub(super) fn read_patiently(
+        &self,
+        wait: Wait,
+        row: impl Fn() -> ReaderRow,
+        policy: &impl Policy,
+    ) -> Option<Publication> {
+        let mut word = self.word();
+        loop {
+            if !word.is_open() {
+                word = self.await_reopening(word, wait)?;
+            }
+            match self.read_by(row(), word.grade(), policy) {
+                Ok(publication) => {
+                    if hint::samples_one_in(PROMOTES) {
+                        self.maybe_free();
+                    }
+                    return Some(publication);
+                }
+                Err(Missed::Revoking(publication)) => {
+                    // SAFETY: this thread made it just now and has not handed it out, so it still stands.
+                    unsafe { publication.retract() };
+                    word = self.word();
+                }
+                Err(Missed::SlotBusy | Missed::NotFree) => return None,
+            }
         }
-        let inhibition = Inhibition(self.inhibition.load(Ordering::Relaxed));
-        inhibit::begin_skipping(self.address(), inhibition);
     }
 
-    /// Sets the bias, if the inhibition has ended and if it can be set. The caller holds the underlying lock as a
-    /// reader.
+    /// Waits while writers that will open the path again keep it closed; `None` if it does not open.
+    ///
+    /// Readers load the word less and less often, because each load delays the writers, which change it.
+    fn await_reopening(&self, mut word: Word, wait: Wait) -> Option<Word> {
+        if wait == Wait::Never || !word.will_reopen() {
+            return None;
+        }
+        let since = account::now();
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        while word.will_reopen() {
+            // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
+            let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
+            if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
+                self.waste(OVERDUE);
+                hint::set(self.address());
+                return None;
+            }
+            if !spin.round() {
+                spin = Spin::new(spin::ON_HOLDER);
+            }
+            word = self.word();
+        }
+        word.is_open().then_some(word)
+    }
+
+    /// If the bias has lived long, its readers publish by plain stores from now on.
     #[cold] // It reads the clock.
-    pub(super) fn maybe_set_bias(&self) {
-        if !self.is_clear() {
-            return;
+    pub(super) fn maybe_free(&self) {
+        if self.word() == Word::FENCED && self.account().is_old(account::now()) {
+            // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
+            // read-modify-write passes on what was released before.)
+            let grade = Word::FENCED.0 ^ Word::FREE.0;
+            self.word.fetch_and(!grade, Ordering::Relaxed);
         }
-        // Relaxed, and a plain store below: the field's documentation says why a lost value does no harm.
-        let inhibition = Inhibition(self.inhibition.load(Ordering::Relaxed));
-        let now = inhibit::now();
-        if !inhibition.permits(now) {
-            return;
-        }
-        let settable = self.is_settable();
-        let next = if settable {
-            inhibition.biased(now)
+    }
+
+    /// Whether a reader that holds the underlying lock may open the path at once: the bias is kept, and nobody has
+    /// arrived.
+    #[inline]
+    #[must_use]
+    pub(super) fn is_left_kept(&self) -> bool {
+        self.word() == Word::KEPT
+    }
+
+    /// A reader that holds the underlying lock looks at the word, and may set the bias. The running thread's next
+    /// acquisitions go without a look if there is none.
+    pub(super) fn look(&self, bias: Bias, latency: Option<u64>) {
+        if self.consider(bias, latency) {
+            hint::clear(self.address());
         } else {
-            inhibition.put_off(now)
+            hint::set(self.address());
+        }
+    }
+
+    /// Sets the bias, if that is left kept, or if the policy and the account permit it; `false` if there is no bias,
+    /// and none is kept. The caller holds the underlying lock as a reader, and acquired it in `latency` nanoseconds, if
+    /// that is known.
+    pub(super) fn consider(&self, bias: Bias, latency: Option<u64>) -> bool {
+        let word = self.word();
+        let next = match (bias, word, latency) {
+            (Bias::Off, _, _) => None,
+            (Bias::Eager, Word::UNBIASED, _) | (_, Word::KEPT, _) => Some(self.account()),
+            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.tried(latency),
+            _ => None,
         };
-        self.inhibition.store(next.0, Ordering::Relaxed);
-        if settable {
-            self.set();
+        if let Some(account) = next {
+            self.set_account(account.at(account::now()));
+            self.set(word);
         }
+        next.is_some() || word.is_biased_or_kept()
     }
 
-    /// Sets the bias, if it can be set, also during an inhibition. The caller holds the underlying lock as a reader.
-    pub(super) fn set_bias_now(&self) {
-        if self.is_clear() && self.is_settable() {
-            self.set();
+    #[cold] // It reads the clock.
+    fn tried(&self, latency: u64) -> Option<Account> {
+        let tried = self
+            .account()
+            .tried(account::now(), latency, thread::processors());
+        tried.map_err(|account| self.set_account(account)).ok()
+    }
+
+    /// Opens the path, if the word is still what it was: unbiased, or kept.
+    fn set(&self, before: Word) {
+        // [bias-unpublished] Only then do writers wait for readers of this lock alone.
+        if prim::intact!("bias-unpublished") && table::is_published(self.address()) {
+            return;
         }
-    }
-
-    /// Whether the table is free of this lock's address: only then do writers wait for readers of this lock alone.
-    fn is_settable(&self) -> bool {
-        // [bias-unpublished]
-        !prim::intact!("bias-unpublished") || !table::is_published(self.address())
-    }
-
-    fn set(&self) {
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         // [bias-no-writer]
         if prim::intact!("bias-no-writer") {
-            // It fails if the bias is set already, if it is never to be set, or if there is a revoker. In each case
+            // It fails if the bias is set already, if it is never to be set, or if a writer has arrived. In each case
             // there is nothing to do.
+            let (before, open) = (before.0, Word::FENCED.0);
             let _ = self
                 .word
-                .compare_exchange(0, BIASED, order, Ordering::Relaxed);
+                .compare_exchange(before, open, order, Ordering::Relaxed);
         } else {
-            self.word.store(BIASED, order);
+            self.word.store(Word::FENCED.0, order);
         }
     }
 
@@ -327,14 +461,14 @@ impl BiasState {
     pub(super) fn is_biased(&self) -> bool {
         // [bias-off-checked] Acquire: pairs with [bias-off].
         let order = prim::order!("bias-off-checked", Ordering::Acquire);
-        self.word.load(order) & BIASED != 0
+        Word(self.word.load(order)).is_biased()
     }
 
-    /// Whether there is neither a bias nor a revoker. One load, which orders nothing.
+    /// Whether there is neither a bias nor a writer that has arrived. One load, which orders nothing.
     #[inline]
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & !NEVER == 0
+        self.word().is_clear()
     }
 
     /// Whether a reader is inside by the table, or is trying to get in. Scans the table if the bias is set.
@@ -343,28 +477,11 @@ impl BiasState {
     pub fn is_read(&self) -> bool {
         self.is_biased() && table::is_published(self.address())
     }
-
-    /// Registers a writer as a revoker: the fast path is closed until every revoker is inside or has given up.
-    ///
-    /// If the bias is set this executes the heavy side of the barrier, which takes microseconds.
-    pub fn begin_revocation(&self) -> Revocation<'_> {
-        // [bias-off-begin] Acquire: pairs with [bias-off].
-        let order = prim::order!("bias-off-begin", Ordering::Acquire);
-        let before = self.word.fetch_add(REVOKER, order);
-        debug_assert!(
-            before < u32::MAX - 2 * REVOKER,
-            "more than a billion revokers"
-        );
-        // If the bias is clear there is nobody to wait for: no reader is inside by the table, and none sets a bias
-        // beside a revoker.
-        let since = (before & BIASED != 0).then(inhibit::now);
-        // [bias-writer] The heavy side of [bias-reader].
-        if since.is_some() && prim::intact!("bias-writer") {
-            barrier::heavy();
-        }
-        Revocation { bias: self, since }
-    }
 }
+
+/// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
+/// in a model, where a lock is made with a free bias.)
+const PROMOTES: u32 = prim::sized(64, 1 << 16) as u32;
 
 impl BiasState {
     /// Makes the state that of an unbiased lock, whatever the memory held before: for a lock that begins its life
@@ -377,7 +494,7 @@ impl BiasState {
     /// The lock begins its life, and no other thread uses it.
     pub unsafe fn begin(&self) {
         self.word.store(0, Ordering::Relaxed);
-        self.inhibition.store(0, Ordering::Relaxed);
+        self.account.store(0, Ordering::Relaxed);
     }
 
     /// Forgets readers, writers and the bias. Scans the table.
@@ -395,92 +512,11 @@ impl BiasState {
 impl Drop for BiasState {
     /// Clears the publications of leaked guards. If the lock was moved since they were made, they stay.
     fn drop(&mut self) {
-        inhibit::stop_skipping(self.address());
+        hint::clear(self.address());
         // [bias-forget]
         if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: `&mut self` is the only reference, so no thread is inside by a publication of this address.
             unsafe { table::forget(self.address()) };
-        }
-    }
-}
-
-/// A writer registered as a revoker. To drop this is to give up.
-#[derive(Debug)]
-#[must_use = "to drop it is to give up"]
-pub struct Revocation<'a> {
-    bias: &'a BiasState,
-    /// When the writer registered, in nanoseconds, if it found a bias; `None` once the bias is cleared.
-    since: Option<u64>,
-}
-
-impl Revocation<'_> {
-    /// Waits until no reader is inside by the table, and clears the bias; `false` if that takes longer than `wait`
-    /// allows. Spins briefly, then sleeps.
-    ///
-    /// Readers may wait for a writer that holds the underlying lock, and this waits for readers: so the caller does not
-    /// hold it, unless new readers are to wait.
-    #[must_use]
-    pub fn drain(&mut self, wait: Wait, policy: &impl Policy) -> bool {
-        let Some(since) = self.since else {
-            return true;
-        };
-        let bias = self.bias;
-        // [bias-drain]
-        if prim::intact!("bias-drain") && !table::drain(bias.address(), wait) {
-            return false;
-        }
-        self.since = None; // From here on nothing is aborted.
-        // [bias-off] Release: pairs with [bias-off-checked] and [bias-off-begin]. Several revokers may clear the bit,
-        // so it is not subtracted.
-        let order = prim::order!("bias-off", Ordering::Release);
-        if bias.word.fetch_and(!BIASED, order) & BIASED != 0 {
-            bias.inhibit(since, policy);
-        }
-        true
-    }
-
-    /// Ends the registration of a writer that is inside: it has drained, and holds the underlying lock.
-    pub fn finish(self) {
-        debug_assert!(self.since.is_none(), "not drained");
-        let bias = self.bias;
-        mem::forget(self); // Its drop would record an abort.
-        bias.word.fetch_sub(REVOKER, Ordering::Relaxed);
-    }
-
-    /// Gives up, as a drop does, and reports that to the policy.
-    pub fn give_up(self, policy: &impl Policy) {
-        if self.since.is_some() {
-            report(policy, Event::Withdrawal);
-        }
-    }
-}
-
-impl BiasState {
-    /// Begins the inhibition that follows a revocation, which began at `since` and ends now.
-    #[cold]
-    fn inhibit(&self, since: u64, policy: &impl Policy) {
-        let now = inhibit::now();
-        let inhibition = Inhibition(self.inhibition.load(Ordering::Relaxed));
-        let revoked = inhibition.revoked(since, now, tuning_of(policy));
-        self.inhibition
-            .store(revoked.inhibition.0, Ordering::Relaxed);
-        let took = Duration::from_nanos(now.saturating_sub(since));
-        let inhibited = revoked.lasts;
-        report(policy, Event::Revocation { took, inhibited });
-    }
-}
-
-impl Drop for Revocation<'_> {
-    fn drop(&mut self) {
-        if self.since.is_some() {
-            // Relaxed: the field's documentation says why a lost value does no harm.
-            let aborted = |inhibition| Some(Inhibition(inhibition).aborted().0);
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            _ = self.bias.inhibition.fetch_update(success, failure, aborted);
-        }
-        // [bias-withdraw]
-        if prim::intact!("bias-withdraw") {
-            self.bias.word.fetch_sub(REVOKER, Ordering::Relaxed);
         }
     }
 }

@@ -3,15 +3,15 @@
 //! An upgradable reader is a reader of the underlying lock, which lets in one of them at a time. It takes the slow path
 //! and sets no bias: if it does upgrade, it would have to revoke that bias.
 //!
-//! To upgrade it begins a revocation as any writer does. It waits for the readers in the table while it holds the
-//! underlying lock as a reader, and then upgrades the underlying lock:
+//! To upgrade it arrives as any writer does. It waits for the readers in the table while it holds the underlying lock
+//! as a reader, and then upgrades the underlying lock:
 //!
 //! ```text
-//!   upgradable reader --> register --> wait until the table --> upgrade the --> unregister;
-//!   (holds the                         is empty, clear          underlying      writer
-//!   underlying lock)                   the bias                 lock
+//!   upgradable reader --> arrive ---> wait until the table --> upgrade the --> writer, which
+//!   (holds the                        is empty, clear          underlying      leaves as any
+//!   underlying lock)                  the bias                 lock            other
 //!                           \                  \                     \
-//!                            +---- gives up: unregister, upgradable reader as before
+//!                            +---- gives up: upgradable reader as before
 //! ```
 //!
 //! By itself this keeps no reader out. But another writer that waits for the underlying lock may hold readers back, if
@@ -20,7 +20,7 @@
 //! again while another may upgrade.
 
 use super::policy::{Event, Policy, report};
-use super::{Bravo, ReadToken, UnderToken, Way};
+use super::{Bravo, ReadToken, UnderToken, Way, WriteToken};
 use crate::rw::raw::granted;
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
@@ -31,7 +31,7 @@ use prim::clock::{Duration, Instant};
 
 /// What the thread holds after an attempt to upgrade: the lock as a writer, or as an upgradable reader as before.
 type Upgraded<L> = Result<
-    UnderToken<<L as lock_api::RawRwLock>::ExclusiveGuard>,
+    WriteToken<<L as lock_api::RawRwLock>::ExclusiveGuard>,
     UnderToken<<L as RawRwLockUpgrade>::UpgradableGuard>,
 >;
 
@@ -60,17 +60,17 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             return Err(token);
         }
         let guard = token.0;
-        let mut revocation = self.bias.begin_revocation();
-        let upgraded = if revocation.drain(wait, &self.policy) {
+        let mut arrival = self.bias.arrive(&self.policy);
+        let upgraded = if arrival.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
         } else {
             Err(guard)
         };
         match upgraded {
-            Ok(_) => revocation.finish(),
-            Err(_) => revocation.give_up(&self.policy),
+            Ok(_) => arrival.stay(),
+            Err(_) => arrival.give_up(&self.policy),
         }
-        upgraded.map(UnderToken::new).map_err(UnderToken::new)
+        upgraded.map(WriteToken::arrived).map_err(UnderToken::new)
     }
 }
 
@@ -129,8 +129,9 @@ unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade f
 
     unsafe fn downgrade_to_upgradable(&self, token: Self::ExclusiveGuard) -> Self::UpgradableGuard {
         watch::convert(self, Mode::Write, Mode::Upgradable);
+        let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        UnderToken::new(unsafe { self.raw.downgrade_to_upgradable(token.0) })
+        UnderToken::new(unsafe { self.raw.downgrade_to_upgradable(guard) })
     }
 }
 

@@ -79,11 +79,11 @@
 //!   writer that observed the slot taken and `awaited` unchanged cannot fall asleep any more, even if another writer
 //!   marks the slot again meanwhile, for a later reader.
 //! - **row-in-use**: a row counts as used before anything is published in it. A writer loads that count after its heavy
-//!   fence (`state.rs`). If it misses a row, that row's reader fences later, and observes the revoker.
+//!   fence (`state.rs`). If it misses a row, that row's reader fences later, and observes the arrival.
 //! - A thread gives up its own row before another thread gets it. (`prim::thread` orders that. No model tests it.)
 
 use crate::wait::Wait;
-use prim::atomic::{AtomicUsize, Ordering};
+use prim::atomic::{self, AtomicUsize, Ordering};
 use prim::barrier;
 use prim::thread::{self, Tenure};
 use slot::Slot;
@@ -325,10 +325,21 @@ impl ReaderRow {
 #[inline]
 #[must_use]
 pub fn publish(lock: LockAddress, row: ReaderRow) -> Option<Publication> {
+    publish_as(lock, row, row.tenancy())
+}
+
+/// Publishes by a read-modify-write, whatever the row, for a reader that fences next.
+#[inline]
+pub(super) fn publish_by_exchange(lock: LockAddress, row: ReaderRow) -> Option<Publication> {
+    publish_as(lock, row, Tenancy::Shared)
+}
+
+#[inline]
+fn publish_as(lock: LockAddress, row: ReaderRow, tenancy: Tenancy) -> Option<Publication> {
     let first = row.first();
     first
-        .publish(lock, row.tenancy())
-        .or_else(|| probe(lock, row))
+        .publish(lock, tenancy)
+        .or_else(|| probe(lock, row, tenancy))
 }
 
 /// Publishes for the running thread if that is one store: in the first slot of its own row. Most publications are.
@@ -342,9 +353,9 @@ pub(super) fn publish_by_store(lock: LockAddress) -> Option<Publication> {
 }
 
 #[cold] // Nested readers, and threads that share a row.
-fn probe(lock: LockAddress, row: ReaderRow) -> Option<Publication> {
+fn probe(lock: LockAddress, row: ReaderRow, tenancy: Tenancy) -> Option<Publication> {
     let mut others = row.others();
-    others.find_map(|slot| slot.publish(lock, row.tenancy()))
+    others.find_map(|slot| slot.publish(lock, tenancy))
 }
 
 /// Retracts one publication of a lock, any of them: for a release that does not say which acquisition it ends. Scans
@@ -373,6 +384,9 @@ pub fn is_published(lock: LockAddress) -> bool {
 /// readers, and fences before the scan. Spins briefly, then sleeps.
 #[must_use]
 pub fn drain(lock: LockAddress, wait: Wait) -> bool {
+    // Most readers publish in their first slot, on the first line of a row, and each has that line in its cache. So the
+    // lines are asked for side by side.
+    TABLE.rows_in_use().for_each(atomic::prefetch);
     TABLE
         .slots_in_use()
         .all(|slot| !slot.holds(lock) || slot.await_departure(lock, wait))

@@ -48,7 +48,7 @@ impl Slot {
         if self.lock.load(free) != 0 {
             return None;
         }
-        // Towards writers the publication is ordered by [bias-reader], which comes next.
+        // Towards writers the publication is ordered by [bias-reader] or [bias-reader-fenced], which comes next.
         let address = lock.0.get();
         match tenancy {
             // Release: see [slot-free].

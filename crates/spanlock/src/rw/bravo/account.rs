@@ -1,0 +1,388 @@
+//! The account of a lock's bias: whether it pays, and when it is tried again.
+//!
+//! A bias *gains* time for readers while the path is open, and *costs* time while it is closed. The account weighs the
+//! two, and decides two questions:
+//!
+//! 1. A writer has revoked the bias. Is it *kept*, so that the last writer to leave opens the path again?
+//! 2. If not: when may a reader *try* it again?
+//!
+//! ```text
+//!              + life x rho      - 2 x cost  - closed    + life x rho     - 2 x cost
+//!   open    +=================+                       +================+
+//!   closed                    +----------+------------+                +----------+---
+//!                          arrival     table        reopened        arrival
+//!                                      empty
+//! ```
+//!
+//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty, and [`FIXED`] for what
+//! the clock does not see. *Closed* is the time from there until a writer leaves. The *density* `rho` says how many
+//! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
+//! over its service time ([`SERVICE`]), which a reader measures now and then. Rho goes half the way to each sample,
+//! rounded down, and nothing is tried while it rises: one reader that was interrupted, or came behind a writer, says
+//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 64. A fenced read saves a lone reader nothing,
+//! because to fence takes as long as an underlying lock that nobody else wants. So while the bias is fenced, an eighth
+//! of the life is then a cost, and only a free bias earns it.
+//!
+//! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
+//! is not negative; it is never more than [`MOST_CREDIT`]. A reader that has waited for the path in vain takes that
+//! time off as well: rho overestimates what a bias gains while threads do not use it. Each writer that leaves weighs
+//! for how long the path has been closed, not only the last, since writers that follow each other without a gap have no
+//! last one. So a bias that goes on has gained at least twice what its revocations took, and what readers waited
+//! besides; what it loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is
+//! large, because threads notice it one after another.
+//!
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
+//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one, that time is divided by rho. In
+//! that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part in
+//! `bound`.
+//!
+//! The bound against a lock that is *never* biased is therefore `1 / bound` of the time, and the most credit once for
+//! each bias. Against one that is *always* biased: where biases pay, the lock is without one for `bound` times the cost
+//! of a revocation after the credit has been used up, and not again before. The grade is decided apart from this: a
+//! bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*, writers lose at most the
+//! time of a membarrier for each such life; against one that is *always free*, readers lose a fence for each read in
+//! that time.
+//!
+//! ```text
+//!   bit  31   28 27         21 20                                         0
+//!       +-------+-------------+--------------------------------------------+
+//!       |  rho  | credit, or  |  time, in units of 64 ns                   |
+//!       |       | price       |                                            |
+//!       +-------+-------------+--------------------------------------------+
+//! ```
+//!
+//! | field | while the lock is biased, or the bias is kept | while it is unbiased |
+//! |---|---|---|
+//! | time | since when the path is open, or the table empty | since when there is no bias |
+//! | credit, price | time earned, in units of 256 ns | 2^n units of time until the next trial |
+//! | rho | 2^(n - 3) | the same |
+//!
+//! All zero: a new lock, which the first reader may bias. The time wraps after 0.13 s. An answer that is wrong for that
+//! reason makes one trial earlier or later, or one life short.
+
+use super::policy::Tuning;
+use super::state::Grade;
+use prim::clock::{self, Duration};
+
+/// Nanoseconds in a unit of time.
+const UNIT: u64 = 1 << 6;
+
+const TIME_BITS: u32 = 21;
+const TIMES: u32 = (1 << TIME_BITS) - 1;
+
+/// Nanoseconds in a unit of credit: less than the shortest revocation costs.
+const CREDIT: u64 = 1 << 8;
+
+const CREDIT_BITS: u32 = 7;
+const CREDITS: u32 = (1 << CREDIT_BITS) - 1;
+
+/// The most credit: 32 us. Twice [`OVERDUE`], so that one closing that is too long does not end a bias that pays.
+const MOST_CREDIT: u64 = CREDITS as u64;
+
+/// Nanoseconds of a revocation that the clock does not see: the cold paths, and the writer's second acquisition.
+const FIXED: u64 = 400;
+
+/// Nanoseconds that a contended slow read keeps the lock's cache line to itself.
+const SERVICE: u64 = 256;
+
+/// The power of two of rho = 1: rho is counted in eighths.
+const EIGHTHS: u32 = 3;
+
+/// The power of two of rho = 64.
+const MOST_RHO: u32 = EIGHTHS + 6;
+
+/// Rho of a lock whose slow reads are short: its readers hardly meet.
+const ALONE: u32 = 0;
+
+/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 16 = 2.
+const TRIAL: u64 = 16;
+
+/// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
+const LONGEST: u64 = 1 << (TIME_BITS - 2);
+
+/// Nanoseconds for which readers wait for the path. Less than a processor takes to put a thread to sleep and wake it,
+/// and more than one closing takes (`docs/rwlocks.md`).
+pub(super) const OVERDUE: u64 = prim::sized(16_000, 2_000) as u64;
+
+/// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
+/// about a tenth of that.
+const LONG_LIFE: usize = 128_000;
+
+/// The word of the module's documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Account(pub(super) u32);
+
+/// What becomes of a bias that was revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The last writer to leave sets it again.
+    Kept,
+    /// A reader may try it again after that time.
+    Ended(Duration),
+}
+
+/// The time now, in nanoseconds.
+pub(super) fn now() -> u64 {
+    clock::nanoseconds()
+}
+
+/// A model, and a simulated run in which things are scarce, has short lives.
+fn long_life() -> u64 {
+    prim::stock(LONG_LIFE, 0) as u64
+}
+
+fn units(nanoseconds: u64) -> u32 {
+    (nanoseconds / UNIT) as u32 & TIMES
+}
+
+impl Account {
+    fn new(time: u64, credit: u32, rho: u32) -> Self {
+        Self(rho << (TIME_BITS + CREDIT_BITS) | credit << TIME_BITS | units(time))
+    }
+
+    fn credit(self) -> u32 {
+        self.0 >> TIME_BITS & CREDITS
+    }
+
+    fn rho(self) -> u32 {
+        self.0 >> (TIME_BITS + CREDIT_BITS)
+    }
+
+    /// Nanoseconds since the time in the word.
+    pub(super) fn elapsed(self, now: u64) -> u64 {
+        u64::from(units(now).wrapping_sub(self.0) & TIMES) * UNIT
+    }
+
+    /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
+    /// may be tried now, or else without.
+    ///
+    /// Rho goes half the way to each sample: a reader that was interrupted, or came behind a writer, says little. While
+    /// it rises nothing is tried.
+    pub(super) fn tried(self, now: u64, latency: u64, processors: usize) -> Result<Self, Self> {
+        let before = self.rho();
+        // No more threads gain than there are processors.
+        let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
+        let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
+        let rho = (before + sample) / 2;
+        // Over rho, if that is less than one.
+        let waited = (self.elapsed(now) / UNIT) << rho.min(EIGHTHS) >> EIGHTHS;
+        let waits = |power| waited.checked_ilog2() >= Some(power);
+        if rho <= before && (self.credit() == 0 || waits(self.credit())) {
+            // Threads notice the bias one after another, and the more there are, the later the last.
+            Ok(Self::new(now, CREDITS.min(1 << rho), rho))
+        } else {
+            Err(self.with_rho(rho))
+        }
+    }
+
+    /// No sample of rho is taken while a bias is kept, and readers may have become fewer.
+    pub(super) fn doubted(self) -> Self {
+        self.with_rho(self.rho().saturating_sub(1))
+    }
+
+    fn with_rho(self, rho: u32) -> Self {
+        let rest = self.0 & !(u32::MAX << (TIME_BITS + CREDIT_BITS));
+        Self(rest | rho << (TIME_BITS + CREDIT_BITS))
+    }
+
+    /// The path is open again, or closed again, from now on.
+    pub(super) fn at(self, now: u64) -> Self {
+        Self::new(now, self.credit(), self.rho())
+    }
+
+    /// A thread waited for so many nanoseconds, for nothing.
+    pub(super) fn wasted(self, nanoseconds: u64) -> Self {
+        let lost = (nanoseconds / CREDIT).min(self.credit().into());
+        Self(self.0 - ((lost as u32) << TIME_BITS))
+    }
+
+    /// Whether a bias has lived long.
+    pub(super) fn is_old(self, now: u64) -> bool {
+        self.elapsed(now) >= long_life()
+    }
+
+    /// A bias of that grade was revoked, which took from `start` to `now`.
+    pub(super) fn revoked(
+        self,
+        grade: Grade,
+        start: u64,
+        now: u64,
+        tuning: Tuning,
+    ) -> (Fate, Self) {
+        let took = now.saturating_sub(start).saturating_add(FIXED);
+        let life = self.elapsed(start);
+        let (gain, cost) = match (self.rho(), grade) {
+            // A fenced read saves a lone reader nothing.
+            (ALONE, Grade::Fenced) => (0, took.saturating_add(life >> EIGHTHS)),
+            (ALONE, Grade::Free) => (life.saturating_sub(long_life()) >> EIGHTHS, took),
+            (rho, _) => (life << rho >> EIGHTHS, took),
+        };
+        let loss = cost.saturating_mul(u64::from(tuning.bound)) / TRIAL;
+        self.settled(now, gain, loss, cost, tuning)
+    }
+
+    /// The bias was kept, and a writer leaves.
+    pub(super) fn left(self, now: u64, tuning: Tuning) -> (Fate, Self) {
+        let cost = self.elapsed(now);
+        self.settled(now, 0, cost, cost, tuning)
+    }
+
+    /// What becomes of a bias with that gain and loss, after readers had to do without it for `cost` nanoseconds.
+    fn settled(self, now: u64, gain: u64, loss: u64, cost: u64, tuning: Tuning) -> (Fate, Self) {
+        let credit = u64::from(self.credit()) + gain / CREDIT;
+        let loss = if tuning.bound == 0 { 0 } else { loss / CREDIT };
+        if let Some(credit) = credit.checked_sub(loss) {
+            let credit = credit.min(MOST_CREDIT) as u32;
+            return (Fate::Kept, Self::new(now, credit, self.rho()));
+        }
+        // Nobody waits for longer.
+        let price = cost.min(OVERDUE).saturating_mul(u64::from(tuning.bound)) / UNIT;
+        let price = price.clamp(1, LONGEST).next_power_of_two();
+        let inhibited = Duration::from_nanos(price * UNIT);
+        let account = Self::new(now, price.ilog2(), self.rho());
+        (Fate::Ended(inhibited), account)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Grade::{Fenced, Free};
+    use super::{
+        ALONE, Account, FIXED, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT, long_life,
+    };
+    use prim::clock::Duration;
+
+    const TUNING: Tuning = Tuning::STANDARD;
+    const US: u64 = 1000;
+
+    /// An unbiased lock after one more acquisition, with another density.
+    fn after(account: Account, latency: u64, processors: usize) -> Account {
+        let (Ok(after) | Err(after)) = account.tried(0, latency, processors);
+        Account::new(0, 0, after.rho())
+    }
+
+    /// One after many acquisitions that took so long.
+    fn unbiased(latency: u64, processors: usize) -> Account {
+        (0..16).fold(Account(0), |account, _| after(account, latency, processors))
+    }
+
+    /// A bias that was tried at a time, after many acquisitions that took so long.
+    fn tried(at: u64, latency: u64) -> Account {
+        unbiased(latency, 1 << 10)
+            .tried(at, latency, 1 << 10)
+            .expect("it is due")
+    }
+
+    #[test]
+    fn a_new_lock_may_be_biased_at_any_time() {
+        let wrapped = (u64::from(TIMES) + 1) * UNIT;
+        for now in [0, 1, UNIT, 7 * UNIT, wrapped - UNIT, wrapped] {
+            assert!(Account(0).tried(now, 20, 1).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
+        let long = long_life();
+        for (latency, grade, life, kept) in [
+            (20, Fenced, long, false),        // One thread, which gains nothing.
+            (20, Free, long, false),          // It has gained nothing until now.
+            (20, Free, long + 40 * US, true), // It gains an eighth.
+            (512, Fenced, 4 * US, true),      // As much as it lives.
+            (512, Fenced, US / 2, false),     // Shorter than its revocation.
+            (8 * US, Fenced, US / 2, true),   // Thirty threads gain.
+        ] {
+            let (opened, arrived) = (5 * US, 5 * US + life);
+            let (fate, _) = tried(opened, latency).revoked(grade, arrived, arrived + US, TUNING);
+            assert_eq!(fate == Fate::Kept, kept, "{latency} {grade:?} {life}");
+        }
+    }
+
+    #[test]
+    fn many_samples_are_believed_and_one_is_not() {
+        let beside_one = |many, one| {
+            let account = after(unbiased(many, 1 << 10), one, 1 << 10);
+            after(account, many, 1 << 10).rho()
+        };
+        assert!(beside_one(20, 1 << 20) <= 2);
+        assert!(beside_one(1 << 20, 20) >= 6);
+    }
+
+    #[test]
+    fn nothing_is_tried_while_the_density_rises() {
+        assert!(unbiased(20, 8).tried(US, 1 << 10, 8).is_err());
+        assert!(unbiased(1 << 10, 8).tried(US, 1 << 10, 8).is_ok());
+    }
+
+    /// How many of a hundred short lives the credit pays for.
+    fn short_lives(mut account: Account, mut now: u64) -> usize {
+        let kept = (0..100).take_while(|_| {
+            let (opened, reopened) = account.left(now, TUNING);
+            let (fate, after) = reopened.revoked(Fenced, now, now + US, TUNING);
+            account = after;
+            now += US;
+            (opened, fate) == (Fate::Kept, Fate::Kept)
+        });
+        kept.count()
+    }
+
+    #[test]
+    fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
+        let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
+        assert_eq!(account.rho(), ALONE);
+        assert!(short_lives(account, US) < 20);
+    }
+
+    #[test]
+    fn a_trial_that_fails_is_not_repeated_for_so_many_times_its_cost() {
+        for (took, latency, more) in [(0, 20, 8), (US, 512, 1), (3 * US, 20, 8)] {
+            let (fate, account) = tried(US, latency).revoked(Fenced, US, US + took, TUNING);
+            let bound = (took + FIXED) * u64::from(TUNING.bound);
+            assert!(
+                matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound - UNIT))
+            );
+            let again = |after: u64| account.tried(US + took + after, latency, 1 << 10).is_ok();
+            assert!(
+                !again(bound * more - UNIT) && again(2 * bound * more + 8 * UNIT),
+                "{took}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_more_threads_gain_than_there_are_processors() {
+        for (processors, kept) in [(0, false), (2, false), (8, true), (1000, true)] {
+            let account = unbiased(1 << 20, processors).tried(5 * US, 1 << 20, processors);
+            let account = account.expect("it is due");
+            let (fate, _) = account.revoked(Fenced, 6 * US, 8 * US, TUNING);
+            assert_eq!(fate == Fate::Kept, kept, "{processors}");
+        }
+    }
+
+    #[test]
+    fn credit_pays_for_short_lives_and_runs_out() {
+        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
+        assert_eq!(u64::from(account.credit()), MOST_CREDIT);
+        assert!((5..20).contains(&short_lives(account, 102 * US)));
+    }
+
+    #[test]
+    fn a_path_that_is_closed_for_too_long_is_not_opened() {
+        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
+        assert_eq!(account.left(132 * US, TUNING).0, Fate::Kept);
+        let (fate, ended) = account.left(142 * US, TUNING);
+        assert_ne!(fate, Fate::Kept);
+        assert!(ended.tried(142 * US + 1000 * US, 256, 8).is_err());
+        assert!(account.wasted(3 * US).credit() < account.credit());
+    }
+
+    #[test]
+    fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
+        let with = |bound| Tuning { bound, ..TUNING };
+        let (fate, none) = tried(0, 1).revoked(Fenced, 0, 1 << 40, with(0));
+        assert_eq!(fate, Fate::Kept);
+        assert_eq!(none.left(1 << 50, with(0)).0, Fate::Kept);
+        let (fate, _) = tried(0, 1 << 40).revoked(Free, 100 * US, 101 * US, with(u32::MAX));
+        assert_eq!(fate, Fate::Ended(Duration::from_nanos(LONGEST * UNIT)));
+    }
+}

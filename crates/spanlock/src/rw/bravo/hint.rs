@@ -1,0 +1,115 @@
+//! What a thread remembers of one lock: that the fast path was closed when it last looked.
+//!
+//! A lock that is mostly written has no bias, and a look at its word is wasted. On a contended lock it fetches a cache
+//! line that the next atomic operation takes away again. So a thread keeps a *hint*: the address of one lock, and for
+//! how many more acquisitions it goes by the underlying lock there without a look. A thread that has a hint notices a
+//! new bias at most [`LOOK`] acquisitions late.
+//!
+//! ```text
+//!             a look finds no bias, or a wait for the word was in vain
+//!            +-------------------------------------------------------+
+//!            |                                                       v
+//!      +-----------+                                       +---------------------+   each acquisition
+//!      |  no hint  |                                       | hint, n left        | --+ takes one
+//!      +-----------+                                       +---------------------+ <-+
+//!            ^                                                       | none left
+//!            |   biased, or kept                                     v
+//!            +------------------------------------------ look, after the acquisition;
+//!                                                        neither: LOOK left again
+//! ```
+
+use super::table::LockAddress;
+use std::cell::Cell;
+
+/// Acquisitions between two looks. A look costs about as much as an uncontended acquisition, so this many make it a
+/// small part of the whole.
+const LOOK: u32 = 16;
+
+/// The lock that the running thread acquires without a look, and how often until it looks again.
+#[derive(Debug)]
+struct Hint {
+    of: Cell<Option<LockAddress>>,
+    left: Cell<u32>,
+}
+
+prim::local! {
+    static HINT: Hint = Hint { of: Cell::new(None), left: Cell::new(0) };
+}
+
+/// Whether the running thread has a hint of that lock.
+#[inline(always)]
+pub(super) fn is_of(lock: LockAddress) -> bool {
+    HINT.with(|hint| hint.of.get() == Some(lock))
+}
+
+/// Counts an acquisition by the hint; `false` if it is the last, and the thread is to look again.
+#[inline(always)]
+pub(super) fn lasts() -> bool {
+    HINT.with(|hint| {
+        let left = hint.left.get();
+        hint.left.set(left.saturating_sub(1)); // Zero, if a signal handler has used up what was left.
+        left > 1
+    })
+}
+
+/// The running thread's next acquisitions of that lock go without a look.
+#[inline]
+pub(super) fn set(lock: LockAddress) {
+    let left = prim::stock(LOOK as usize, 0) as u32;
+    HINT.with(|hint| {
+        hint.left.set(left);
+        hint.of.set((left > 0).then_some(lock));
+    });
+}
+
+/// The running thread looks again at once. If the lock is gone, another thread's hint of it is used up by the next lock
+/// there.
+#[inline]
+pub(super) fn clear(lock: LockAddress) {
+    HINT.with(|hint| {
+        if hint.of.get() == Some(lock) {
+            hint.of.set(None);
+        }
+    });
+}
+
+/// Picks one of many at random. Random, because a count would fall in step with a program that uses its locks in turn.
+#[derive(Debug)]
+pub struct Sampler(
+    /// The state of a linear congruential generator. Zero is a state like any other.
+    Cell<u32>,
+);
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sampler {
+    /// A sampler, all zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Cell::new(0))
+    }
+
+    /// True for one call in `many`, on the average; `many` is a power of two up to 2^16.
+    #[inline(always)] // A few instructions on a slow path that is nearly as fast as the fast one.
+    pub fn picks_one_in(&self, many: u32) -> bool {
+        // The constants are those of *Numerical Recipes*. The upper bits are random enough.
+        let next = self.0.get().wrapping_mul(1_664_525);
+        let next = next.wrapping_add(1_013_904_223);
+        self.0.set(next);
+        (next >> 16).is_multiple_of(many)
+    }
+}
+
+prim::local! {
+    static SAMPLES: Sampler = Sampler::new();
+}
+
+/// Whether this acquisition is one in so many that reads the clock.
+#[inline]
+pub(super) fn samples_one_in(many: u32) -> bool {
+    SAMPLES.with(|samples| samples.picks_one_in(many))
+}
