@@ -306,8 +306,9 @@ impl Lock {
         if parts.is_writers() {
             self.writer.store(0, Ordering::Relaxed);
             // SAFETY: `is_writers` says that the caller, which is inside, is the writer.
-            unsafe { parts.leave_exclusive() };
-            return 0;
+            if unsafe { parts.leave_exclusive() } {
+                return 0;
+            }
         }
         // SAFETY: the row is the running thread's. The caller is not the writer, so it is a reader, or nobody reads.
         if unsafe { parts.leave_shared(local::row) } {

@@ -18,9 +18,9 @@
 //! is held for a moment only. The *tag* of a page is the low half of its generation.
 //!
 //! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. The page
-//! that is added then *seals* those before it: no thread reserves in them any more. Additions and the exchange of the
-//! page order each other, both ways. So a thread that takes the lock of the whole file after the exchange waits for all
-//! that have reserved before, since they hold ranges.
+//! that is added then *seals* those before it: no thread reserves in them any more. A thread that has reserved in them
+//! held a range when it did, and its addition came before the exchange of the page. So a thread that takes the lock of
+//! the whole file after the exchange waits for all those.
 //!
 //! # Edge: memory ordering
 //!
@@ -195,22 +195,24 @@ impl Log {
                 return Ok(Reservation { page, slot });
             }
             let extended = self.extend(core, tag, slots);
-            if let Some(reserved) = extended.inspect_err(|_| self.stay_full(tag))? {
+            if let Some(reserved) = extended.inspect_err(|_| self.take_back(tag, slot))? {
                 return Ok(reserved);
             }
         }
     }
 
-    /// The page remains the last, and full. However many threads try again, their additions never reach the tag.
+    /// The page remains the last, and this slot was the first that a failed reservation asked for.
+    ///
+    /// A smaller entry may fit. And however many threads try again, their additions never reach the tag. Only the first
+    /// addition that finds no room finds the cursor inside of the page. Until it is taken back none succeeds.
     #[cold]
-    fn stay_full(&self, tag: u32) {
+    fn take_back(&self, tag: u32, slot: usize) {
         let _tail = self.tail.lock();
-        let (last, slot) = unpacked(self.cursor.0.load(Ordering::Relaxed));
-        if last == tag && slot > ENTRY_SLOTS {
-            // Additions that this undoes found the page full, and others will.
-            self.cursor
-                .0
-                .store(packed(tag, ENTRY_SLOTS), Ordering::Relaxed);
+        let (last, now) = unpacked(self.cursor.0.load(Ordering::Relaxed));
+        let back = slot.min(ENTRY_SLOTS);
+        if last == tag && now > back {
+            // It passes on what the additions before have released.
+            self.cursor.0.swap(packed(tag, back), Ordering::AcqRel);
         }
     }
 

@@ -182,7 +182,8 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
         let shared = &self.shared;
         self.alter(|names| {
             let mut attributes = shared.stat(names, ino)?.attributes;
-            attributes.changed = shared.core.now();
+            // Clocks are set back, and then what is set now would count as older than the last write.
+            attributes.changed = shared.core.now().max(attributes.changed);
             set(&mut attributes);
             Ok(Change::Attributes {
                 ino,

@@ -75,9 +75,8 @@ impl<P: Preference> Pthread<P> {
         if !parts.is_biased() && unsafe { parts.leave_slowly() } {
             return true;
         }
-        if parts.is_writers() {
-            // SAFETY: there is a writer, and models release what the caller holds: the caller is the writer.
-            unsafe { parts.leave_exclusive() };
+        // SAFETY: there is a writer, and models release what the caller holds: the caller is the writer.
+        if parts.is_writers() && unsafe { parts.leave_exclusive() } {
             return true;
         }
         // SAFETY: the row is used at once.
@@ -123,7 +122,7 @@ unsafe impl<P: Preference> RawRwLock for Pthread<P> {
 
     unsafe fn unlock_exclusive(&self, (): ()) {
         // SAFETY: the caller gives up the exclusive hold.
-        unsafe { self.parts().leave_exclusive() };
+        assert!(unsafe { self.parts().leave_exclusive() });
     }
 
     fn is_locked(&self) -> bool {
@@ -175,7 +174,7 @@ fn released_by_the_count_of_one_refused(world: &Shared<ReadersFirst>) {
     let check: Act<Pthread<ReadersFirst>> = |world| {
         if RawRwLock::try_lock_exclusive(&world.lock.under).is_some() {
             // SAFETY: this thread has just locked it.
-            unsafe { world.lock.parts().leave_exclusive() };
+            assert!(unsafe { world.lock.parts().leave_exclusive() });
         }
     };
     let others = world.start([check, release]);

@@ -32,9 +32,9 @@
 //! large, because threads notice it one after another.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
-//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one, that time is divided by rho. In
-//! that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part in
-//! `bound`.
+//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one, that time is divided by rho.
+//! In that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part
+//! in `bound`.
 //!
 //! The bound against a lock that is *never* biased is therefore `1 / bound` of the time, and the most credit once for
 //! each bias. Against one that is *always* biased: where biases pay, the lock is without one for `bound` times the cost
@@ -164,10 +164,10 @@ impl Account {
         let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
         let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
         let rho = (before + sample) / 2;
-        // Over rho, if that is less than one.
-        let waited = (self.elapsed(now) / UNIT) << rho.min(EIGHTHS) >> EIGHTHS;
-        let waits = |power| waited.checked_ilog2() >= Some(power);
-        if rho <= before && (self.credit() == 0 || waits(self.credit())) {
+        // Over rho, if that is less than one. What is read as a price may be a credit that a race has left.
+        let price = 1 << self.credit().min(TIME_BITS) << (EIGHTHS - rho.min(EIGHTHS));
+        let is_due = self.credit() == 0 || self.elapsed(now) / UNIT >= LONGEST.min(price);
+        if rho <= before && is_due {
             // Threads notice the bias one after another, and the more there are, the later the last.
             Ok(Self::new(now, CREDITS.min(1 << rho), rho))
         } else {

@@ -22,8 +22,8 @@ pub enum Bias {
 pub struct Tuning {
     /// Whether readers may take the fast path.
     pub bias: Bias,
-    /// A bias that did not pay is tried again only after this many times what its revocation cost, but never after much
-    /// more than a quarter of a second. So at most one part in `bound` of the time goes to trials. A bias that gains
+    /// A bias that did not pay is tried again only after this many times what its revocation cost, but no later than
+    /// after a thirtieth of a second. So at most one part in `bound` of the time goes to trials. A bias that gains
     /// `bound` / 16 times what its revocations cost is kept. Zero: it is always kept; the largest number: never.
     ///
     /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time alone.

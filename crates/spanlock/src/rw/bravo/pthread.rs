@@ -284,14 +284,18 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         !self.bias.is_biased() || !prim::intact!("pthread-is-writer")
     }
 
-    /// The writer leaves.
+    /// The writer leaves; `false` if no writer is inside, and then nothing was done.
+    ///
+    /// That may be so though [`is_writers`](Self::is_writers) has just said otherwise: its two loads may be on either
+    /// side of a writer that takes the underlying lock, finds the bias, gives the lock back and ends the bias, while
+    /// the caller's hold was exchanged for one that is counted. Then the caller is a reader.
     ///
     /// # Safety
-    /// The caller is the writer: it entered by [`write_at_once`](Self::write_at_once) or
-    /// [`write_contended`](Self::write_contended), and has not left since.
+    /// [`is_writers`](Self::is_writers) said that the caller, which is inside, is the writer.
     #[inline]
-    pub unsafe fn leave_exclusive(self) {
-        self.give_back();
+    #[must_use]
+    pub unsafe fn leave_exclusive(self) -> bool {
+        self.under.leave_written()
     }
 
     fn give_back(self) {

@@ -85,8 +85,9 @@
 //!    observed a clear bias keeps it clear, because nobody else can hold that lock to set it.
 //! 5. While a reader is inside by the table, no writer is inside. A writer may hold the underlying lock for a moment,
 //!    to check the bias or after it has opened the path; an upgradable reader may hold it beside readers.
-//! 6. No thread waits for the word for longer than 16 us, and a try does not wait for it. So whoever waits for a reader
-//!    inside does not wait for one that waits for the word.
+//! 6. No thread waits for the word to open for longer than 16 us, and a try does not wait for it. (A reader that finds
+//!    it open and is too late waits anew.) So whoever waits for a reader inside does not wait for one that waits for
+//!    the word.
 //!
 //! # Memory ordering
 //!
@@ -324,8 +325,8 @@ impl BiasState {
     }
 
     /// Enters by the table whatever the grade of the bias. While the path is closed by writers that will open it again,
-    /// waits for that: not at all in a try, and for [`OVERDUE`] at most. `None`: the reader has to go by the underlying
-    /// lock.
+    /// waits for that: not at all in a try, and each time for [`OVERDUE`] at most. `None`: the reader has to go by the
+    /// underlying lock.
     pub(super) fn read_patiently(
         &self,
         wait: Wait,
@@ -365,9 +366,10 @@ impl BiasState {
         let mut spin = Spin::new(spin::ON_HOLDER);
         while word.will_reopen() {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-            let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
+            let waited = account::now() - since;
+            let overdue = waited >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
-                self.waste(OVERDUE);
+                self.waste(waited.min(OVERDUE));
                 hint::set(self.address());
                 return None;
             }
