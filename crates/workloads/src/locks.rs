@@ -197,7 +197,7 @@ fn library(table: &mut impl Table) {
             about: "list-rw at first; where threads meet, each announces its range in a slot of its own",
             when: "readers and writers of ranges, many threads",
             avoid: "hundreds of ranges are held at a time",
-            memory: "64 bytes, and 256 and 128 a thread and range held once threads have met",
+            memory: "64 bytes; once threads have met 256, and 128 a thread and range held; buckets 2 KB a processor",
             source: "this project",
             ..Described::OURS
         },
@@ -385,6 +385,9 @@ fn configurations(table: &mut impl Table) {
     table.shared(fair(SLOTS, "slots-at-once"), |_| {
         let slots = RawSlots::builder().slots_at_once();
         slots.fairness(AT_ONCE).build()
+    });
+    table.shared(fair(SLOTS, "slots-buckets"), |_| {
+        RawSlots::builder().buckets_at_once(1).build()
     });
     table.shared(unfair(SLOTS, "slots-unfair"), |_| {
         RawSlots::builder().fairness(Fairness::Unfair).build()
