@@ -100,7 +100,7 @@ pub(crate) fn without_seconds(ends: &'static str) -> Arg {
 
 /// Such locks, and the floors.
 pub(crate) fn locks_or_floors(text: &str) -> Result<Named<&'static Lock>, String> {
-    parse(text, &[&LOCKS, FLOORS]).map(Named)
+    parse(text, &[&LOCKS, &FLOORS]).map(Named)
 }
 
 /// One reader-writer lock or several, of these.

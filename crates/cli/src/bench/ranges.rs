@@ -75,7 +75,7 @@ pub(super) struct Uncontended {
 }
 
 pub(super) fn uncontended(Uncontended { locks, pairs }: Uncontended) -> Result {
-    let locks = locks.or(LOCKS.iter().chain(FLOORS)).into_iter();
+    let locks = locks.or(LOCKS.iter().chain(FLOORS.iter())).into_iter();
     let subjects: Vec<_> = locks.flat_map(costs::Subject::all_of).collect();
     measured(
         &pairs.output,
