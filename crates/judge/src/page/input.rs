@@ -4,7 +4,7 @@ use crate::compare::{Dataset, Point};
 use crate::record::finding::Ranking;
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Record, Simulated, plural};
+use crate::record::{Line, Panel, Record, Simulated, plural};
 use crate::table::{self, Width};
 use prim_sim::{Machine, Placement};
 use std::fmt;
@@ -268,7 +268,7 @@ impl Reader<'_> {
             .map(|run| self.machine(run))
             .transpose()?;
         let source = self.source()?;
-        if run.panel.kind() == Kind::Waiting {
+        if matches!(run.panel, Panel::Waiting { .. }) {
             source.waiting.push(run);
             return Ok(());
         }

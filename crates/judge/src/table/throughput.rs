@@ -12,7 +12,7 @@ use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
 use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
-use crate::record::{Kind, Panel, Record};
+use crate::record::{Panel, Record};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
@@ -20,9 +20,9 @@ use std::fmt::Write;
 /// of acquisitions, parts of reads, waits. Beside them `more` that was measured; then what it all shows.
 #[must_use]
 pub fn runs(records: &[Record], more: &str, provenance: &Provenance, width: Width) -> String {
-    match records.first().map(|record| record.panel.kind()) {
-        Some(Kind::Rw) => return rw(records, provenance, width),
-        Some(Kind::Latency) => return latency(records, provenance, width),
+    match records.first().map(|record| record.panel) {
+        Some(Panel::Rw(_)) => return rw(records, provenance, width),
+        Some(Panel::Latency { .. }) => return latency(records, provenance, width),
         _ => {}
     }
     let text = grids(records, width) + more + &compared(records, provenance.cores);
@@ -40,11 +40,11 @@ pub(super) fn compared(records: &[Record], cores: usize) -> String {
 
 /// Whether the locks of these runs are judged below their table, or by their lines of JSON.
 pub(super) fn is_judged(records: &[Record]) -> bool {
-    let kind = records.first().map(|run| run.panel.kind());
-    !matches!(
-        kind,
-        None | Some(Kind::Latency | Kind::Micro | Kind::Rw | Kind::Waiting)
-    )
+    let is_judged = |run: &Record| {
+        use Panel::{Latency, Micro, Rw, Waiting};
+        !matches!(run.panel, Latency { .. } | Micro | Rw(_) | Waiting { .. })
+    };
+    records.first().is_some_and(is_judged)
 }
 
 /// The grids of all panels, and what else records have, on hardware or on one simulated machine.
