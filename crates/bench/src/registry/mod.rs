@@ -7,20 +7,20 @@ pub use locks::{FLOORS, LOCKS};
 pub use measure::{Make, Measure};
 
 use crate::setting::{Resource, Setting, Values};
+use derive_more::Deref;
 pub use spanlock_trial::lock::{Described, Exclusion, WaitsFor};
 
 /// A lock that can be measured. It derefs to its row.
-#[derive(Clone, Copy)]
+#[derive(Deref, Clone, Copy)]
 pub struct Lock {
     /// Its row.
+    #[deref]
     pub described: Described,
     /// The parameters that users chose.
     pub values: Values,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
-
-derefs!(Lock => Described);
 
 impl Lock {
     /// For a resource, with what users chose.

@@ -11,6 +11,7 @@ use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
 use crate::target::{Null, ParkingLot, Sharded, Std, Target};
+use derive_more::Deref;
 use lock_api::RwLock;
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
@@ -26,15 +27,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A lock that can be measured. It derefs to its row.
-#[derive(Clone, Copy)]
+#[derive(Deref, Clone, Copy)]
 pub struct Lock {
     /// Its row.
+    #[deref]
     pub described: RwDescribed,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
-
-derefs!(Lock => RwDescribed);
 
 /// The measurements, each compiled for one lock and run on fresh ones.
 pub trait Measure: Sync {
