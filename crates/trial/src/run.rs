@@ -220,6 +220,8 @@ pub struct Outcome {
     pub first: Option<Times>,
     /// Nanoseconds that later acquisitions of parts took.
     pub again: Option<Times>,
+    /// Rounds, each on a fresh lock; 0 if there is but one run.
+    pub rounds: u32,
     /// Waits for the lock of an address space.
     pub vm: Option<crate::vm::Stat>,
 }
