@@ -249,13 +249,13 @@ workloads! {
     // Longer than it takes to write all regions first.
     #[cfg(target_os = "linux")]
     store::Load: &'static store::Subject, &'static store::Simulated, Some(Duration::from_secs(1));
-    |trial, subject| subject.run(trial);
-    |trial, lock, _| lock.run(trial);
+    |trial, subject| (subject.run)(trial);
+    |trial, lock, machine| (lock.run)(trial, machine);
 
     // Longer than any program that is recorded runs.
     vm::Load: &'static space::Variant, &'static space::Simulated, Some(Duration::from_secs(3600));
-    |trial, variant| Ok(variant.run(trial));
-    |trial, variant, machine| variant.run(trial, machine);
+    |trial, variant| (variant.run)(trial);
+    |trial, variant, machine| (variant.run)(trial, machine);
 }
 
 /// The outcome of a simulated run, in which threads learn of the end a little late. Their operations count until then,

@@ -55,7 +55,7 @@ fn list() -> Result {
     }
     text.push('\n');
     for variant in MEASURED.iter() {
-        let _ = writeln!(text, "{:<14} {}", variant.name(), variant.about());
+        let _ = writeln!(text, "{:<14} {}", variant.name, variant.about);
     }
     print(&text)
 }
