@@ -2,6 +2,7 @@
 
 use derive_more::{Display, From};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command ended early.
@@ -67,3 +68,15 @@ impl Failure {
 
 /// How a command ends.
 pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// What was done with a file or folder.
+pub(crate) trait At<T> {
+    /// Names it if that failed.
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T, E: std::fmt::Display> At<T> for Result<T, E> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    }
+}
