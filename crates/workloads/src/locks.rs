@@ -94,118 +94,77 @@ pub fn all(table: &mut impl Table) {
     configurations(table);
 }
 
+/// Rows: of each lock its kind, its name, the parameters that users may choose, and how it is made.
+macro_rules! rows {
+    ($table:ident: $($kind:ident $name:literal $(taking $param:ident)? |$setting:pat_param| $make:expr;)+) => {
+        $($table.$kind(described($name).taking(&[$($param)?]), |$setting| $make);)+
+    };
+}
+
 /// The library's.
 fn library(table: &mut impl Table) {
-    table.shared(described("list-rw"), |_| ListRw::new());
-    table.shared(described("list-rw-nofast"), |_| {
-        ListRw::builder().fast_path(FastPath::Off).build()
-    });
-    table.shared(described("list-rw-unfair"), |_| {
-        ListRw::builder().fairness(Fairness::Unfair).build()
-    });
-    table.exclusive(described("list-ex"), |_| ListEx::new());
-    table.exclusive(described("list-ex-nofast"), |_| {
-        ListEx::builder().fast_path(FastPath::Off).build()
-    });
-    table.shared(described("skip-rw").taking(&[SKIP_HEIGHT]), |setting| {
-        SkipRw::builder().height(skip_height(setting)).build()
-    });
-    table.exclusive(described("skip-ex").taking(&[SKIP_HEIGHT]), |setting| {
-        SkipEx::builder().height(skip_height(setting)).build()
-    });
-    table.shared(described("slots"), |_| RawSlots::new());
-    table.shared(described("srl-array"), |setting| {
-        let array = SrlArray::builder().segment(segment(setting));
-        array.length(setting.units()).build()
-    });
-    table.shared(described("srl-tree"), |setting| {
-        let tree = SrlTree::builder().segment(segment(setting)).fan_out(16);
-        tree.depth(depth(setting)).build()
-    });
+    rows! {
+        table:
+        shared "list-rw" |_| ListRw::new();
+        shared "list-rw-nofast" |_| ListRw::builder().fast_path(FastPath::Off).build();
+        shared "list-rw-unfair" |_| ListRw::builder().fairness(Fairness::Unfair).build();
+        exclusive "list-ex" |_| ListEx::new();
+        exclusive "list-ex-nofast" |_| ListEx::builder().fast_path(FastPath::Off).build();
+        shared "skip-rw" taking SKIP_HEIGHT |setting| SkipRw::builder().height(skip_height(setting)).build();
+        exclusive "skip-ex" taking SKIP_HEIGHT |setting| SkipEx::builder().height(skip_height(setting)).build();
+        shared "slots" |_| RawSlots::new();
+        shared "srl-array" |setting| SrlArray::builder().segment(segment(setting)).length(setting.units()).build();
+        shared "srl-tree" |setting| {
+            let tree = SrlTree::builder().segment(segment(setting)).fan_out(16);
+            tree.depth(depth(setting)).build()
+        };
+    }
 }
 
 /// Those that the library's are compared with.
 fn baselines(table: &mut impl Table) {
-    table.shared(described("pnova-rw"), |setting| {
-        Pnova::new(setting.units(), segment(setting))
-    });
-    table.shared(described("kernel-rw"), |_| KernelRw::new());
-    table.exclusive(described("lustre-ex"), |_| LustreEx::new());
-    table.exclusive(described("song").taking(&[SONG_HEIGHT]), |setting| {
-        let height = setting.values.get(HEIGHT_KEY);
-        Song::new(height.map_or(HEIGHT, |height| height as usize))
-    });
-    table.exclusive(described("bitmap").taking(&[BLOCKS]), |setting| {
-        Bitmap::new(setting.units(), setting.block())
-    });
+    rows! {
+        table:
+        shared "pnova-rw" |setting| Pnova::new(setting.units(), segment(setting));
+        shared "kernel-rw" |_| KernelRw::new();
+        exclusive "lustre-ex" |_| LustreEx::new();
+        exclusive "song" taking SONG_HEIGHT |setting| {
+            let height = setting.values.get(HEIGHT_KEY);
+            Song::new(height.map_or(HEIGHT, |height| height as usize))
+        };
+        exclusive "bitmap" taking BLOCKS |setting| Bitmap::new(setting.units(), setting.block());
+    }
 }
 
 /// Further configurations of the library's, in which other paths are taken. Their names say what they are.
 fn configurations(table: &mut impl Table) {
-    table.shared(described("list-rw-at-once"), |_| {
-        ListRw::builder().fairness(AT_ONCE).build()
-    });
-    table.shared(described("list-rw-writers"), |_| {
-        ListRw::builder().preference(Preference::Writers).build()
-    });
-    table.shared(described("list-rw-writers-at-once"), |_| {
-        let list = ListRw::builder().preference(Preference::Writers);
-        list.fairness(AT_ONCE).build()
-    });
-    table.shared(described("list-rw-nofast-at-once"), |_| {
-        let list = ListRw::builder().fast_path(FastPath::Off);
-        list.fairness(AT_ONCE).build()
-    });
-    table.exclusive(described("list-ex-unfair"), |_| {
-        ListEx::builder().fairness(Fairness::Unfair).build()
-    });
-    table.exclusive(described("list-ex-at-once"), |_| {
-        ListEx::builder().fairness(AT_ONCE).build()
-    });
-    table.shared(described("skip-rw-at-once"), |_| {
-        SkipRw::builder().fairness(AT_ONCE).build()
-    });
-    table.shared(described("skip-rw-nofast"), |_| {
-        SkipRw::builder().fast_path(FastPath::Off).build()
-    });
-    table.shared(described("skip-rw-unfair"), |_| {
-        SkipRw::builder().fairness(Fairness::Unfair).build()
-    });
-    table.shared(described("skip-rw-writers"), |_| {
-        SkipRw::builder().preference(Preference::Writers).build()
-    });
-    table.shared(described("skip-rw-flat"), |_| {
-        SkipRw::builder().height(1).build()
-    });
-    table.exclusive(described("skip-ex-at-once"), |_| {
-        SkipEx::builder().fairness(AT_ONCE).build()
-    });
-    table.shared(described("slots-born"), |_| {
-        RawSlots::builder().slots_at_once().build()
-    });
-    table.shared(described("slots-at-once"), |_| {
-        let slots = RawSlots::builder().slots_at_once();
-        slots.fairness(AT_ONCE).build()
-    });
-    table.shared(described("slots-unfair"), |_| {
-        RawSlots::builder().fairness(Fairness::Unfair).build()
-    });
-    table.shared(described("srl-array-at-once"), |setting| {
-        let array = SrlArray::builder().segment(segment(setting));
-        array.length(setting.units()).fairness(AT_ONCE).build()
-    });
-    table.shared(described("srl-array-unfair"), |_| {
-        let array = SrlArray::builder().segments(FEW);
-        array.fairness(Fairness::Unfair).build()
-    });
-    table.shared(described("srl-array-wide"), |_| {
-        SrlArray::builder().segment(4).segments(FEW).build()
-    });
-    table.shared(described("srl-tree-wide"), |_| {
-        SrlTree::builder().segment(4).fan_out(2).depth(4).build()
-    });
-    table.shared(described("srl-tree-at-once"), |_| {
-        let tree = SrlTree::builder().fan_out(4).depth(2);
-        tree.fairness(AT_ONCE).build()
-    });
+    rows! {
+        table:
+        shared "list-rw-at-once" |_| ListRw::builder().fairness(AT_ONCE).build();
+        shared "list-rw-writers" |_| ListRw::builder().preference(Preference::Writers).build();
+        shared "list-rw-writers-at-once" |_| {
+            let list = ListRw::builder().preference(Preference::Writers);
+            list.fairness(AT_ONCE).build()
+        };
+        shared "list-rw-nofast-at-once" |_| ListRw::builder().fast_path(FastPath::Off).fairness(AT_ONCE).build();
+        exclusive "list-ex-unfair" |_| ListEx::builder().fairness(Fairness::Unfair).build();
+        exclusive "list-ex-at-once" |_| ListEx::builder().fairness(AT_ONCE).build();
+        shared "skip-rw-at-once" |_| SkipRw::builder().fairness(AT_ONCE).build();
+        shared "skip-rw-nofast" |_| SkipRw::builder().fast_path(FastPath::Off).build();
+        shared "skip-rw-unfair" |_| SkipRw::builder().fairness(Fairness::Unfair).build();
+        shared "skip-rw-writers" |_| SkipRw::builder().preference(Preference::Writers).build();
+        shared "skip-rw-flat" |_| SkipRw::builder().height(1).build();
+        exclusive "skip-ex-at-once" |_| SkipEx::builder().fairness(AT_ONCE).build();
+        shared "slots-born" |_| RawSlots::builder().slots_at_once().build();
+        shared "slots-at-once" |_| RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
+        shared "slots-unfair" |_| RawSlots::builder().fairness(Fairness::Unfair).build();
+        shared "srl-array-at-once" |setting| {
+            let array = SrlArray::builder().segment(segment(setting));
+            array.length(setting.units()).fairness(AT_ONCE).build()
+        };
+        shared "srl-array-unfair" |_| SrlArray::builder().segments(FEW).fairness(Fairness::Unfair).build();
+        shared "srl-array-wide" |_| SrlArray::builder().segment(4).segments(FEW).build();
+        shared "srl-tree-wide" |_| SrlTree::builder().segment(4).fan_out(2).depth(4).build();
+        shared "srl-tree-at-once" |_| SrlTree::builder().fan_out(4).depth(2).fairness(AT_ONCE).build();
+    }
 }
