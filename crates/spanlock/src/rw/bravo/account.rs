@@ -65,18 +65,19 @@ use super::state::Grade;
 use prim::clock::{self, Duration};
 
 /// Nanoseconds in a unit of time.
-const UNIT: u64 = 1 << 6;
+const UNIT: u64 = 1 << 7;
 
-const TIME_BITS: u32 = 21;
+const TIME_BITS: u32 = 20;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
 /// Nanoseconds in a unit of credit: less than the shortest revocation costs.
-const CREDIT: u64 = 1 << 8;
+const CREDIT: u64 = 1 << 9;
 
-const CREDIT_BITS: u32 = 7;
+const CREDIT_BITS: u32 = 8;
 const CREDITS: u32 = (1 << CREDIT_BITS) - 1;
 
-/// The most credit: 32 us. Twice [`OVERDUE`], so that one closing that is too long does not end a bias that pays.
+/// The most credit: 128 us. Four times [`OVERDUE`]: until all threads have noticed a trial, those that have not keep the
+/// underlying lock busy, and closings are long.
 const MOST_CREDIT: u64 = CREDITS as u64;
 
 /// Nanoseconds of a revocation that the clock does not see: the cold paths, and the writer's second acquisition.
@@ -94,15 +95,15 @@ const MOST_RHO: u32 = EIGHTHS + 6;
 /// Rho of a lock whose slow reads are short: its readers hardly meet.
 const ALONE: u32 = 0;
 
-/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 16 = 2.
-const TRIAL: u64 = 16;
+/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 32 = 2.
+const TRIAL: u64 = 32;
 
 /// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
 const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
 /// Nanoseconds for which readers wait for the path. Less than a processor takes to put a thread to sleep and wake it,
 /// and more than one closing takes (`docs/rwlocks.md`).
-pub(super) const OVERDUE: u64 = prim::sized(16_000, 2_000) as u64;
+pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
 /// about a tenth of that.
@@ -164,8 +165,8 @@ impl Account {
         let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
         let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
         let rho = (before + sample) / 2;
-        // Over rho, if that is less than one. What is read as a price may be a credit that a race has left.
-        let price = 1 << self.credit().min(TIME_BITS) << (EIGHTHS - rho.min(EIGHTHS));
+        // Over rho. What is read as a price may be a credit that a race has left.
+        let price = 1 << self.credit().min(TIME_BITS) << EIGHTHS >> rho;
         let is_due = self.credit() == 0 || self.elapsed(now) / UNIT >= LONGEST.min(price);
         if rho <= before && is_due {
             // Threads notice the bias one after another, and the more there are, the later the last.
@@ -188,12 +189,6 @@ impl Account {
     /// The path is open again, or closed again, from now on.
     pub(super) fn at(self, now: u64) -> Self {
         Self::new(now, self.credit(), self.rho())
-    }
-
-    /// A thread waited for so many nanoseconds, for nothing.
-    pub(super) fn wasted(self, nanoseconds: u64) -> Self {
-        let lost = (nanoseconds / CREDIT).min(self.credit().into());
-        Self(self.0 - ((lost as u32) << TIME_BITS))
     }
 
     /// Whether a bias has lived long.
@@ -229,10 +224,10 @@ impl Account {
 
     /// What becomes of a bias with that gain and loss, after readers had to do without it for `cost` nanoseconds.
     fn settled(self, now: u64, gain: u64, loss: u64, cost: u64, tuning: Tuning) -> (Fate, Self) {
-        let credit = u64::from(self.credit()) + gain / CREDIT;
-        let loss = if tuning.bound == 0 { 0 } else { loss / CREDIT };
+        let credit = u64::from(self.credit()) * CREDIT + gain;
+        let loss = if tuning.bound == 0 { 0 } else { loss };
         if let Some(credit) = credit.checked_sub(loss) {
-            let credit = credit.min(MOST_CREDIT) as u32;
+            let credit = (credit / CREDIT).min(MOST_CREDIT) as u32;
             return (Fate::Kept, Self::new(now, credit, self.rho()));
         }
         // Nobody waits for longer.

@@ -34,7 +34,7 @@ impl Tuning {
     /// Adaptive. At most a thirty-second part of the time goes to trials, and a bias is kept that gains twice its cost.
     pub const STANDARD: Self = Self {
         bias: Bias::Adaptive,
-        bound: 32,
+        bound: 64,
     };
 }
 

@@ -207,13 +207,6 @@ impl BiasState {
         Account(self.account.load(Ordering::Relaxed))
     }
 
-    /// Takes time off the credit, which a thread has waited for nothing.
-    fn waste(&self, nanoseconds: u64) {
-        if self.is_kept() {
-            self.set_account(self.account().wasted(nanoseconds));
-        }
-    }
-
     fn set_account(&self, account: Account) {
         self.account.store(account.0, Ordering::Relaxed);
     }
@@ -366,10 +359,8 @@ impl BiasState {
         let mut spin = Spin::new(spin::ON_HOLDER);
         while word.will_reopen() {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-            let waited = account::now() - since;
-            let overdue = waited >= OVERDUE && prim::intact!("await-bounded");
+            let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
-                self.waste(waited.min(OVERDUE));
                 hint::set(self.address());
                 return None;
             }
