@@ -59,7 +59,7 @@
 //!   and free if it was? (bias-grade)          lock the underlying lock
 //!     yes: inside                             inside
 //!     no:  slot := 0   (bias-recheck)         the last to leave: open the path      (bias-reopened)
-//!          wait for the word, for 16 us       unlock the underlying lock
+//!          wait for the word, for 32 us       unlock the underlying lock
 //!          at most        (await-bounded)
 //! ```
 //!
@@ -85,7 +85,7 @@
 //!    observed a clear bias keeps it clear, because nobody else can hold that lock to set it.
 //! 5. While a reader is inside by the table, no writer is inside. A writer may hold the underlying lock for a moment,
 //!    to check the bias or after it has opened the path; an upgradable reader may hold it beside readers.
-//! 6. No thread waits for the word to open for longer than 16 us, and a try does not wait for it. (A reader that finds
+//! 6. No thread waits for the word to open for longer than 32 us, and a try does not wait for it. (A reader that finds
 //!    it open and is too late waits anew.) So whoever waits for a reader inside does not wait for one that waits for
 //!    the word.
 //!
@@ -236,28 +236,16 @@ impl BiasState {
         self.recheck(publication, Grade::Free, policy)
     }
 
-    /// Tries the fast path where a publication is a store, or a compare-exchange in a row that is shared.
-    #[inline]
+    /// Tries the fast path, if it is open with that grade, or with any.
+    #[inline(always)] // Part of the fast path.
     pub(super) fn fast_read(
         &self,
-        row: impl FnOnce() -> ReaderRow,
-        policy: &impl Policy,
-    ) -> Result<Publication, Missed> {
-        if self.word() != Word::FREE {
-            return Err(Missed::NotFree);
-        }
-        self.read_by(row(), Grade::Free, policy)
-    }
-
-    /// Tries the fast path whatever the grade of the bias.
-    #[inline]
-    pub(super) fn read_by_any_grade(
-        &self,
+        only: Option<Grade>,
         row: impl FnOnce() -> ReaderRow,
         policy: &impl Policy,
     ) -> Result<Publication, Missed> {
         let word = self.word();
-        if !word.is_open() {
+        if !word.is_open() || only.is_some_and(|grade| word.grade() != grade) {
             return Err(Missed::NotFree);
         }
         self.read_by(row(), word.grade(), policy)
@@ -333,7 +321,8 @@ impl BiasState {
             }
             match self.read_by(row(), word.grade(), policy) {
                 Ok(publication) => {
-                    if hint::samples_one_in(PROMOTES) {
+                    if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32)
+                    {
                         self.maybe_free();
                     }
                     return Some(publication);
@@ -474,7 +463,7 @@ impl BiasState {
 
 /// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
 /// in a model, where a lock is made with a free bias.)
-const PROMOTES: u32 = prim::sized(64, 1 << 16) as u32;
+const PROMOTES: usize = prim::sized(64, 1 << 16);
 
 impl BiasState {
     /// Makes the state that of an unbiased lock, whatever the memory held before: for a lock that begins its life
