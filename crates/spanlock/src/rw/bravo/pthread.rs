@@ -46,6 +46,8 @@
 //!   count. A writer may then have entered the underlying lock, and wait for that publication. The release must not
 //!   take its caller for the writer. While the publication stands the bias is set; so it checks the bias after the
 //!   underlying lock.
+//! - **pthread-was-writer**: the two loads of that check may be on either side of a writer that only checks the
+//!   underlying lock and then ends the bias. So the caller is the writer only if the step that takes its hold finds one.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
 use super::policy::{Policy, tuning_of};
@@ -293,7 +295,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline]
     #[must_use]
     pub unsafe fn leave_exclusive(self) -> bool {
-        self.under.leave_written()
+        // [pthread-was-writer]
+        self.under.leave_written() || !prim::intact!("pthread-was-writer")
     }
 
     fn give_back(self) {
