@@ -38,10 +38,10 @@
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
-//! `bound` / rho times the cost of a revocation after the credit has been used up, and not again before. The grade is decided apart from this: a
-//! bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*, writers lose at most the
-//! time of a membarrier for each such life; against one that is *always free*, readers lose a fence for each read in
-//! that time.
+//! `bound` / rho times the cost of a revocation after the credit has been used up, and not again before. The grade is
+//! decided apart from this: a bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*,
+//! writers lose at most the time of a membarrier for each such life; against one that is *always free*, readers lose a
+//! fence for each read in that time.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
