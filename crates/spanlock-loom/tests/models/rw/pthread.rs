@@ -231,23 +231,17 @@ fn a_reader_that_leaves_is_not_the_writer_that_waits_for_it(world: &Shared<Write
 /// A release finds a writer that only checks the lock, and no bias any more once that writer has ended it: meanwhile a
 /// reader that was counted has taken the caller's hold out of the table. The caller is not the writer.
 fn a_reader_that_leaves_is_not_the_writer_that_was_there(world: &Shared<ReadersFirst>) {
-    let writer = world.start([|world| {
-        world.read().into_token(); // The hold that the other thread ends.
-        let parts = world.lock.parts();
-        if RawRwLock::try_lock_exclusive(&world.lock.under).is_some() {
-            thread::yield_now();
-            // SAFETY: this thread has just locked it.
-            assert!(unsafe { parts.leave_exclusive() });
-        }
-        assert!(parts.read_slowly(Wait::Forever));
-        release(world);
-        write(world);
-    }]);
-    while world.lock.bias.is_open() && !world.lock.is_locked_exclusive() {
-        thread::yield_now();
+    world.read().into_token();
+    let leave: Act<Pthread<ReadersFirst>> = |world| assert!(world.lock.unlock(), "nobody reads");
+    let reader = world.start([leave]);
+    if RawRwLock::try_lock_exclusive(&world.lock.under).is_some() {
+        // SAFETY: this thread has just locked it.
+        assert!(unsafe { world.lock.parts().leave_exclusive() });
     }
-    assert!(world.lock.unlock(), "nobody reads");
-    writer.join();
+    assert!(world.lock.parts().read_slowly(Wait::Forever));
+    release(world);
+    write(world);
+    reader.join();
     world.is_free();
 }
 

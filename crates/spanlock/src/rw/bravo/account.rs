@@ -24,17 +24,18 @@
 //! of the life is then a cost, and only a free bias earns it.
 //!
 //! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
-//! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has been
-//! closed, not only the last, since writers that follow each other without a gap have no last one. So a bias that goes
-//! on has gained at least twice what its revocations took, and the time that the path was closed besides; what it loses
-//! in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because threads
-//! notice it one after another, and until then the underlying lock is busy and closings are long.
+//! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
+//! been closed, not only the last, since writers that follow each other without a gap have no last one. So a bias that
+//! goes on has gained at least twice what its revocations took, and the time that the path was closed besides; what it
+//! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
+//! threads notice it one after another, and until then the underlying lock is busy and closings are long.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
-//! is no more than [`OVERDUE`], because nobody waits for longer. That time is divided by rho: what slow reads lose in it
-//! is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial that fails is
-//! soon repeated. That matters, because both states are stable there: readers that crowd at the underlying lock delay
-//! the writers that are to open the path, and a trial may fail although the bias would pay once all threads use it.
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
+//! which is no more than [`OVERDUE`], because nobody waits for longer. That time is divided by rho: what slow reads
+//! lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
+//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
+//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
+//! all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for

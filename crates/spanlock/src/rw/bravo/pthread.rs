@@ -47,7 +47,8 @@
 //!   take its caller for the writer. While the publication stands the bias is set; so it checks the bias after the
 //!   underlying lock.
 //! - **pthread-was-writer**: the two loads of that check may be on either side of a writer that only checks the
-//!   underlying lock and then ends the bias. So the caller is the writer only if the step that takes its hold finds one.
+//!   underlying lock and then ends the bias. So the caller is the writer only if the step that takes its hold finds
+//!   one.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
 use super::policy::{Policy, tuning_of};
