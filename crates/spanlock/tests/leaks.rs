@@ -336,6 +336,7 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::skip()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_at_once()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_buckets()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
         segment_locks_use_what_they_say();
@@ -347,6 +348,7 @@ fn memory() {
         everything_that_lists_do(common::skip);
         everything_that_slots_do(common::slots);
         everything_that_slots_do(common::slots_at_once);
+        everything_that_slots_do(common::slots_buckets);
         exclusive_descents_leave_nothing(common::exclusive);
         exclusive_descents_leave_nothing(common::skip_exclusive);
         exclusive_descents_leave_nothing(SkipEx::new);

@@ -297,6 +297,7 @@ stress! {
     srl_tree: common::srl_tree(),
     slots: common::slots(),
     slots_at_once: common::slots_at_once(),
+    slots_buckets: common::slots_buckets(),
     slots_unfair: common::slots_unfair(),
     skip: common::skip(),
     skip_standard: common::skip_standard(),

@@ -44,6 +44,8 @@ locks! {
     pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();
     pub slots: RawSlots = RawSlots::builder().slots_at_once().build();
     pub fair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
+    /// With buckets of two positions, two lines for all buckets, and two words in each.
+    pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(AT_ONCE).build();
     pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 
     /// Eight segments of one position.

@@ -48,17 +48,25 @@ spanlock_testkit::mutants! {
     skip::entering_behind_one_that_leaves::slow_exclusive_skip_list: tower-prepare tower-publish
     skip::searching_past_neighbours_that_leave::slow_exclusive_skip_list: tower-cut-off
     skip::the_last_link_is_removed_by_another_thread::slow_exclusive_skip_list: last-link
+    slots::a_busy_slot_stays_counted::bucket_slots: uncount-idle
     slots::a_grant_is_revoked_while_it_is_taken::slots: grant-revoke
     slots::a_grant_of_everything_beside_a_writer::slots: grant-whole
     slots::a_holder_stays_in_the_list::moving_slots: residue
+    slots::a_line_is_full::bucket_slots: bucket-full
     slots::a_part_of_a_grant_is_taken_beside_a_writer::slots: grant-part
+    slots::a_range_in_two_buckets::bucket_slots: bucket-listed bucket-look
     slots::a_reader_s_grant_does_not_do_for_a_writer::slots: grant-mode
+    slots::a_slot_is_not_counted_any_more::bucket_slots: uncount uncount-acquire
     slots::a_slot_is_used_again_under_a_look::slots: rewrite
+    slots::a_wide_request_meets_a_narrow_one::bucket_slots: counted counted-look
     slots::a_writer_s_grant_is_shared_for_once::slots: grant-contended
+    slots::an_announcement_beside_a_tidy_thread::bucket_slots: counted-again
     slots::an_insertion_beside_the_move::moving_slots: moved-check
+    slots::buckets_are_made_beside_a_request::slots: buckets
     slots::downgrade_lets_waiting_readers_in::slots: slot-downgrade slot-downgrade-wake
     slots::the_first_of_two_sleepers_wakes_the_second::unfair_slots: slot-inherit
     slots::two_writers_overlapping::slots: chunk move move-acquire registry slot-acquire slot-handshake
+    slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
     segment::a_sleeping_writer_ages::patient_segments: reserve-asleep
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened

@@ -18,6 +18,13 @@ fn twice<L: Shared>(world: &Arc<World<L>>, mode: Mode, range: Range<u64>) {
     }
 }
 
+/// Writes there, if nothing is in the way.
+fn tries(world: &Arc<World<RawSlots>>, range: Range<u64>) {
+    if let Some(mine) = world.write_within(range, Wait::Never) {
+        mine.done();
+    }
+}
+
 /// The range of a slot's next announcement is read beside the state of the one before. Whoever passes it by then comes
 /// after the release.
 fn a_slot_is_used_again_under_a_look(world: &Arc<World<RawSlots>>) {
@@ -115,6 +122,93 @@ fn an_insertion_beside_the_move(world: &Arc<World<RawSlots>>) {
     drop(mine);
 }
 
+/// Ranges in two buckets and in one of them. Neither request is counted.
+fn a_range_in_two_buckets(world: &Arc<World<RawSlots>>) {
+    world.meet([write(0..3), write(2..3)]);
+}
+
+/// A request that looks at all slots meets one that looks in its bucket.
+fn a_wide_request_meets_a_narrow_one(world: &Arc<World<RawSlots>>) {
+    world.meet([write(0..5), write(0..1)]);
+}
+
+/// Two readers fill a line. A third one is counted, so a writer meets it.
+fn a_line_is_full(world: &Arc<World<RawSlots>>) {
+    let full = [world.read(0..1), world.read(0..1)];
+    world.run([act(|world: &Arc<World<RawSlots>>| {
+        std::mem::forget(world.read(0..1));
+    })]);
+    full.into_iter().for_each(Hold::done);
+    let writes = world.write_within(0..1, Wait::Never).is_some();
+    assert!(!writes, "a reader is overtaken");
+}
+
+/// Whoever finds that no slot is counted comes after what was held in one.
+fn a_slot_is_not_counted_any_more(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..5);
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| tries(world, 0..1))]);
+    mine.done();
+    drop(world.write(6..7));
+    other.join();
+}
+
+/// The same, where another thread ends that the slot is counted.
+fn an_idle_slot_is_uncounted_by_another_thread(world: &Arc<World<RawSlots>>) {
+    let tidies = act(|world: &Arc<World<RawSlots>>| {
+        drop(world.write(6..7));
+        tries(world, 0..1);
+    });
+    let mine = world.write(0..5);
+    let other = world.start([tidies]);
+    mine.done();
+    other.join();
+}
+
+/// A slot in which a range is held stays counted.
+fn a_busy_slot_stays_counted(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..5);
+    world.run([act(|world: &Arc<World<RawSlots>>| {
+        world.write(6..7).done();
+        assert!(world.write_within(0..1, Wait::Never).is_none());
+    })]);
+    mine.done();
+    world.write(0..1).done();
+}
+
+/// A slot is uncounted while its owner announces a request in it, which is then held for ever.
+fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
+    world.write(0..5).done();
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
+        world.write(6..7).done();
+        tries(world, 0..1);
+    })]);
+    let mine = world.write(0..5);
+    mine.touch();
+    std::mem::forget(mine);
+    other.join();
+}
+
+/// Ranges come so far apart that a thread makes buckets, while another one announces a request.
+fn buckets_are_made_beside_a_request(world: &Arc<World<RawSlots>>) {
+    for at in [0, 100, 200] {
+        drop(world.write(at..at + 1));
+    }
+    let other = world.start([write(0..1)]);
+    drop(world.write(300..301));
+    other.join();
+}
+
+models! {
+    a_range_in_two_buckets: 1 on bucket_slots;
+    a_wide_request_meets_a_narrow_one: 2 on bucket_slots;
+    a_line_is_full: 2 on bucket_slots;
+    a_slot_is_not_counted_any_more: 2 on bucket_slots;
+    an_idle_slot_is_uncounted_by_another_thread: 2 on bucket_slots;
+    a_busy_slot_stays_counted: 2 on bucket_slots;
+    an_announcement_beside_a_tidy_thread: 2 on bucket_slots;
+    buckets_are_made_beside_a_request: 2 on slots;
+}
+
 models! {
     a_slot_is_used_again_under_a_look: 2 on slots;
     a_grant_is_revoked_while_it_is_taken: 2 on slots;
@@ -131,26 +225,26 @@ models! {
 
 // The scenarios of all range locks. A request takes more steps than in a list, so the bounds are tighter.
 models! {
-    two_writers_overlapping: 2 on slots, 3 on moving_slots;
-    a_reader_and_a_writer: 1 on slots, 3 on moving_slots;
-    overlapping_readers_coexist: 2 on slots moving_slots;
-    disjoint_holders_coexist: 2 on slots moving_slots;
-    neighbours_do_not_wait_for_each_other: 2 on slots;
-    sleepers_are_woken_one_after_another: 1 on fair_slots unfair_slots moving_slots;
+    two_writers_overlapping: 2 on slots bucket_slots, 3 on moving_slots;
+    a_reader_and_a_writer: 1 on slots bucket_slots, 3 on moving_slots;
+    overlapping_readers_coexist: 2 on slots bucket_slots moving_slots;
+    disjoint_holders_coexist: 2 on slots moving_slots, 1 on bucket_slots;
+    neighbours_do_not_wait_for_each_other: 2 on slots bucket_slots;
+    sleepers_are_woken_one_after_another: 1 on fair_slots unfair_slots bucket_slots moving_slots;
     a_writer_and_a_reader_sleep_behind_one_holder: 1 on fair_slots unfair_slots;
     one_behind_two: 2 on fair_slots;
     a_waiting_reader_blocks_nobody: 1 on unfair_slots;
     going_back_to_sleep_passes_the_turn_on: 1 on unfair_slots;
     a_sleeper_has_empty_hands: 2 on unfair_slots;
-    a_try_never_waits_and_never_intrudes: 1 on slots;
+    a_try_never_waits_and_never_intrudes: 1 on slots bucket_slots;
     giving_up_passes_the_turn_on: 1 on fair_slots;
     a_time_out_beside_an_inheritance: 1 on fair_slots;
     a_time_out_beside_a_downgrade: 1 on fair_slots;
-    two_that_give_up: 1 on fair_slots;
-    downgrade_lets_waiting_readers_in: 2 on slots;
-    a_downgrade_beside_a_reader: 1 on slots;
+    two_that_give_up: 1 on fair_slots bucket_slots;
+    downgrade_lets_waiting_readers_in: 2 on slots bucket_slots;
+    a_downgrade_beside_a_reader: 1 on slots bucket_slots;
     downgrade_keeps_writers_out: 2 on slots;
-    many_against_each_other: 1 on fair_slots;
+    many_against_each_other: 1 on fair_slots bucket_slots;
     many_shared_beside_a_writer: 2 on slots;
     a_holder_joins_a_worker: 1 on fair_slots;
     a_holder_does_not_give_way_to_a_request_behind_it: 1 on fair_slots;

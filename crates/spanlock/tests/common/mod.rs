@@ -78,6 +78,8 @@ configurations! {
 
     slots: RawSlots = RawSlots::new();
     slots_at_once: RawSlots = RawSlots::builder().slots_at_once().build();
+    /// With buckets of two positions.
+    slots_buckets: RawSlots = RawSlots::builder().buckets_at_once(1).build();
     slots_unfair: RawSlots = RawSlots::builder().slots_at_once().fairness(Fairness::Unfair).build();
     slots_fair_at_once: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
 
@@ -123,7 +125,7 @@ macro_rules! in_every_exact_shared_configuration {
     ($run:path: $($scenario:ident),+ $(,)?) => {
         in_every_shared_configuration! {
             @standard slow_path unfair fair_at_once writers_first writers_first_unfair instrumented
-            skip skip_standard skip_unfair slots slots_at_once slots_unfair; $run: $($scenario)+
+            skip skip_standard skip_unfair slots slots_at_once slots_buckets slots_unfair; $run: $($scenario)+
         }
     };
 }

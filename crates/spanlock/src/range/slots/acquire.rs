@@ -16,7 +16,9 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::board::{Board, Entry, OwnSlot, Whole};
+use super::board::Board;
+use super::enter::{Entry, Whole};
+use super::policy::{Fewest, Last, Plan};
 use super::slot::{Slot, SlotBlocker};
 use super::state::Seniority;
 use super::{Granted, Growth, ListToken, RawSlots, Token};
@@ -63,14 +65,26 @@ impl RawSlots {
                 home.policy().took_again();
                 return Some(Token::of_slot(home, true));
             }
-            // A state that is held, or lost its grant meanwhile.
-            if !state.is_held() && board.residue_is_empty() {
-                let plan = home
-                    .policy()
-                    .plan(state.is_kept(), home.announces(span), mode);
+            if state.is_held() {
+                match self.acquire_beside(board, home, Request::new(span, mode, home.thread()), at)
+                {
+                    Beside::Granted(token) => return Some(token),
+                    Beside::Blocked(met) => blocker = Some(Blocker::Slot(met)),
+                    Beside::Untried => {}
+                }
+            // A state that lost its grant meanwhile.
+            } else if board.residue_is_empty() {
+                let buckets = board.buckets_of(home, home, span);
+                let last = Last {
+                    is_kept: state.is_kept(),
+                    is_repeated: home.announces(span),
+                };
+                let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
+                let plan = home.policy().plan(last, mode, fewest);
                 let entry = Entry {
                     request: Request::new(span, mode, home.thread()),
                     grant: plan.grant(span),
+                    buckets: buckets.filter(|_| plan == Plan::Once),
                     seniority: Seniority::NEWCOMER,
                     at,
                 };
@@ -85,6 +99,43 @@ impl RawSlots {
             }
         }
         self.acquire_slowly(mode, ask, blocker)
+    }
+
+    /// Tries once to get a narrow range for a thread that holds another one, in one of its other slots.
+    #[inline]
+    fn acquire_beside<'a>(
+        &'a self,
+        board: &'a Board,
+        home: &'a Slot,
+        request: Request,
+        at: &'static Location<'static>,
+    ) -> Beside<'a> {
+        let buckets = board
+            .buckets()
+            .and_then(|_| board.buckets_of(home, home, request.span));
+        let Some(slot) = buckets
+            .filter(|_| board.residue_is_empty())
+            .and_then(|_| board.take_other(home))
+        else {
+            return Beside::Untried;
+        };
+        let entry = Entry {
+            request,
+            grant: request.span,
+            buckets,
+            seniority: Seniority::NEWCOMER,
+            at,
+        };
+        match self.enter(board, slot, &entry) {
+            Ok(_) => {
+                slot.decide();
+                Beside::Granted(Token::of_slot(slot, false))
+            }
+            Err(met) => {
+                board.give_back(slot);
+                Beside::Blocked(met)
+            }
+        }
     }
 
     /// Acquires a range for a thread that holds others before it. So the lock is in use.
@@ -151,7 +202,7 @@ impl RawSlots {
         &self,
         board: &'a Board,
         slot: &'a Slot,
-        entry: &Entry,
+        entry: &Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let entered = board.enter(slot, entry);
         if entered.is_err() {
@@ -164,6 +215,9 @@ impl RawSlots {
     #[cold] // Once in a lock's life.
     fn move_to_slots(&self) {
         let board = Board::new();
+        if let Growth::Buckets(digits) = self.list.index {
+            board.make_buckets(digits.into());
+        }
         let list = &self.list;
         let mut seen = list.head.load(Ordering::Acquire);
         while !seen.is_moved() {
@@ -196,6 +250,14 @@ struct SlotAcquisition<'a> {
     list: ListAcquisition<'a, SharedExclusive, Growth>,
 }
 
+/// What became of a request of a thread that holds another range.
+enum Beside<'a> {
+    Granted(Token),
+    Blocked(SlotBlocker<'a>),
+    /// It is not narrow, or all the thread's slots are in use.
+    Untried,
+}
+
 /// What is in the way of a request.
 enum Blocker<'a> {
     Node(NodeBlocker),
@@ -211,19 +273,23 @@ impl<'a> SlotAcquisition<'a> {
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
-        let OwnSlot { slot, is_home } = board.own_slot(self.record);
+        let own = board.own_slot(self.record);
+        let slot = own.slot;
         let entry = Entry {
             request: self.request,
             grant: self.request.span,
+            buckets: own
+                .home
+                .and_then(|home| board.buckets_of(home, slot, self.request.span)),
             seniority: self.seniority,
             at: self.at,
         };
-        if is_home {
+        if own.is_home() {
             slot.policy().was_blocked();
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if self.seniority == Seniority::NEWCOMER {
+        let foreseen = if self.seniority == Seniority::NEWCOMER || entry.buckets.is_some() {
             None
         } else {
             board.foresee(slot, &entry)
@@ -236,10 +302,10 @@ impl<'a> SlotAcquisition<'a> {
         match entered {
             Ok(()) => {
                 slot.decide();
-                Ok(Token::of_slot(slot, is_home))
+                Ok(Token::of_slot(slot, own.is_home()))
             }
             Err(blocker) => {
-                if !is_home {
+                if !own.is_home() {
                     board.give_back(slot);
                 }
                 self.was_blocked();
@@ -307,7 +373,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     Err(blocker) => Attempt::Blocked(blocker),
                 };
             }
-            if self.lock.list.index == Growth::AtOnce {
+            if self.lock.list.index != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;

@@ -1,14 +1,14 @@
-//! The board of a lock: all its slots, and how a request is announced among them.
+//! The board of a lock: all its slots.
 
-use super::slot::{Look, Owner, Slot, SlotBlocker};
-use super::state::Seniority;
-use crate::range::inspect::Request;
+use super::buckets::{Buckets, Places};
+use super::owner::Owner;
+use super::policy;
+use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence_after_rmw};
+use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use prim::track::Track;
-use std::panic::Location;
 use std::ptr::{self, NonNull};
 
 /// The slots of the first chunk. Each further chunk has twice as many as the one before it.
@@ -33,6 +33,10 @@ pub(super) struct Board {
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     vacant: AtomicUsize,
     chunks: [AtomicPtr<Slot>; CHUNKS],
+    /// How many slots are counted: those with announcements that are not listed in buckets, and some that are idle.
+    pub(super) counted: AtomicUsize,
+    /// Null until narrow requests are far apart.
+    buckets: AtomicPtr<Buckets>,
     _track: Track,
 }
 
@@ -40,7 +44,14 @@ pub(super) struct Board {
 #[derive(Clone, Copy)]
 pub(super) struct OwnSlot<'a> {
     pub(super) slot: &'a Slot,
-    pub(super) is_home: bool,
+    /// The home slot, if the thread has one.
+    pub(super) home: Option<&'a Slot>,
+}
+
+impl OwnSlot<'_> {
+    pub(super) fn is_home(&self) -> bool {
+        self.home.is_some_and(|home| ptr::eq(home, self.slot))
+    }
 }
 
 impl Board {
@@ -53,6 +64,8 @@ impl Board {
             len: AtomicUsize::new(0),
             vacant: AtomicUsize::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
+            counted: AtomicUsize::new(0),
+            buckets: AtomicPtr::new(ptr::null_mut()),
             _track: Track::new(),
         })
     }
@@ -90,28 +103,102 @@ impl Board {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
-            return OwnSlot {
-                slot,
-                is_home: false,
-            };
+            return OwnSlot { slot, home: None };
         }
         let home = self.home(record);
         if home.is_free() {
             return OwnSlot {
                 slot: home,
-                is_home: true,
+                home: Some(home),
             };
         }
-        let other = home.take_other();
-        // SAFETY: the slots of a board live as long as the board.
-        let slot = other.map_or_else(
-            || self.claim(Owner::Other(record)),
-            |slot| unsafe { slot.as_ref() },
-        );
+        let slot = self
+            .take_other(home)
+            .unwrap_or_else(|| self.claim(Owner::Other(record)));
         slot.attach(home);
         OwnSlot {
             slot,
-            is_home: false,
+            home: Some(home),
+        }
+    }
+
+    /// A free slot of the thread whose home slot that is.
+    #[inline]
+    pub(super) fn take_other(&self, home: &Slot) -> Option<&Slot> {
+        let other = home.take_other()?;
+        // SAFETY: the slots of a board live as long as the board, and a thread's slots are all in one lock.
+        Some(unsafe { other.as_ref() })
+    }
+
+    /// The buckets, if there are any.
+    #[inline]
+    pub(super) fn buckets(&self) -> Option<&Buckets> {
+        // [buckets] Acquire: pairs with the Release in `make_buckets`.
+        let buckets = self
+            .buckets
+            .load(prim::order!("buckets", Ordering::Acquire));
+        // SAFETY: buckets that were published live as long as the board.
+        unsafe { buckets.as_ref() }
+    }
+
+    /// The buckets, if there are any and the range that a thread is about to announce in a slot of its own is to be
+    /// listed. If it is time for buckets, the thread makes them.
+    #[inline]
+    pub(super) fn buckets_of(&self, home: &Slot, slot: &Slot, span: Span) -> Option<&Buckets> {
+        match self.buckets() {
+            Some(buckets) => {
+                let is_narrow = buckets.suit(span.start(), span.last());
+                Some(buckets).filter(|_| is_narrow && self.lists(home, slot, buckets))
+            }
+            None => {
+                if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
+                    self.make_buckets(digits);
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether it pays to list the narrow requests of the thread with that home slot. It is about to announce one of
+    /// them.
+    #[inline]
+    fn lists(&self, home: &Slot, slot: &Slot, buckets: &Buckets) -> bool {
+        // Relaxed: hints.
+        let announcements = slot.load(Ordering::Relaxed).number() + 1;
+        if policy::is_to_judge_listing(announcements) {
+            let pays = policy::is_to_tidy(announcements)
+                || self.counted.load(Ordering::Relaxed) == 0
+                || !self.has_wide(buckets);
+            home.policy().list(pays);
+        }
+        home.policy().lists()
+    }
+
+    /// Whether a slot is counted because of a wide range.
+    #[cold]
+    fn has_wide(&self, buckets: &Buckets) -> bool {
+        let wide = self.find(|slot| {
+            let (start, last) = slot.announced();
+            let is_counted = slot.load(Ordering::Relaxed).is_counted();
+            (is_counted && !buckets.suit(start, last)).then_some(())
+        });
+        wide.is_some()
+    }
+
+    /// Makes buckets for ranges of up to `2^digits` positions, if there are none.
+    #[cold] // Once in a lock's life.
+    pub(super) fn make_buckets(&self, digits: u32) {
+        let fresh = Box::into_raw(Buckets::new(digits));
+        // [buckets] Release: pairs with the Acquire in `buckets`.
+        let published = self.buckets.compare_exchange(
+            ptr::null_mut(),
+            fresh,
+            prim::order!("buckets", Ordering::Release),
+            Ordering::Relaxed,
+        );
+        if published.is_err() {
+            // SAFETY: it comes from the box above and was not published.
+            drop(unsafe { Box::from_raw(fresh) });
         }
     }
 
@@ -197,7 +284,7 @@ impl Board {
 
     /// The same among the first slots, so many.
     #[inline]
-    fn find_among<'a, R>(
+    pub(super) fn find_among<'a, R>(
         &'a self,
         mut left: usize,
         f: &mut impl FnMut(&'a Slot) -> Option<R>,
@@ -227,94 +314,37 @@ impl Board {
         None
     }
 
-    /// What is announced in the way of a request and is likely to stay. The request itself is not announced meanwhile,
-    /// so it disturbs nobody.
-    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry) -> Option<SlotBlocker<'_>> {
-        self.find(|slot| {
-            let state = slot.blocks(&entry.request)?;
-            let stays = !slot.is_junior_to(entry.seniority, mine.number());
-            (stays && !ptr::eq(slot, mine)).then_some(SlotBlocker { slot, state })
-        })
-    }
-
-    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
-    /// withdraw.
+    /// Strikes an announcement that has ended off the buckets.
     #[inline]
-    pub(super) fn enter<'a>(
-        &'a self,
-        mine: &'a Slot,
-        entry: &Entry,
-    ) -> Result<Whole, SlotBlocker<'a>> {
-        let early = (!prim::intact!("registry")).then(|| self.len());
-        mine.announce(entry.request, entry.grant, entry.seniority, entry.at);
-        // [slot-handshake] Both sides announce, fence and look.
-        if prim::intact!("slot-handshake") {
-            fence_after_rmw();
-        }
-        // [registry] Counted after the fence.
-        let len = early.unwrap_or_else(|| self.len());
-        let mut whole = Whole::Granted;
-        let blocker = self.find_among(len, &mut |slot| {
-            let is_mine = ptr::eq(slot, mine);
-            if is_mine {
-                None
-            } else {
-                Self::meet(slot, mine, entry, &mut whole)
-            }
-        });
-        match blocker {
-            None => Ok(whole),
-            Some(blocker) => Err(blocker),
+    pub(super) fn strike(&self, places: Places) {
+        if let Some(buckets) = self.buckets() {
+            buckets.strike(places);
         }
     }
 
-    /// What is held in a slot, if it is in the way and stays.
-    #[inline]
-    fn meet<'a>(
-        slot: &'a Slot,
-        mine: &Slot,
-        entry: &Entry,
-        whole: &mut Whole,
-    ) -> Option<SlotBlocker<'a>> {
-        loop {
-            let state = match slot.look(&entry.request, entry.grant) {
-                Look::Clear => return None,
-                Look::RulesOutGrant => {
-                    *whole = Whole::RuledOut;
-                    return None;
-                }
-                Look::Changed => continue,
-                Look::Held(state) => state,
-            };
-            let blocker = SlotBlocker { slot, state };
-            // Of two rivals the senior one stays. It waits until the other one has withdrawn.
-            if !slot.is_junior_to(entry.seniority, mine.number())
-                || !blocker.await_decision(entry.request.mode)
-            {
-                return Some(blocker);
-            }
+    /// The slot with that number, if there is one.
+    pub(super) fn slot(&self, number: u32) -> Option<&Slot> {
+        let (at, within) = place(number as usize);
+        // [chunk] Acquire: pairs with the Release in `make`. Null: a word was seen, but not what came before it. Then
+        // the other request's fence is second [slot-handshake].
+        let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
+        if first.is_null() {
+            return None;
         }
+        // SAFETY: a chunk that was published has so many slots.
+        let slot = unsafe { first.add(within) };
+        // SAFETY: it lives as long as the board.
+        Some(unsafe { &*slot })
     }
-}
-
-/// A request to be announced.
-pub(super) struct Entry {
-    pub(super) request: Request,
-    /// What the thread may take again later, if it keeps it.
-    pub(super) grant: Span,
-    pub(super) seniority: Seniority,
-    pub(super) at: &'static Location<'static>,
-}
-
-/// Whether a request that was granted has all of the grant that it was announced with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whole {
-    Granted,
-    RuledOut,
 }
 
 impl Drop for Board {
     fn drop(&mut self) {
+        let buckets = self.buckets.load(Ordering::Relaxed);
+        if !buckets.is_null() {
+            // SAFETY: it comes from a box, and nobody uses a board that is dropped.
+            drop(unsafe { Box::from_raw(buckets) });
+        }
         for (at, chunk) in self.chunks.iter().enumerate() {
             let first = chunk.load(Ordering::Relaxed);
             if !first.is_null() {

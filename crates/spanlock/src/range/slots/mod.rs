@@ -27,10 +27,28 @@
 //!                                                                                       slots
 //! ```
 //!
+//! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
+//! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
+//! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
+//! range is wide or a bucket is full, counts its slot, and looks at all slots. So a wide request meets a narrow one in
+//! its slot, and a narrow one looks at all slots as long as any is counted.
+//!
+//! ```text
+//!                                   looks at                      is met by a narrow request    by a wide request
+//!   narrow, listed in buckets       slots listed there,           there                         in its slot
+//!                                   and all, if any is counted
+//!   wide, or a bucket was full      all slots                     in its slot: it is counted    in its slot
+//! ```
+//!
+//! Both wait for the slot that they meet, so rivals, sleepers, downgrades and listings know nothing of buckets.
+//!
 //! | file | content |
 //! |---|---|
 //! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
-//! | `board.rs` | the slots of a lock; announcing and looking |
+//! | `owner.rs` | whose a slot is, and what only the owner uses |
+//! | `buckets.rs` | buckets: which slots a narrow request looks at |
+//! | `board.rs` | the slots of a lock |
+//! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
 //! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
@@ -46,7 +64,11 @@
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request.
 //! 4. Once a lock has moved, nothing is inserted into its list for good.
-//! 5. A slot is in at most one thread's list of free slots. One that is in none has no successor.
+//! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
+//!    stays so until the announcement has ended, and counted as long as a grant is kept.
+//! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is
+//!    taken off after the flag is gone.
+//! 7. A slot is in at most one thread's list of free slots. One that is in none has no successor.
 //!
 //! # Edges: memory ordering
 //!
@@ -61,6 +83,12 @@
 //!   handshake decides about the other.
 //! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
 //! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
+//! - **buckets**: the same for the buckets.
+//! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
+//!   there: the holder's critical section, if the look finds no word that leads to the slot. A request that is listed
+//!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
+//! - **uncount** / **uncount-acquire**: Release by taking an idle slot off the count, Acquire by loading the count:
+//!   what was held in the slot.
 //! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
 //!
 //! # Edges: steps that must not be left out
@@ -79,12 +107,25 @@
 //!   announced.
 //! - **grant-whole**: a request that asks for a larger grant than it needs does not keep it, if its look meets another
 //!   grant in the way of the rest.
+//! - **bucket-listed**: a request that is not counted is listed in each bucket of its range. So two that overlap have a
+//!   bucket in common, and by the handshake one of them finds the other there.
+//! - **bucket-look**: a listed request looks at the slots that are listed in its buckets.
+//! - **bucket-full**: a request that finds no free word is counted.
+//! - **counted** / **counted-look**: a request that is not listed is counted before its fence. A listed one loads the
+//!   count after its fence, and looks at all slots unless it is zero.
+//! - **counted-again**: another thread may uncount a slot that is idle. The operation that announces the next request
+//!   shows whether that has happened, and then the owner counts it again.
+//! - **uncount-idle**: a slot in which a range is held is not uncounted. The owner announces, and others uncount, by
+//!   read-modify-writes of one word.
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
 
 mod acquire;
 mod board;
+mod buckets;
+mod enter;
+mod owner;
 mod policy;
 mod release;
 mod slot;
@@ -120,17 +161,21 @@ use std::ptr::NonNull;
 /// ```
 ///
 /// # When not to use it
-/// - Hundreds of ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does not.
-/// - Hundreds of threads have used the lock, and few still do: an acquisition looks at their slots, too.
+/// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
+///   not.
+/// - Hundreds of threads have used the lock, and few still do: an acquisition of a wide range looks at their slots,
+///   too.
 ///
 /// # Cost
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
-/// and one atomic operation to release. No allocation and no system call once a thread is warm.
+/// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of
+/// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once a thread
+/// is warm.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
-/// has used it since then two lines, and two for each further range that the thread has held at the same time. The
-/// board is freed with the lock.
+/// has used it since then two lines, and two for each further range that the thread has held at the same time. If
+/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, the one stays that was
@@ -150,6 +195,8 @@ pub(super) enum Growth {
     WhenMet,
     /// At the first acquisition.
     AtOnce,
+    /// At the first acquisition, with buckets for ranges of up to `2^digits` positions.
+    Buckets(u8),
 }
 
 impl Index for Growth {}
@@ -179,13 +226,21 @@ impl Builder {
         self
     }
 
+    /// The same, and the lock has buckets from then on: for a lock that is known to serve ranges of up to so many
+    /// positions, at random places.
+    pub const fn buckets_at_once(mut self, width: u64) -> Self {
+        let digits = u64::BITS - width.saturating_sub(1).leading_zeros();
+        self.growth = Growth::Buckets(digits as u8);
+        self
+    }
+
     prim::const_fn! {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawSlots {
             let fast_path = match self.growth {
                 Growth::WhenMet => FastPath::On,
-                Growth::AtOnce => FastPath::Off,
+                Growth::AtOnce | Growth::Buckets(_) => FastPath::Off,
             };
             let policy = Policy { fast_path, ..Policy::DEFAULT };
             RawSlots { list: RawList::assemble(policy, self.patience, self.growth) }

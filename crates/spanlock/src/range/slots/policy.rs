@@ -1,4 +1,4 @@
-//! When a thread keeps its grant, and when it asks for more than it needs.
+//! When a thread keeps its grant, when it asks for more than it needs, and when the lock gets buckets.
 //!
 //! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
 //!   doubles the number of repetitions that the next one needs. One that was of use [`WORTH`] times resets it.
@@ -7,13 +7,23 @@
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, makes the next one come four times later.
 //!
+//! - A thread that has looked at [`MANY`] slots for requests far apart makes *buckets*: its requests are rarely in
+//!   anybody's way, and yet it looks at all slots for each. From then on a narrow request is listed in
+//!   buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
+//!   grant makes requests in buckets look at all slots.
+//!
+//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of a
+//!   thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
+//!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
-//! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests.
+//! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
+//! since it has to look at all slots as well, loses one atomic operation for each of its buckets, of which it has at
+//! most two; that ends at the next decision.
 //!
 //! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
 //! another thread has got its record. They decide nothing about who holds what.
 
-use super::board::Whole;
+use super::enter::Whole;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use prim::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -24,6 +34,21 @@ const WORTH: u32 = 8;
 
 /// The most repetitions that a grant may need.
 const MOST_REPEATS: u32 = 1024;
+
+/// A thread that meets slots which are counted and idle uncounts them so rarely: an owner that comes back loses by it
+/// no more than by a useless grant.
+const TIDY_EVERY: u64 = prim::sized(MOST_REPEATS as usize, 1) as u64;
+
+/// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
+const JUDGE_EVERY: u64 = prim::sized(64, 1) as u64;
+
+/// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
+/// as many slots as they have lines, on a large machine.
+const MANY: u32 = prim::sized(2048, 2) as u32;
+
+/// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
+/// time are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
+const FAR: u64 = 16;
 
 /// So many requests for different ranges before the first grant of everything: enough that other readers have come.
 const FIRST_RUN: u32 = prim::sized(32, 1) as u32;
@@ -46,6 +71,45 @@ pub(super) struct Policy {
     /// How many shared requests for different ranges came in a row, and how many are enough.
     run: AtomicU32,
     long_run: AtomicU32,
+    /// How many slots were looked at for requests that were far apart; above [`LOOKS_DIGITS`] digits, the number of
+    /// digits of the longest. Once there are buckets, [`UNLISTED`] or zero.
+    spread: AtomicU32,
+}
+
+const LOOKS_DIGITS: u32 = 16;
+
+/// Narrow requests are not listed.
+const UNLISTED: u32 = u32::MAX;
+
+/// What the last announcement in a home slot has to do with a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    /// There is a grant, but it does not cover the request.
+    pub(super) is_kept: bool,
+    /// It was of the same range.
+    pub(super) is_repeated: bool,
+}
+
+/// How often a range must be repeated at the least before its grant is kept.
+#[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+pub(super) enum Fewest {
+    /// For a request that looks at all slots.
+    One = 1,
+    /// For a request that looks in its buckets.
+    Worth = WORTH,
+}
+
+/// Whether a request that has announced itself so often, and has met counted slots, uncounts those that are idle.
+#[inline]
+pub(super) fn is_to_tidy(announcements: u64) -> bool {
+    announcements.is_multiple_of(TIDY_EVERY)
+}
+
+/// Whether a thread that is about to announce a narrow request for the so-manieth time decides whether it lists them.
+#[inline]
+pub(super) fn is_to_judge_listing(announcements: u64) -> bool {
+    announcements.is_multiple_of(JUDGE_EVERY)
 }
 
 /// With which grant a request is announced.
@@ -79,6 +143,7 @@ impl Default for Policy {
             enough: AtomicU32::new(1),
             run: AtomicU32::new(0),
             long_run: AtomicU32::new(FIRST_RUN),
+            spread: AtomicU32::new(0),
         }
     }
 }
@@ -102,17 +167,60 @@ impl Policy {
         self.keeps.store(false, Relaxed);
     }
 
-    /// The plan for a request that no grant covers. `is_kept`: there is a grant, but for another range.
+    /// Notes a request that is about to look at so many slots, and the range of the one before in the same slot. If
+    /// buckets pay, the result is the number of digits of the longest range.
     #[inline]
-    pub(super) fn plan(&self, is_kept: bool, is_repeated: bool, mode: Mode) -> Plan {
-        if self.keeps.load(Relaxed) {
-            self.judge(is_kept);
+    pub(super) fn spreads(&self, before: (u64, u64), span: Span, slots: usize) -> Option<u32> {
+        // An announcement again, after the request was blocked, says nothing.
+        if before == (span.start(), span.last()) {
+            return None;
         }
-        if is_repeated {
+        let longer = before
+            .1
+            .saturating_sub(before.0)
+            .max(span.last() - span.start());
+        let spread = self.spread.load(Relaxed);
+        let (looks, digits) = (spread % (1 << LOOKS_DIGITS), spread >> LOOKS_DIGITS);
+        let slots = slots.min(MANY as usize) as u32;
+        if before.0.abs_diff(span.start()) / FAR <= longer {
+            let fewer = looks.saturating_sub(FAR as u32 * slots);
+            self.spread.store(digits << LOOKS_DIGITS | fewer, Relaxed);
+            return None;
+        }
+        let (looks, digits) = (
+            looks + slots,
+            digits.max(u64::BITS - longer.leading_zeros()),
+        );
+        if looks > MANY {
+            self.spread.store(0, Relaxed);
+            return Some(digits);
+        }
+        self.spread.store(digits << LOOKS_DIGITS | looks, Relaxed);
+        None
+    }
+
+    /// Whether narrow requests are listed in the buckets that there are.
+    #[inline]
+    pub(super) fn lists(&self) -> bool {
+        self.spread.load(Relaxed) != UNLISTED
+    }
+
+    /// Decides about that.
+    pub(super) fn list(&self, pays: bool) {
+        self.spread.store(if pays { 0 } else { UNLISTED }, Relaxed);
+    }
+
+    /// The plan for a request that no grant covers.
+    #[inline]
+    pub(super) fn plan(&self, last: Last, mode: Mode, fewest: Fewest) -> Plan {
+        if self.keeps.load(Relaxed) {
+            self.judge(last.is_kept);
+        }
+        if last.is_repeated {
             let repeats = self.repeats.load(Relaxed) + 1;
             self.repeats.store(repeats, Relaxed);
             self.run.store(0, Relaxed);
-            if repeats >= self.enough.load(Relaxed) {
+            if repeats >= self.enough.load(Relaxed).max(fewest as u32) {
                 return Plan::Keep;
             }
         } else {

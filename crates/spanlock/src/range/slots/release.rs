@@ -1,5 +1,6 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
+use super::buckets::Places;
 use super::{Granted, RawSlots, Slot, Token};
 
 impl RawSlots {
@@ -30,8 +31,15 @@ impl RawSlots {
     /// Ends what this thread has announced in a slot, and wakes the requests asleep behind it.
     #[inline]
     pub(super) fn leave(&self, slot: &Slot) {
+        let places = slot.take_places();
+        let before = slot.leave();
+        if places != Places::NONE
+            && let Some(board) = self.board()
+        {
+            board.strike(places);
+        }
         // [slot-wake] The same operation that ended the announcement has loaded the sleepers' mark [slot-sleeper].
-        if slot.leave().has_sleeper() && prim::intact!("slot-wake") {
+        if before.has_sleeper() && prim::intact!("slot-wake") {
             self.list
                 .wait_queue
                 .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));

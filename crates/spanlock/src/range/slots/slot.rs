@@ -8,15 +8,15 @@
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
 
-use super::policy::Policy;
-use super::state::{Extent, Seniority, State};
+use super::enter::Entry;
+use super::owner::OnItsLine;
+use super::state::{Audience, Extent, Seniority, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use prim::debug;
 use prim::spin::{self, Spin};
-use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 
@@ -48,20 +48,7 @@ pub(crate) struct Slot {
     number: u32,
     /// The line that asked for the range. Kept in debug builds.
     at: AtomicPtr<Location<'static>>,
-    owner: OnItsLine,
-}
-
-/// What only the slot's owner uses, and who claims a slot.
-#[repr(align(64))]
-struct OnItsLine {
-    /// [`NOBODY`](Slot::NOBODY), [`GUEST`](Slot::GUEST), or the address of the owner's thread record; plus one, if it
-    /// is the owner's home slot.
-    who: AtomicUsize,
-    /// In a home slot, the first of its thread's other slots that are free; in one of those, the next.
-    free: Cell<*const Slot>,
-    /// In one of a thread's other slots, the home slot.
-    home: Cell<*const Slot>,
-    policy: Policy,
+    pub(super) owner: OnItsLine,
 }
 
 // SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
@@ -71,11 +58,6 @@ unsafe impl Sync for Slot {}
 unsafe impl Send for Slot {}
 
 impl Slot {
-    /// Nobody owns the slot.
-    const NOBODY: usize = 0;
-    /// A thread that is exiting owns it, for one acquisition.
-    const GUEST: usize = 1;
-
     pub(super) fn new(number: u32) -> Self {
         Self {
             state: AtomicU64::new(0),
@@ -87,19 +69,8 @@ impl Slot {
             thread: AtomicU32::new(0),
             number,
             at: AtomicPtr::new(ptr::null_mut()),
-            owner: OnItsLine {
-                who: AtomicUsize::new(Self::NOBODY),
-                free: Cell::new(ptr::null()),
-                home: Cell::new(ptr::null()),
-                policy: Policy::default(),
-            },
+            owner: OnItsLine::default(),
         }
-    }
-
-    /// When the owner keeps its grant, if this is a home slot.
-    #[inline]
-    pub(super) fn policy(&self) -> &Policy {
-        &self.owner.policy
     }
 
     /// Identifies the slot among the holders of its lock.
@@ -123,18 +94,16 @@ impl Slot {
         !self.load(Ordering::Relaxed).is_held()
     }
 
-    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request.
+    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns
+    /// the state before.
     #[inline]
-    pub(super) fn announce(
-        &self,
-        request: Request,
-        grant: Span,
-        seniority: Seniority,
-        at: &'static Location<'static>,
-    ) {
-        let Request { span, mode, .. } = request;
+    pub(super) fn announce(&self, entry: &Entry<'_>, audience: Audience) -> State {
+        let Request { span, mode, .. } = entry.request;
+        let grant = entry.grant;
         let extent = Extent::of(span, grant);
-        let state = self.load(Ordering::Relaxed).next(mode, extent);
+        // Acquire: the last release here may be that of a thread that has exited, and had this thread's record before.
+        let before = self.load(Ordering::Acquire);
+        let state = before.next(mode, extent, audience);
         // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
         self.start.store(grant.start(), rewrite());
@@ -143,12 +112,49 @@ impl Slot {
             self.set_part(span);
         }
         // Relaxed: hints and diagnostics.
-        self.seniority.store(seniority.0, Ordering::Relaxed);
-        self.thread.store(request.thread, Ordering::Relaxed);
-        self.note(at);
-        // Release is for listings. Acquire: the last release here may be that of a thread that has exited, and had this
-        // thread's record before. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
-        self.state.swap(state.0, Ordering::AcqRel);
+        self.seniority.store(entry.seniority.0, Ordering::Relaxed);
+        self.thread.store(entry.request.thread, Ordering::Relaxed);
+        self.note(entry.at);
+        if audience == Audience::Bucket && before.is_private() {
+            // A compare-exchange and the fence of the handshake follow. Release is for listings.
+            self.state.store(state.0, Ordering::Release);
+            return before;
+        }
+        // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
+        let swapped = State(self.state.swap(state.0, Ordering::AcqRel));
+        // [counted-again] Only the operation that announces shows whether the slot was counted until then.
+        if prim::intact!("counted-again") {
+            swapped
+        } else {
+            before
+        }
+    }
+
+    /// Counts the slot, whose owner has announced a request in it.
+    #[cold] // A bucket is full.
+    pub(super) fn count(&self) {
+        // Relaxed: the fence of the handshake follows.
+        self.state.fetch_or(State::COUNTED, Ordering::Relaxed);
+    }
+
+    /// Ends that the slot is counted, if nothing is held in it. A kept grant is revoked. Returns whether it was
+    /// counted.
+    pub(super) fn uncount(&self) -> bool {
+        let state = self.load(Ordering::Relaxed);
+        // [uncount-idle] A range that is held is not listed in buckets.
+        let is_idle = !state.is_held() || !prim::intact!("uncount-idle");
+        // Acquire: what the owner did before its release comes before [uncount].
+        state.is_counted()
+            && is_idle
+            && self
+                .state
+                .compare_exchange(
+                    state.0,
+                    State(state.0 & !(State::COUNTED | State::KEPT)).0,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
     }
 
     #[inline]
@@ -176,15 +182,16 @@ impl Slot {
         mode: Mode,
         at: &'static Location<'static>,
     ) -> bool {
-        // Relaxed: the owner wrote it.
-        let start = self.start.load(Ordering::Relaxed);
-        let last = self.last.load(Ordering::Relaxed);
+        if !state.is_kept() {
+            return false;
+        }
+        let (start, last) = self.announced();
         let covers = start <= span.start() && span.last() <= last;
         // [grant-mode] A shared grant does not do for a writer.
         let allows = mode == Mode::Shared
             || state.grant_mode() == Mode::Exclusive
             || !prim::intact!("grant-mode");
-        if !state.is_kept() || !covers || !allows {
+        if !covers || !allows {
             return false;
         }
         let is_whole = start == span.start() && last == span.last();
@@ -219,18 +226,25 @@ impl Slot {
         // [slot-release] Release: pairs with the Acquire in `look`.
         let release = prim::order!("slot-release", Ordering::Release);
         state.0 & hinders == 0
+            && state.is_counted()
             && self
                 .state
                 .compare_exchange(state.0, state.kept().0, release, Ordering::Relaxed)
                 .is_ok()
     }
 
+    /// The first and last position of the last grant.
+    #[inline]
+    pub(super) fn announced(&self) -> (u64, u64) {
+        // Relaxed: the owner wrote it.
+        let relaxed = Ordering::Relaxed;
+        (self.start.load(relaxed), self.last.load(relaxed))
+    }
+
     /// Whether the last announcement was of this very range.
     #[inline]
     pub(super) fn announces(&self, span: Span) -> bool {
-        // Relaxed: the owner wrote it.
-        self.start.load(Ordering::Relaxed) == span.start()
-            && self.last.load(Ordering::Relaxed) == span.last()
+        self.announced() == (span.start(), span.last())
     }
 
     /// The request stays: it is no rival any more.
@@ -370,7 +384,7 @@ impl Slot {
     pub(super) fn holder(&self) -> Option<Request> {
         let state = self.load(Ordering::Acquire);
         let request = self.request(state);
-        let is_same = self.load(Ordering::Relaxed).freed() == state.freed();
+        let is_same = self.load(Ordering::Relaxed).number() == state.number();
         (state.is_held() && is_same && !self.is_undecided()).then_some(request)
     }
 
@@ -394,86 +408,6 @@ impl Slot {
 
     pub(super) fn is_undecided(&self) -> bool {
         self.seniority.load(Ordering::Relaxed) != Seniority::DECIDED.0
-    }
-
-    /// Makes the slot a thread's, or a guest's, if it is nobody's.
-    pub(super) fn claim(&self, owner: Owner) -> bool {
-        // Acquire: pairs with the Release in `abandon`.
-        self.owner
-            .who
-            .compare_exchange(
-                Self::NOBODY,
-                owner.word(),
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            )
-            .is_ok()
-    }
-
-    /// Makes it nobody's.
-    fn abandon(&self) {
-        self.owner.who.store(Self::NOBODY, Ordering::Release);
-    }
-
-    pub(super) fn is_owned_by(&self, owner: Owner) -> bool {
-        // Relaxed: a thread that finds its own record has written it, or comes after the thread that did.
-        self.owner.who.load(Ordering::Relaxed) == owner.word()
-    }
-
-    /// Takes one of the free slots that a thread has besides its home slot, which this is.
-    pub(super) fn take_other(&self) -> Option<NonNull<Self>> {
-        let other = NonNull::new(self.owner.free.get().cast_mut())?;
-        // A slot in no list has no successor: it may be abandoned, and become the home slot of another thread.
-        // SAFETY: the slots of a lock live as long as the lock, and this is one of them.
-        let next = unsafe { other.as_ref() }.owner.free.replace(ptr::null());
-        self.owner.free.set(next);
-        Some(other)
-    }
-
-    /// Attaches one of a thread's slots to its home slot.
-    pub(super) fn attach(&self, home: &Self) {
-        self.owner.home.set(home);
-    }
-
-    /// Returns a free slot that is not a home slot to the running thread, if it is that thread's. Else it becomes
-    /// nobody's, and the result is `false`.
-    pub(super) fn stays(&self) -> bool {
-        let record = self.owner.who.load(Ordering::Relaxed);
-        let home = NonNull::new(self.owner.home.get().cast_mut());
-        match home.filter(|_| record != Self::GUEST && crate::range::thread::is_here(record)) {
-            Some(home) => {
-                // SAFETY: as in `take_other`.
-                let home = unsafe { home.as_ref() };
-                self.owner.free.set(home.owner.free.get());
-                home.owner.free.set(self);
-                true
-            }
-            None => {
-                self.abandon();
-                false
-            }
-        }
-    }
-}
-
-/// Who owns a slot.
-#[derive(Clone, Copy)]
-pub(super) enum Owner {
-    /// The thread with the record at that address, as its home slot.
-    Home(usize),
-    /// That thread, as one of its other slots.
-    Other(usize),
-    /// A thread that is exiting, for one acquisition.
-    Guest,
-}
-
-impl Owner {
-    fn word(self) -> usize {
-        match self {
-            Self::Home(record) => record + 1,
-            Self::Other(record) => record,
-            Self::Guest => Slot::GUEST,
-        }
     }
 }
 

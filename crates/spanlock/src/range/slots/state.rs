@@ -1,7 +1,7 @@
 //! The word that says what a slot's thread does with it.
 //!
 //! ```text
-//!   state:   +--- number of the announcement ---+ PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
+//!   state:   +-- number of the announcement --+ COUNTED | PART | CONTENDED | OWNS | KEPT | SLEEPER | SHARED | HELD +
 //!
 //!                  announce                         leave
 //!        free ------------------> held ---------------------------> free
@@ -33,18 +33,21 @@ impl State {
     pub(super) const CONTENDED: u64 = 32;
     /// Less is held than the whole range of the grant.
     pub(super) const PART: u64 = 64;
+    /// The slot counts among those that requests in buckets have to look at. The flag outlives an announcement.
+    pub(super) const COUNTED: u64 = 128;
     /// Announcements are counted above the flags.
     pub(super) const ONE: u64 = 1 << 8;
-    pub(super) const FLAGS: u64 = Self::ONE - 1;
+    const OF_ANNOUNCEMENT: u64 = Self::COUNTED - 1;
 
     /// The next announcement after this state.
     #[inline]
-    pub(super) fn next(self, mode: Mode, extent: Extent) -> Self {
+    pub(super) fn next(self, mode: Mode, extent: Extent, audience: Audience) -> Self {
         let mode = match mode {
             Mode::Shared => Self::SHARED,
             Mode::Exclusive => Self::OWNS,
         };
-        Self((self.freed().0 + Self::ONE) | Self::HELD | mode | extent.flag())
+        let free = self.uncounted().0 + Self::ONE;
+        Self(free | Self::HELD | mode | extent.flag() | audience.flag())
     }
 
     /// Held again, where this state is kept.
@@ -67,7 +70,24 @@ impl State {
     /// Free, after this announcement.
     #[inline]
     pub(super) fn freed(self) -> Self {
-        Self(self.0 & !Self::FLAGS)
+        Self(self.0 & !Self::OF_ANNOUNCEMENT)
+    }
+
+    /// Free and no longer counted, after this announcement.
+    #[inline]
+    pub(super) fn uncounted(self) -> Self {
+        Self(self.0 & !(Self::OF_ANNOUNCEMENT | Self::COUNTED))
+    }
+
+    #[inline]
+    pub(super) fn is_counted(self) -> bool {
+        self.has(Self::COUNTED)
+    }
+
+    /// The number of the announcement.
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        self.0 / Self::ONE
     }
 
     #[inline]
@@ -88,6 +108,12 @@ impl State {
     #[inline]
     pub(super) fn is_kept(self) -> bool {
         self.has(Self::KEPT)
+    }
+
+    /// Whether only the owner changes this state.
+    #[inline]
+    pub(super) fn is_private(self) -> bool {
+        self.0 & (Self::HELD | Self::KEPT | Self::COUNTED) == 0
     }
 
     /// The mode of the grant.
@@ -115,7 +141,7 @@ impl State {
     /// Whether a request in that mode which was in the way of this announcement still is.
     #[inline]
     pub(super) fn still_blocks(self, then: Self, mode: Mode) -> bool {
-        self.is_held() && self.freed() == then.freed() && self.mode().conflicts(mode)
+        self.is_held() && self.number() == then.number() && self.mode().conflicts(mode)
     }
 }
 
@@ -139,6 +165,24 @@ impl Extent {
         match self {
             Self::Whole => 0,
             Self::Part => State::PART,
+        }
+    }
+}
+
+/// Who looks at an announcement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// Requests in the same bucket, and those that look at all slots.
+    Bucket,
+    /// All: the slot is counted.
+    All,
+}
+
+impl Audience {
+    fn flag(self) -> u64 {
+        match self {
+            Self::Bucket => 0,
+            Self::All => State::COUNTED,
         }
     }
 }

@@ -1,0 +1,307 @@
+//! Buckets: which slots a narrow request has to look at.
+//!
+//! ```text
+//!   positions:   | bucket 0 | bucket 1 | bucket 2 | bucket 3 | ...
+//!                      \         |          \         /
+//!                       hash     |           \       /         more than one bucket may have the same line
+//!                         v      v            v     v
+//!   lines:             [ 8 words ]          [ 8 words ]
+//!
+//!   word:   free --(compare-exchange)--> number of the slot, mode, part of the bucket --(store)--> free
+//!                  announced already                                            ended already
+//! ```
+//!
+//! A word is a hint where to look. What is held is in the slot that it names.
+
+use crate::range::inspect::Request;
+use crate::range::raw::Mode;
+use prim::atomic::{AtomicU64, Ordering};
+use prim::thread;
+use prim::track::Track;
+
+/// The words of a cache line.
+const WORDS: usize = prim::sized(8, 2);
+
+/// So many lines for each processor: the requests of threads that run rarely meet in one.
+const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
+
+/// Where a request is listed: for each of up to two buckets the number of the word, from one, in half of this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places(pub(super) u64);
+
+impl Places {
+    pub(super) const NONE: Self = Self(0);
+
+    /// With one more place, after those here.
+    fn and(self, place: usize) -> Self {
+        Self(self.0 << u32::BITS | (place as u64 + 1))
+    }
+}
+
+/// The numbers of the words.
+impl Iterator for Places {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let place = (self.0 as u32).checked_sub(1)?;
+        self.0 >>= u32::BITS;
+        Some(place as usize)
+    }
+}
+
+/// The buckets of one lock.
+pub(super) struct Buckets {
+    /// A bucket has `2^width_digits` positions.
+    width_digits: u32,
+    /// There are `2^line_digits` lines.
+    line_digits: u32,
+    lines: Box<[Line]>,
+    _track: Track,
+}
+
+#[repr(align(64))]
+struct Line([AtomicU64; WORDS]);
+
+impl Buckets {
+    /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket.
+    pub(super) fn new(digits: u32) -> Box<Self> {
+        let line_digits = (LINES_A_PROCESSOR * thread::cpus())
+            .next_power_of_two()
+            .trailing_zeros()
+            .max(1);
+        let line = |_| Line(prim::array![AtomicU64::new(Word::FREE); WORDS]);
+        Box::new(Self {
+            width_digits: (digits + 1).min(u64::BITS - 1),
+            line_digits,
+            lines: (0..1 << line_digits).map(line).collect(),
+            _track: Track::new(),
+        })
+    }
+
+    /// Whether a range is narrow: it has no more than two buckets.
+    #[inline]
+    pub(super) fn suit(&self, start: u64, last: u64) -> bool {
+        // A mixture of two announcements may be reversed.
+        self.bucket_of(last).saturating_sub(self.bucket_of(start)) <= 1
+    }
+
+    #[inline]
+    fn bucket_of(&self, position: u64) -> u64 {
+        position >> self.width_digits
+    }
+
+    /// The line of each bucket of a narrow range, and what is to be listed in it.
+    #[inline]
+    fn parts(&self, request: &Request, slot: u32) -> impl Iterator<Item = (usize, Word)> {
+        let first = self.bucket_of(request.span.start());
+        let last = self.bucket_of(request.span.last());
+        let second = (last != first && prim::intact!("bucket-listed")).then_some(last);
+        let request = *request;
+        [Some(first), second]
+            .into_iter()
+            .flatten()
+            .map(move |bucket| {
+                // Fibonacci hashing: buckets at equal distances do not meet in one line.
+                let hash =
+                    bucket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - self.line_digits);
+                (
+                    hash as usize,
+                    Word::of(&request, bucket, self.width_digits, slot),
+                )
+            })
+    }
+
+    /// Lists a slot in the buckets of its narrow request. `None`: a line is full, or the slot's number too large.
+    #[inline]
+    pub(super) fn list(&self, request: &Request, slot: u32) -> Option<Places> {
+        let mut places = Places::NONE;
+        if slot > Word::LAST_SLOT {
+            return None;
+        }
+        // [bucket-listed] In each bucket of the range, so that each request that overlaps has a bucket in common.
+        for (line, word) in self.parts(request, slot) {
+            let Some(at) = self.lines[line].take(word, slot as usize) else {
+                self.strike(places);
+                return None;
+            };
+            places = places.and(line * WORDS + at);
+        }
+        Some(places)
+    }
+
+    /// Strikes an announcement that has ended off the buckets.
+    #[inline]
+    pub(super) fn strike(&self, places: Places) {
+        for place in places {
+            // [bucket-release] Release: pairs with the Acquire in `find`.
+            self.lines[place / WORDS].0[place % WORDS].store(
+                Word::FREE,
+                prim::order!("bucket-release", Ordering::Release),
+            );
+        }
+    }
+
+    /// What `f` returns for the first slot listed in a bucket of the request for which it returns anything. The slot
+    /// may be in the way of the request, which is listed, too.
+    #[inline]
+    pub(super) fn find<R>(
+        &self,
+        request: &Request,
+        slot: u32,
+        mut f: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
+        for (line, mine) in self.parts(request, slot) {
+            for word in &self.lines[line].0 {
+                // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
+                let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
+                if word.may_conflict(mine) {
+                    let found = f(word.slot());
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Line {
+    /// Puts a word into the line. Returns its place there.
+    #[inline]
+    fn take(&self, word: Word, from: usize) -> Option<usize> {
+        // Threads begin at different words. No look before: it would fetch the line twice.
+        (0..WORDS).map(|step| (from + step) % WORDS).find(|&at| {
+            // [bucket-acquire] Acquire: this word may be struck before the fence, if the next line is full. Then that
+            // strike hands on what came before the last one. The fence of the handshake orders the rest.
+            let acquire = prim::order!("bucket-acquire", Ordering::Acquire);
+            self.0[at]
+                .compare_exchange(Word::FREE, word.0, acquire, Ordering::Relaxed)
+                .is_ok()
+        })
+    }
+}
+
+/// What a bucket says of a request: enough to pass it by, in most cases, without a look at its slot.
+///
+/// ```text
+///   LISTED | SHARED | bucket, 14 digits | slot, 16 | first, 16 | last, 16
+/// ```
+#[derive(Debug, Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    const FREE: u64 = 0;
+    const LISTED: u64 = 1 << 63;
+    const SHARED: u64 = 1 << 62;
+    /// The largest number of a slot that can be listed.
+    const LAST_SLOT: u32 = u16::MAX as u32;
+    /// What two words of one bucket have in common: that they are listed, and the bucket.
+    const SAME: u64 = Self::LISTED | ((1 << 62) - (1 << 48));
+
+    /// The part of a request in a bucket of `2^digits` positions.
+    #[inline]
+    fn of(request: &Request, bucket: u64, digits: u32, slot: u32) -> Self {
+        let first_there = bucket << digits;
+        let last_there = first_there | ((1 << digits) - 1);
+        // Rounded to a common grain, so two parts that overlap still do.
+        let grain = digits.saturating_sub(16);
+        let offset = |position: u64| (position - first_there) >> grain;
+        let first = offset(request.span.start().max(first_there));
+        let last = offset(request.span.last().min(last_there));
+        let shared = match request.mode {
+            Mode::Shared => Self::SHARED,
+            Mode::Exclusive => 0,
+        };
+        let bucket = bucket << 48 & Self::SAME & !Self::LISTED;
+        Self(Self::LISTED | shared | bucket | u64::from(slot) << 32 | first << 16 | last)
+    }
+
+    #[inline]
+    fn slot(self) -> u32 {
+        (self.0 >> 32) as u32 & Self::LAST_SLOT
+    }
+
+    /// Whether the request behind the word may be in the way of another slot's.
+    #[inline]
+    fn may_conflict(self, mine: Self) -> bool {
+        let part = |word: Self| (word.0 >> 16 & 0xffff, word.0 & 0xffff);
+        let ((start, last), (my_start, my_last)) = (part(self), part(mine));
+        (self.0 ^ mine.0) & Self::SAME == 0
+            && self.0 & mine.0 & Self::SHARED == 0
+            && start <= my_last
+            && my_start <= last
+            && self.slot() != mine.slot()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Buckets, Word};
+    use crate::range::inspect::Request;
+    use crate::range::raw::Mode;
+    use crate::range::span::Span;
+
+    fn request(start: u64, len: u64, mode: Mode) -> Request {
+        let last = start.saturating_add(len - 1);
+        Request::new(Span::of(start..=last).expect("it has positions"), mode, 1)
+    }
+
+    /// Of two narrow requests that conflict, each is listed where the other one looks, and is not passed by.
+    #[test]
+    fn requests_that_conflict_meet_in_a_bucket() {
+        let mut met = 0;
+        for (digits, scale) in [(0, 0), (1, 0), (3, 0), (20, 18), (62, 60)] {
+            let buckets = Buckets::new(digits);
+            let places = [0, 1 << 40, u64::MAX - (15 << scale)]
+                .map(|base: u64| (0..16u64).map(move |at| base.saturating_add(at << scale)));
+            let places: Vec<u64> = places.into_iter().flatten().collect();
+            let modes = [Mode::Shared, Mode::Exclusive];
+            let lens = (1..9u64).map(|len| len << scale);
+            let requests = places.iter().flat_map(|&start| {
+                let of = move |len| modes.map(move |mode| request(start, len, mode));
+                lens.clone().flat_map(of)
+            });
+            let narrow: Vec<_> = requests
+                .filter(|one| buckets.suit(one.span.start(), one.span.last()))
+                .collect();
+            for other in &narrow {
+                let listed = buckets.list(other, 7).expect("there is room");
+                for one in narrow.iter().filter(|one| one.conflicts(other)) {
+                    assert_eq!(buckets.find(one, 3, Some), Some(7), "{one:?} and {other:?}");
+                    met += 1;
+                }
+                buckets.strike(listed);
+                assert_eq!(buckets.find(other, 3, Some), None);
+            }
+        }
+        assert_ne!(met, 0);
+    }
+
+    #[test]
+    fn neighbours_in_a_bucket_are_passed_by() {
+        let buckets = Buckets::new(10);
+        let listed = request(0, 100, Mode::Exclusive);
+        buckets.list(&listed, 7).expect("there is room");
+        let beside = request(100, 100, Mode::Exclusive);
+        assert_eq!(buckets.find(&beside, 3, Some), None);
+        assert_eq!(
+            buckets.find(&listed, 7, Some),
+            None,
+            "a request is not in its own way"
+        );
+    }
+
+    #[test]
+    fn a_line_is_full_at_last() {
+        let buckets = Buckets::new(4);
+        let narrow = request(0, 1, Mode::Shared);
+        let listed = (0..100).take_while(|&slot| buckets.list(&narrow, slot).is_some());
+        assert_eq!(listed.count(), super::WORDS);
+        assert!(
+            buckets
+                .list(&request(1 << 40, 1, Mode::Shared), Word::LAST_SLOT + 1)
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! How a request is announced on a board, and how it looks at the others. The edges cited are the parent module's.
+
+use super::board::Board;
+use super::buckets::Buckets;
+use super::policy;
+use super::slot::{Look, Slot, SlotBlocker};
+use super::state::{Audience, Seniority};
+use crate::range::inspect::Request;
+use crate::range::span::Span;
+use prim::atomic::{Ordering, fence_after_rmw};
+use std::panic::Location;
+use std::ptr;
+
+/// A request to be announced.
+pub(super) struct Entry<'a> {
+    pub(super) request: Request,
+    /// What the thread may take again later, if it keeps it.
+    pub(super) grant: Span,
+    /// The buckets that it is to be listed in, if it is narrow. Then the grant is not larger and not kept.
+    pub(super) buckets: Option<&'a Buckets>,
+    pub(super) seniority: Seniority,
+    pub(super) at: &'static Location<'static>,
+}
+
+/// Whether a request that was granted has all of the grant that it was announced with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    Granted,
+    RuledOut,
+}
+
+impl Board {
+    /// What is announced in the way of a request and is likely to stay. The request itself is not announced meanwhile,
+    /// so it disturbs nobody.
+    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'_>> {
+        self.find(|slot| {
+            let state = slot.blocks(&entry.request)?;
+            let stays = !slot.is_junior_to(entry.seniority, mine.number());
+            (stays && !ptr::eq(slot, mine)).then_some(SlotBlocker { slot, state })
+        })
+    }
+
+    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
+    /// withdraw.
+    #[inline]
+    pub(super) fn enter<'a>(
+        &'a self,
+        mine: &'a Slot,
+        entry: &Entry<'_>,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let early = (!prim::intact!("registry")).then(|| self.len());
+        let listed = self.announce(mine, entry);
+        // [slot-handshake] Both sides announce, fence and look.
+        if prim::intact!("slot-handshake") {
+            fence_after_rmw();
+        }
+        let mut whole = Whole::Granted;
+        let mut everyone_listed = false;
+        let mut blocker = None;
+        if let Some(buckets) = listed {
+            // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
+            let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
+            // [counted-look] What is not listed is counted.
+            everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
+            blocker = buckets.find(&entry.request, mine.number(), |number| {
+                // [bucket-look]
+                let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"));
+                Self::meet(slot?, mine, entry, &mut whole)
+            });
+        }
+        if blocker.is_none() && !everyone_listed {
+            // [registry] How many there are is loaded after the fence.
+            let len = early.unwrap_or_else(|| self.len());
+            blocker = self.find_among(len, &mut |slot| {
+                let is_mine = ptr::eq(slot, mine);
+                if is_mine {
+                    None
+                } else {
+                    Self::meet(slot, mine, entry, &mut whole)
+                }
+            });
+            if listed.is_some() && policy::is_to_tidy(mine.load(Ordering::Relaxed).number()) {
+                self.tidy();
+            }
+        }
+        match blocker {
+            None => Ok(whole),
+            Some(blocker) => Err(blocker),
+        }
+    }
+
+    /// Announces a request in a slot, for the fence that follows: either it is listed in each of its buckets, or its
+    /// slot is counted. The last step is a read-modify-write.
+    #[inline]
+    fn announce<'a>(&self, mine: &Slot, entry: &Entry<'a>) -> Option<&'a Buckets> {
+        let Some(buckets) = entry.buckets else {
+            let before = mine.announce(entry, Audience::All);
+            // [counted] Before the fence. Relaxed: that orders it.
+            if !before.is_counted() && prim::intact!("counted") {
+                self.counted.fetch_add(1, Ordering::Relaxed);
+            }
+            return None;
+        };
+        let before = mine.announce(entry, Audience::Bucket);
+        let listed = buckets.list(&entry.request, mine.number());
+        match listed {
+            Some(places) => {
+                mine.set_places(places);
+                if before.is_counted() {
+                    self.uncounted();
+                }
+            }
+            // [bucket-full] As if it had not tried.
+            None if prim::intact!("bucket-full") => {
+                mine.count();
+                if !before.is_counted() {
+                    self.counted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            None => {}
+        }
+        listed.map(|_| buckets)
+    }
+
+    /// A slot is no longer counted.
+    fn uncounted(&self) {
+        // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
+        let release = prim::order!("uncount", Ordering::Release);
+        self.counted.fetch_sub(1, release);
+    }
+
+    /// Uncounts the slots that are idle.
+    #[cold]
+    fn tidy(&self) {
+        self.find(|slot| {
+            if slot.uncount() {
+                self.uncounted();
+            }
+            None::<()>
+        });
+    }
+
+    /// What is held in a slot, if it is in the way and stays.
+    #[inline]
+    fn meet<'a>(
+        slot: &'a Slot,
+        mine: &Slot,
+        entry: &Entry<'_>,
+        whole: &mut Whole,
+    ) -> Option<SlotBlocker<'a>> {
+        loop {
+            let state = match slot.look(&entry.request, entry.grant) {
+                Look::Clear => return None,
+                Look::RulesOutGrant => {
+                    *whole = Whole::RuledOut;
+                    return None;
+                }
+                Look::Changed => continue,
+                Look::Held(state) => state,
+            };
+            let blocker = SlotBlocker { slot, state };
+            // Of two rivals the senior one stays. It waits until the other one has withdrawn.
+            if !slot.is_junior_to(entry.seniority, mine.number())
+                || !blocker.await_decision(entry.request.mode)
+            {
+                return Some(blocker);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What only a slot's owner uses, on a cache line of its own, and who owns the slot.
+
+use super::buckets::Places;
+use super::policy::Policy;
+use super::slot::Slot;
+use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// What only the slot's owner uses, and who claims a slot.
+#[repr(align(64))]
+pub(super) struct OnItsLine {
+    /// [`NOBODY`](Slot::NOBODY), [`GUEST`](Slot::GUEST), or the address of the owner's thread record; plus one, if it
+    /// is the owner's home slot.
+    who: AtomicUsize,
+    /// In a home slot, the first of its thread's other slots that are free; in one of those, the next.
+    free: Cell<*const Slot>,
+    /// In one of a thread's other slots, the home slot.
+    home: Cell<*const Slot>,
+    /// Where the announcement is listed in buckets.
+    places: AtomicU64,
+    policy: Policy,
+}
+
+impl Default for OnItsLine {
+    fn default() -> Self {
+        Self {
+            who: AtomicUsize::new(Slot::NOBODY),
+            free: Cell::new(ptr::null()),
+            home: Cell::new(ptr::null()),
+            places: AtomicU64::new(Places::NONE.0),
+            policy: Policy::default(),
+        }
+    }
+}
+
+impl Slot {
+    /// Nobody owns the slot.
+    const NOBODY: usize = 0;
+    /// A thread that is exiting owns it, for one acquisition.
+    const GUEST: usize = 1;
+
+    /// When the owner keeps its grant, if this is a home slot.
+    #[inline]
+    pub(super) fn policy(&self) -> &Policy {
+        &self.owner.policy
+    }
+
+    /// Notes where the announcement is listed.
+    #[inline]
+    pub(super) fn set_places(&self, places: Places) {
+        // Relaxed: the owner's.
+        self.owner.places.store(places.0, Ordering::Relaxed);
+    }
+
+    /// Where the announcement is listed. Forgets it.
+    ///
+    /// Called while the slot is held: after that, another thread may have got the record of one that is exiting, and
+    /// with it the slot.
+    #[inline]
+    pub(super) fn take_places(&self) -> Places {
+        let places = Places(self.owner.places.load(Ordering::Relaxed));
+        if places != Places::NONE {
+            self.set_places(Places::NONE);
+        }
+        places
+    }
+
+    /// Makes the slot a thread's, or a guest's, if it is nobody's.
+    pub(super) fn claim(&self, owner: Owner) -> bool {
+        // Acquire: pairs with the Release in `abandon`.
+        self.owner
+            .who
+            .compare_exchange(
+                Self::NOBODY,
+                owner.word(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Makes it nobody's.
+    fn abandon(&self) {
+        self.owner.who.store(Self::NOBODY, Ordering::Release);
+    }
+
+    pub(super) fn is_owned_by(&self, owner: Owner) -> bool {
+        // Relaxed: a thread that finds its own record has written it, or comes after the thread that did.
+        self.owner.who.load(Ordering::Relaxed) == owner.word()
+    }
+
+    /// Takes one of the free slots that a thread has besides its home slot, which this is.
+    pub(super) fn take_other(&self) -> Option<NonNull<Self>> {
+        let other = NonNull::new(self.owner.free.get().cast_mut())?;
+        // A slot in no list has no successor: it may be abandoned, and become the home slot of another thread.
+        // SAFETY: the slots of a lock live as long as the lock, and this is one of them.
+        let next = unsafe { other.as_ref() }.owner.free.replace(ptr::null());
+        self.owner.free.set(next);
+        Some(other)
+    }
+
+    /// Attaches one of a thread's slots to its home slot.
+    pub(super) fn attach(&self, home: &Self) {
+        self.owner.home.set(home);
+    }
+
+    /// Returns a free slot that is not a home slot to the running thread, if it is that thread's. Else it becomes
+    /// nobody's, and the result is `false`.
+    pub(super) fn stays(&self) -> bool {
+        let record = self.owner.who.load(Ordering::Relaxed);
+        let home = NonNull::new(self.owner.home.get().cast_mut());
+        match home.filter(|_| record != Self::GUEST && crate::range::thread::is_here(record)) {
+            Some(home) => {
+                // SAFETY: as in `take_other`.
+                let home = unsafe { home.as_ref() };
+                self.owner.free.set(home.owner.free.get());
+                home.owner.free.set(self);
+                true
+            }
+            None => {
+                self.abandon();
+                false
+            }
+        }
+    }
+}
+
+/// Who owns a slot.
+#[derive(Clone, Copy)]
+pub(super) enum Owner {
+    /// The thread with the record at that address, as its home slot.
+    Home(usize),
+    /// That thread, as one of its other slots.
+    Other(usize),
+    /// A thread that is exiting, for one acquisition.
+    Guest,
+}
+
+impl Owner {
+    fn word(self) -> usize {
+        match self {
+            Self::Home(record) => record + 1,
+            Self::Other(record) => record,
+            Self::Guest => Slot::GUEST,
+        }
+    }
+}
