@@ -372,10 +372,8 @@ impl BiasState {
         }
     }
 
-    /// Whether a reader that holds the underlying lock may open the path at once: the bias is kept, and nobody has
-    /// arrived.
+    /// Whether a reader that holds the underlying lock may open the path at once: it is kept, and nobody has arrived.
     #[inline]
-    #[must_use]
     pub(super) fn is_left_kept(&self) -> bool {
         self.word() == Word::KEPT
     }
@@ -424,16 +422,13 @@ impl BiasState {
         }
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
+        let (before, open, relaxed) = (before.0, Word::FENCED.0, Ordering::Relaxed);
         // [bias-no-writer]
         if prim::intact!("bias-no-writer") {
-            // It fails if the bias is set already, if it is never to be set, or if a writer has arrived. In each case
-            // there is nothing to do.
-            let (before, open) = (before.0, Word::FENCED.0);
-            let _ = self
-                .word
-                .compare_exchange(before, open, order, Ordering::Relaxed);
+            // It fails if the bias is set, if it is never to be, or if a writer has arrived: there is nothing to do.
+            let _ = self.word.compare_exchange(before, open, order, relaxed);
         } else {
-            self.word.store(Word::FENCED.0, order);
+            self.word.store(open, order);
         }
     }
 
