@@ -201,7 +201,11 @@ fn buckets_are_made_beside_a_request(world: &Arc<World<RawSlots>>) {
 /// A reader asks for more beside what it holds, while a writer waits for both, in place: one of them withdraws.
 fn a_reader_wants_more_before_a_writer(world: &Arc<World<RawSlots>>) {
     let mine = world.read(0..1);
-    let writer = world.start([write(0..2)]);
+    let writer = world.start([act(|world: &Arc<World<RawSlots>>| {
+        // It has a slot, so it is announced again before it would sleep.
+        world.write(8..9).done();
+        world.write(0..2).done();
+    })]);
     world.read(1..2).done();
     mine.done();
     writer.join();

@@ -276,8 +276,8 @@ enum Blocker<'a> {
 }
 
 impl<'a> SlotAcquisition<'a> {
-    /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another they
-    /// gather, and then they hold their ranges together.
+    /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
+    /// they gather, and then they hold their ranges together.
     fn was_blocked(&mut self) {
         self.was_blocked = true;
         if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {

@@ -180,8 +180,8 @@ use std::ptr::NonNull;
 /// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock.
 ///
 /// # Fairness, what blocks, errors and panics
-/// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was blocked
-/// before stays rather than a reader, and of several such writers the one that was blocked first.
+/// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
+/// blocked before stays rather than a reader, and of several such writers the one that was blocked first.
 ///
 /// # Source
 /// The announcement is the registration of Dekker's algorithm, per range. The list is P1's, see [`list`](super::list).
