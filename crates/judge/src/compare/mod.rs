@@ -19,7 +19,7 @@ mod judge;
 mod ranking;
 mod standing;
 
-pub use crate::record::{Kind, Panel, Phase};
+pub use crate::record::{Panel, Phase};
 pub use claims::{Claim, Figure, Paper, Place, Quorum, Relation, claims, figures, papers};
 pub use contest::{Contest, Lag};
 pub use dataset::{Dataset, Point};
