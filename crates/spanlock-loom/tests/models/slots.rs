@@ -203,7 +203,7 @@ fn a_reader_wants_more_before_a_writer(world: &Arc<World<RawSlots>>) {
     let mine = world.read(0..1);
     let writer = world.start([act(|world: &Arc<World<RawSlots>>| {
         // It has a slot, so it is announced again before it would sleep.
-        world.write(8..9).done();
+        world.write(4..5).done();
         world.write(0..2).done();
     })]);
     world.read(1..2).done();
