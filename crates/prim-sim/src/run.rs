@@ -196,7 +196,8 @@ fn execute(setup: &Setup, workload: Box<dyn FnOnce() + Send>) -> Result<Ended<()
             .as_mut()
             .expect("threads that are done are not resumed");
         if let CoroutineResult::Return(()) = thread.resume(()) {
-            *slot = None;
+            let stack = slot.take().map(Thread::into_stack);
+            stack.iter().for_each(world::forget_stack);
         }
     };
     let ended = match failure {

@@ -40,6 +40,7 @@ use crate::report::Trace;
 use crate::run::{self, Setup};
 use crate::thread::ExitHook;
 use corosensei::Yielder;
+use corosensei::stack::Stack;
 use line::Line;
 use memory::{Buffer, Pending};
 use std::cell::RefCell;
@@ -295,6 +296,13 @@ pub(crate) fn forget_lines(address: usize, bytes: usize) {
             }
         }
     });
+}
+
+/// Forgets the lines of the stack of a thread that has ended. Whether the host gives the next thread the same memory
+/// differs each time.
+pub(crate) fn forget_stack(stack: &impl Stack) {
+    let lines = stack.limit().get() / line::BYTES..stack.base().get() / line::BYTES;
+    with(|world| world.line_of.retain(|line, _| !lines.contains(line)));
 }
 
 #[track_caller]

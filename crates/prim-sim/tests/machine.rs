@@ -128,6 +128,16 @@ fn what_things_are_told_apart_by_does_not_follow_from_the_host() {
     assert_eq!(first.iter().collect::<HashSet<_>>().len(), 4);
 }
 
+#[test]
+fn a_stack_is_new_to_each_thread() {
+    let first_uses = ended(&xeon(Placement::Compact), || {
+        let first_use = || cycles(|| Word::default().0.load(Ordering::Relaxed));
+        [(); 3].map(|()| thread::spawn(first_use).join().unwrap())
+    });
+    let machine = xeon(Placement::Compact).machine;
+    assert_eq!(first_uses.value, [machine.cycles.memory; 3]);
+}
+
 /// What the second thread's load of a line takes that the first has modified.
 fn load_of_modified(placement: Placement) -> u64 {
     let ended = ended(&xeon(placement), || {

@@ -165,7 +165,7 @@ impl Index {
         let retired: SmallVec<[_; 4]> = retired.collect();
         match (old, fresh.len()) {
             ([old], 1) => {
-                let chunk = fresh.next().map(|slot| slot.chunk.load(Ordering::Relaxed));
+                let chunk = fresh.next().map(|mut slot| *slot.chunk.get_mut());
                 // [chunk] Release: pairs with the Acquire of searches.
                 let order = prim::order!("chunk", Ordering::Release);
                 old.chunk.store(chunk.expect("there is one"), order);
