@@ -155,24 +155,22 @@ impl Index {
         let old = &directory.slots[slots.clone()];
         let rooms = old.iter().map(|slot| slot.room.load(Ordering::Relaxed));
         let room = rooms.max().unwrap_or(0);
-        let chunks = entries.len().div_ceil(CHUNK).max(1);
-        let share = entries.len().div_ceil(chunks).max(1);
-        let mut fresh = entries.chunks(share).map(|entries| {
-            let chunk = Box::into_raw(Box::new(Chunk::new(entries)));
-            Slot::new(entries[0].key(), chunk, room)
-        });
+        let chunks = entries.len().div_ceil(CHUNK);
+        let share = entries.len().div_ceil(chunks.max(1)).max(1);
+        let fresh = |entries| Box::into_raw(Box::new(Chunk::new(entries)));
         let retired = old.iter().map(|slot| slot.chunk.load(Ordering::Relaxed));
         let retired: SmallVec<[_; 4]> = retired.collect();
-        match (old, fresh.len()) {
+        match (old, chunks) {
             ([old], 1) => {
-                let chunk = fresh.next().map(|mut slot| *slot.chunk.get_mut());
                 // [chunk] Release: pairs with the Acquire of searches.
                 let order = prim::order!("chunk", Ordering::Release);
-                old.chunk.store(chunk.expect("there is one"), order);
+                old.chunk.store(fresh(entries), order);
             }
             _ => {
                 let before = directory.slots[..slots.start].iter().cloned();
                 let after = directory.slots[slots.end..].iter().cloned();
+                let shares = entries.chunks(share);
+                let fresh = shares.map(|share| Slot::new(share[0].key(), fresh(share), room));
                 let new = Directory::new(before.chain(fresh).chain(after).collect());
                 // [directory] Release: pairs with the Acquire of searches.
                 let order = prim::order!("directory", Ordering::Release);
