@@ -94,7 +94,7 @@ fn library(table: &mut impl Table) {
         Described {
             name: "list-rw",
             family: LIST,
-            about: "readers and writers in a list: fair, fast path; the default RangeLock",
+            about: "readers and writers in a list: fair, fast path",
             when: "readers and writers of ranges",
             avoid: "every request is for everything; hundreds of ranges are held at a time",
             memory: LIST_MEMORY,
@@ -135,7 +135,7 @@ fn library(table: &mut impl Table) {
         Described {
             name: "list-ex",
             family: LIST,
-            about: "exclusive ranges in a list: fair, fast path; the default RangeMutex",
+            about: "exclusive ranges in a list: fair, fast path",
             when: "only writers",
             avoid: "there are readers",
             memory: LIST_MEMORY,
