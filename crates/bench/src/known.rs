@@ -1,8 +1,10 @@
 //! Locks, and what takes their place in a workload: known to users by name, and to records with what is compared.
 
 use crate::micro::Kernel;
+use crate::run::{Outcome, Trial};
 use crate::setting::named;
 use crate::{registry, rw, sets, sim, space};
+use prim_sim::Machine;
 use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, Role, RwDescribed};
 
@@ -41,6 +43,21 @@ pub trait Known: Copy + Send + Sync + 'static {
         text.split(',').map(Self::find).collect()
     }
 }
+
+/// A row of a table, with how a trial is run on it.
+pub struct Row<F: ?Sized> {
+    /// Its name for users.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    pub(crate) run: Box<F>,
+}
+
+/// A row that is measured on hardware.
+pub type Measured<L> = Row<dyn Fn(&Trial<L>) -> Result<Outcome, &'static str> + Send + Sync>;
+
+/// A row that is simulated.
+pub type Simulated<L> = Row<dyn Fn(&Trial<L>, &Machine) -> Outcome + Send + Sync>;
 
 /// Implements [`Known`] for references to the rows of tables.
 macro_rules! known {
@@ -102,9 +119,9 @@ known! {
         "sets" "Sets, by name; all of them by default"
     sets::Simulated: |row| Lock::named(row.described.name), sets::SIMULATED.iter();
         "sets" "Sets, by name; by default, all that can be simulated"
-    space::Variant: |row| space::known(row.name()), space::MEASURED.iter();
+    space::Variant: |row| space::known(row.name), space::MEASURED.iter();
         "locks" "Variants of the address space, by name; all of them by default"
-    space::Simulated: |row| space::known(row.name()), space::SIMULATED.iter();
+    space::Simulated: |row| space::known(row.name), space::SIMULATED.iter();
         "locks" "Variants of the address space, by name; all of them by default"
 }
 

@@ -25,19 +25,6 @@
 //! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
-/// A lock derefs to its row.
-macro_rules! derefs {
-    ($Lock:ty => $Row:ty) => {
-        impl ::std::ops::Deref for $Lock {
-            type Target = $Row;
-
-            fn deref(&self) -> &$Row {
-                &self.described
-            }
-        }
-    };
-}
-
 pub mod blob;
 pub mod costs;
 pub mod counters;

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use spanlock_judge::record::{Bytes, SetMemory};
 pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, MAX_STALL, Mix, SetDescribed, Trial};
 use spanlock_workloads::crew::Signal;
+use spanlock_workloads::rows;
 use spanlock_workloads::set::table::{self, Row};
 use spanlock_workloads::set::{self, Set, fill};
 pub use spanlock_workloads_sim::set::table::Row as Simulated;
@@ -88,29 +89,14 @@ impl Set for Peer<DashSet<u64>> {
 }
 
 /// Peers that are on hardware only.
-static PEERS: &[Row] = &[
-    Row {
-        described: SetDescribed {
-            name: "crossbeam-skiplist",
-            about: "SkipSet of the crate crossbeam-skiplist: a skip list without locks",
-        },
-        make: || Box::new(Peer(SkipSet::new())),
-    },
-    Row {
-        described: SetDescribed {
-            name: "btree-rwlock",
-            about: "BTreeSet of the standard library under parking_lot::RwLock",
-        },
-        make: || Box::new(Peer(RwLock::new(BTreeSet::new()))),
-    },
-    Row {
-        described: SetDescribed {
-            name: "dashmap",
-            about: "DashSet of the crate dashmap: a hash table in parts, without an order",
-        },
-        make: || Box::new(Peer(DashSet::new())),
-    },
-];
+static PEERS: &[Row] = rows! {
+    "crossbeam-skiplist" "SkipSet of the crate crossbeam-skiplist: a skip list without locks"
+        Peer(SkipSet::new());
+    "btree-rwlock" "BTreeSet of the standard library under parking_lot::RwLock"
+        Peer(RwLock::new(BTreeSet::new()));
+    "dashmap" "DashSet of the crate dashmap: a hash table in parts, without an order"
+        Peer(DashSet::new());
+};
 
 /// All of them, in the order of tables.
 pub static STOCKS: LazyLock<Vec<Stock>> = LazyLock::new(|| {

@@ -4,6 +4,7 @@ pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
 use crate::setting::{Resource, Setting, Values};
+use derive_more::Deref;
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
 use spanlock_trial::lock::{Described, Over, RwDescribed};
@@ -78,8 +79,10 @@ impl Target for Erased {
 }
 
 /// A range lock that can be simulated.
+#[derive(Deref)]
 pub struct Lock {
     /// Its row.
+    #[deref]
     pub described: Described,
     make: Box<dyn Fn(Resource) -> Erased + Send + Sync>,
 }
@@ -118,8 +121,6 @@ impl locks::Table for Rows {
     }
 }
 
-derefs!(Lock => Described);
-
 impl Lock {
     /// Makes one, within a run.
     pub(crate) fn make(&self, resource: Resource) -> Erased {
@@ -128,8 +129,10 @@ impl Lock {
 }
 
 /// A reader-writer lock that can be simulated.
+#[derive(Deref)]
 pub struct RwLock {
     /// Its row.
+    #[deref]
     pub described: RwDescribed,
     /// How it is made: the first that is large enough for the machine, or else the last.
     makers: Vec<(UpTo, Box<dyn Fn() -> Erased + Send + Sync>)>,
@@ -192,8 +195,6 @@ impl rw::locks::Table for RwRows {
         rows[at].makers.push((*up_to, Box::new(make)));
     }
 }
-
-derefs!(RwLock => RwDescribed);
 
 impl RwLock {
     /// The measured locks, and further configurations of the library's.

@@ -1,27 +1,19 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
+use crate::known::{self, Row};
 use crate::meter::Meter;
-use crate::run::Outcome;
 use prim_sim::Machine;
 use spanlock_judge::record::lock::{Exclusion, Lock};
-use spanlock_trial::vm::Trial;
+use spanlock_trial::vm::{Load, Trial};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use {spanlock_vm::variants as measured, spanlock_vm_sim::variants as simulated};
 
 /// A variant on hardware.
-pub struct Variant {
-    variant: measured::Variant,
-    run: Box<dyn Fn(&Trial) -> Outcome + Send + Sync>,
-}
+pub type Variant = known::Measured<Load>;
 
 /// A variant that can be simulated.
-pub struct Simulated {
-    variant: simulated::Variant,
-    run: Box<Simulate>,
-}
-
-type Simulate = dyn Fn(&Trial, &Machine) -> Outcome + Send + Sync;
+pub type Simulated = known::Simulated<Load>;
 
 /// All of them, on hardware.
 pub static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
@@ -43,10 +35,12 @@ impl measured::Table for Measured {
     fn variant<L: measured::Lock>(&mut self, variant: measured::Variant, make: fn() -> L) {
         let run = move |trial: &Trial| {
             let mut meter = Meter::of(trial.events);
-            spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass)
+            let outcome = spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass);
+            Ok(outcome)
         };
-        self.0.push(Variant {
-            variant,
+        self.0.push(Row {
+            name: variant.name,
+            about: variant.about,
             run: Box::new(run),
         });
     }
@@ -61,8 +55,9 @@ impl simulated::Table for AllSimulated {
             let pass = |time| prim_sim::cost::work(cycles(time));
             spanlock_workloads_sim::vm::run(make, variant, trial, &mut (), pass)
         };
-        self.0.push(Simulated {
-            variant,
+        self.0.push(Row {
+            name: variant.name,
+            about: variant.about,
             run: Box::new(run),
         });
     }
@@ -78,34 +73,6 @@ fn pass(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
         std::hint::spin_loop();
-    }
-}
-
-impl Variant {
-    /// The name that users give it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
-    /// What it is.
-    #[must_use]
-    pub const fn about(&self) -> &'static str {
-        self.variant.about
-    }
-
-    pub(crate) fn run(&self, trial: &Trial) -> Outcome {
-        (self.run)(trial)
-    }
-}
-
-impl Simulated {
-    pub(crate) fn name(&self) -> &'static str {
-        self.variant.name
-    }
-
-    pub(crate) fn run(&self, trial: &Trial, machine: &Machine) -> Outcome {
-        (self.run)(trial, machine)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Files that many threads read and write: in stores on tmpfs with each lock, and as plain files beside them; and in
 //! stores on simulated machines.
 
-use crate::known::{Known, known};
+use crate::known::{self, Known, Row, known};
 use crate::meter::Meter;
 use crate::registry;
 use crate::run::Outcome;
+use prim_sim::Machine;
 use spanlock_judge::record::lock::{Exclusion, Lock as Recorded};
 use spanlock_store::Mapped;
 pub use spanlock_trial::store::*;
@@ -25,20 +26,28 @@ const FOLDER: &str = "/dev/shm";
 /// The name of plain files.
 const PLAIN: &str = "plain-file";
 
-type Run = Box<dyn Fn(&Trial) -> Result<Outcome, String> + Send + Sync>;
-
 /// What has the files.
-pub struct Subject {
+pub type Subject = known::Measured<Load>;
+
+/// A lock of files in a store on a simulated machine.
+pub type Simulated = known::Simulated<Load>;
+
+/// A row for what has files. Why it cannot be run is told once, at the end of the program.
+fn on_files(
     name: &'static str,
-    run: Run,
+    run: impl Fn(&Trial) -> Result<Outcome, String> + Send + Sync + 'static,
+) -> Subject {
+    let run = move |trial: &Trial| run(trial).map_err(|why| &*why.leak());
+    Row {
+        name,
+        about: "",
+        run: Box::new(run),
+    }
 }
 
 /// Plain files, and stores with each lock.
 static SUBJECTS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
-    let mut stores = Stores(vec![Subject {
-        name: PLAIN,
-        run: Box::new(plain),
-    }]);
+    let mut stores = Stores(vec![on_files(PLAIN, plain)]);
     all(&mut stores);
     stores.0
 });
@@ -57,10 +66,7 @@ impl Table for Stores {
             remove_file(path).map_err(|error| error.to_string())?;
             run::<Signal, L>(medium, make, trial, &mut Meter::of(trial.events))
         };
-        self.0.push(Subject {
-            name,
-            run: Box::new(on_tmpfs),
-        });
+        self.0.push(on_files(name, on_tmpfs));
     }
 }
 
@@ -107,22 +113,6 @@ fn plain(trial: &Trial) -> Result<Outcome, String> {
     workload::run::<Signal>(&files, trial, &mut Meter::of(trial.events))
 }
 
-impl Subject {
-    /// Runs a trial on fresh files.
-    ///
-    /// # Errors
-    /// Why it cannot be run.
-    pub fn run(&self, trial: &Trial) -> Result<Outcome, &'static str> {
-        (self.run)(trial).map_err(|why| &*why.leak())
-    }
-}
-
-/// A lock of files in a store on a simulated machine.
-pub struct Simulated {
-    name: &'static str,
-    run: Run,
-}
-
 /// All of them.
 static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
     let mut rows = Rows(Vec::new());
@@ -137,52 +127,32 @@ impl simulated::Table for Rows {
     where
         L: spanlock_sim::range::raw::RawRangeLock + Send + Sync + 'static,
     {
-        let in_memory = move |trial: &Trial| {
+        let in_memory = move |trial: &Trial, _: &Machine| {
             let medium = simulated::Priced::new(simulated::room(trial.load, trial.threads));
-            simulated::run::<Clock, L>(medium, make, trial, &mut ())
+            let ran = simulated::run::<Clock, L>(medium, make, trial, &mut ());
+            ran.expect("it has room")
         };
-        self.0.push(Simulated {
+        self.0.push(Row {
             name,
+            about: "",
             run: Box::new(in_memory),
         });
     }
 }
 
-impl Simulated {
-    /// Runs a trial within a run of a simulated machine.
-    ///
-    /// # Panics
-    /// When the store fails, which has room for it.
-    pub(crate) fn run(&self, trial: &Trial) -> Outcome {
-        (self.run)(trial).unwrap_or_else(|error| panic!("{}: {error}", self.name))
-    }
-}
-
 /// As records have it: a range lock is the one that is measured by its name elsewhere.
-fn recorded(name: &'static str) -> Recorded {
-    match registry::LOCKS.iter().find(|lock| lock.name == name) {
-        Some(lock) => lock.known(),
-        None => Recorded {
-            family: family(name).to_owned(),
-            exclusion: exclusion(name),
-            ..Recorded::named(name)
-        },
-    }
-}
-
-fn family(name: &str) -> &'static str {
-    match name {
-        INODE => "whole file",
-        WIDE => "segment",
-        _ => "none",
-    }
-}
-
-/// Reads of a file on tmpfs take no lock, so they may meet writes.
-fn exclusion(name: &str) -> Exclusion {
-    match name {
-        PLAIN => Exclusion::None,
-        _ => Exclusion::Promised,
+fn recorded(name: &str) -> Recorded {
+    let (family, exclusion) = match name {
+        INODE => ("whole file", Exclusion::Promised),
+        WIDE => ("segment", Exclusion::Promised),
+        // Reads of a file on tmpfs take no lock, so they may meet writes.
+        PLAIN => ("none", Exclusion::None),
+        _ => return registry::find(name).map_or_else(|| Recorded::named(name), Known::known),
+    };
+    Recorded {
+        family: family.to_owned(),
+        exclusion,
+        ..Recorded::named(name)
     }
 }
 

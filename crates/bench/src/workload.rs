@@ -41,11 +41,6 @@ pub trait Workload: Copy + fmt::Debug + Into<Panel> + Send + Sync + 'static {
     /// The virtual time after which a run hangs, at least, if that is not the same for all: it grows with the time
     /// that is measured.
     const HANGS_AFTER: Option<Duration> = None;
-
-    /// Rounds, each on a fresh lock; 0 if there is but one run.
-    fn rounds(self) -> u32 {
-        0
-    }
 }
 
 /// A run, as progress and errors name it.
@@ -59,7 +54,6 @@ pub fn name<W: Workload>(trial: &Trial<W>, lock: impl Known) -> String {
 fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
     Record {
         repeat: trial.repeat,
-        rounds: trial.load.rounds(),
         ..Record::new(trial.load.into(), lock, trial.threads, trial.seed)
     }
 }
@@ -92,6 +86,7 @@ fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     Ok(Record {
         reads_per_sec: per_second(outcome.reads),
         writes_per_sec: per_second(outcome.writes),
+        rounds: outcome.rounds,
         lost_updates: lost,
         torn_ranges,
         torn_reads,
@@ -152,191 +147,115 @@ pub fn simulate<W: Workload>(
     yielded(record, ended.value)
 }
 
-impl Workload for arr::Load {
-    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+/// Workloads. Of each: its load, the locks that it runs on, those that it is simulated on, after which time a simulated
+/// run hangs, how it runs on hardware, and how it is simulated.
+macro_rules! workloads {
+    ($(
+        $(#[$only:meta])?
+        $Load:ty: $Lock:ty, $Simulated:ty, $hangs_after:expr;
+        |$trial:pat_param, $lock:pat_param| $run:expr;
+        |$same:pat_param, $other:pat_param, $machine:pat_param| $simulate:expr;
+    )+) => {$(
+        $(#[$only])?
+        impl Workload for $Load {
+            const HANGS_AFTER: Option<Duration> = $hangs_after;
 
-    type Lock = &'static Lock;
-    type Simulated = &'static sim::Lock;
+            type Lock = $Lock;
+            type Simulated = $Simulated;
 
-    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
-        Ok(lock.measure.arr(lock.values, trial))
-    }
+            fn run($trial: &Trial<Self>, $lock: $Lock) -> Result<Outcome, &'static str> {
+                $run
+            }
 
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
-        simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ())
-    }
+            fn simulate($same: &Trial<Self>, $other: $Simulated, $machine: &Machine) -> Outcome {
+                $simulate
+            }
+        }
+    )+};
 }
 
-impl Workload for batch::Load {
-    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+workloads! {
+    arr::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
+    |trial, lock| Ok(lock.measure.arr(lock.values, trial));
+    |trial, lock, _| simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ());
 
-    type Lock = &'static Lock;
-    type Simulated = &'static sim::Lock;
-
-    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
-        let several = trial.load.hold > 1;
-        match lock
-            .holds_one_because(trial.load.resource())
-            .filter(|_| several)
-        {
+    batch::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
+    |trial, lock| {
+        let holds_one = lock.holds_one_because(trial.load.resource());
+        match holds_one.filter(|_| trial.load.hold > 1) {
             Some(why) => Err(why),
             None => Ok(lock.measure.batch(lock.values, trial)),
         }
-    }
+    };
+    |trial, lock, _| simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ());
 
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
-        simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ())
-    }
-}
-
-impl Workload for blob::Load {
-    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
-
-    type Lock = Subject;
-    type Simulated = &'static sim::Lock;
-
-    fn run(trial: &Trial<Self>, subject: Subject) -> Result<Outcome, &'static str> {
-        subject.run(trial)
-    }
-
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+    blob::Load: Subject, &'static sim::Lock, Some(Duration::ZERO);
+    |trial, subject| subject.run(trial);
+    |trial, lock, _| {
         // SAFETY: all locks that can be simulated exclude.
         let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
         let space = spanlock_blob_sim::raw::Space::new(lock, simulated::blob::Priced);
-        let reader = || simulated::blob::PricedReader {
-            space: &space,
-            payload: trial.load.payload,
-        };
+        let payload = trial.load.payload;
+        let reader = || simulated::blob::PricedReader { space: &space, payload };
         let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
         outcome.expect("such pages are never refused")
-    }
-}
+    };
 
-impl Workload for latency::Load {
-    type Lock = &'static Lock;
-    type Simulated = &'static sim::Lock;
-
-    /// The times of all rounds, without a throughput.
-    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
+    latency::Load: &'static Lock, &'static sim::Lock, None;
+    // The times of all rounds, without a throughput.
+    |trial, lock| {
         let round = |repeat| {
-            let round = lock
-                .measure
-                .latency(lock.values, &Trial { repeat, ..*trial });
+            let round = lock.measure.latency(lock.values, &Trial { repeat, ..*trial });
             (round.first, round.again)
         };
         let (first, again): (Vec<_>, Vec<_>) = (0..trial.load.rounds).map(round).unzip();
         Ok(Outcome {
             first: Some(Times::sum(first.iter().flatten())),
             again: Some(Times::sum(again.iter().flatten())),
+            rounds: trial.load.rounds,
             ..Outcome::default()
         })
-    }
+    };
+    |trial, lock, _| simulated::latency::run(|| lock.make(trial.load.resource()), trial);
 
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
-        simulated::latency::run(|| lock.make(trial.load.resource()), trial)
-    }
-
-    fn rounds(self) -> u32 {
-        self.rounds
-    }
-}
-
-impl Workload for pattern::Load {
-    /// Longer than it takes to make and to drop the most locks.
-    const HANGS_AFTER: Option<Duration> = Some(Duration::from_millis(200));
-
-    type Lock = &'static Lock;
-    type Simulated = &'static sim::Lock;
-
-    fn run(trial: &Trial<Self>, lock: &'static Lock) -> Result<Outcome, &'static str> {
-        Ok(lock.measure.pattern(lock.values, trial))
-    }
-
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::Lock, _: &Machine) -> Outcome {
+    // Longer than it takes to make and to drop the most locks.
+    pattern::Load: &'static Lock, &'static sim::Lock, Some(Duration::from_millis(200));
+    |trial, lock| Ok(lock.measure.pattern(lock.values, trial));
+    |trial, lock, _| {
         let resource = trial.load.pattern.shape().resource();
         simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ())
-    }
-}
+    };
 
-impl Workload for micro::Load {
-    type Lock = micro::Kernel;
-    type Simulated = micro::Kernel;
-
-    fn run(trial: &Trial<Self>, kernel: micro::Kernel) -> Result<Outcome, &'static str> {
+    micro::Load: micro::Kernel, micro::Kernel, None;
+    |trial, kernel| {
         assert!(trial.threads > 0);
         Ok(spanlock_workloads::micro::run(kernel, trial, &mut ()))
-    }
+    };
+    |trial, kernel, _| in_time(trial, simulated::micro::run(kernel, trial, &mut ()));
 
-    fn simulate(trial: &Trial<Self>, kernel: micro::Kernel, _: &Machine) -> Outcome {
-        in_time(trial, simulated::micro::run(kernel, trial, &mut ()))
-    }
-}
+    rw::Load: &'static RwLock, &'static sim::RwLock, None;
+    |trial, lock| Ok(lock.measure.run(trial));
+    |trial, lock, machine| in_time(trial, simulated::rw::run(|| lock.make(machine), trial, &mut ()));
 
-impl Workload for rw::Load {
-    type Lock = &'static RwLock;
-    type Simulated = &'static sim::RwLock;
-
-    fn run(trial: &Trial<Self>, lock: &'static RwLock) -> Result<Outcome, &'static str> {
-        Ok(lock.measure.run(trial))
-    }
-
-    fn simulate(trial: &Trial<Self>, lock: &'static sim::RwLock, machine: &Machine) -> Outcome {
-        let outcome = simulated::rw::run(|| lock.make(machine), trial, &mut ());
-        in_time(trial, outcome)
-    }
-}
-
-impl Workload for set::Load {
-    type Lock = &'static sets::Stock;
-    type Simulated = &'static sets::Simulated;
-
-    fn run(trial: &Trial<Self>, stock: &'static sets::Stock) -> Result<Outcome, &'static str> {
-        stock.run(trial)
-    }
-
-    fn simulate(trial: &Trial<Self>, set: &'static sets::Simulated, _: &Machine) -> Outcome {
+    set::Load: &'static sets::Stock, &'static sets::Simulated, None;
+    |trial, stock| stock.run(trial);
+    |trial, set, _| {
         let set = (set.make)();
         let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
         let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
         outcome.expect("sets that can be simulated have an order")
-    }
-}
+    };
 
-#[cfg(target_os = "linux")]
-impl Workload for store::Load {
-    /// Longer than it takes to write all regions first.
-    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(1));
+    // Longer than it takes to write all regions first.
+    #[cfg(target_os = "linux")]
+    store::Load: &'static store::Subject, &'static store::Simulated, Some(Duration::from_secs(1));
+    |trial, subject| (subject.run)(trial);
+    |trial, lock, machine| (lock.run)(trial, machine);
 
-    type Lock = &'static store::Subject;
-    type Simulated = &'static store::Simulated;
-
-    fn run(trial: &Trial<Self>, subject: &'static store::Subject) -> Result<Outcome, &'static str> {
-        subject.run(trial)
-    }
-
-    fn simulate(trial: &Trial<Self>, lock: &'static store::Simulated, _: &Machine) -> Outcome {
-        lock.run(trial)
-    }
-}
-
-impl Workload for vm::Load {
-    /// Longer than any program that is recorded runs.
-    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(3600));
-
-    type Lock = &'static space::Variant;
-    type Simulated = &'static space::Simulated;
-
-    fn run(trial: &Trial<Self>, variant: &'static space::Variant) -> Result<Outcome, &'static str> {
-        Ok(variant.run(trial))
-    }
-
-    fn simulate(
-        trial: &Trial<Self>,
-        variant: &'static space::Simulated,
-        machine: &Machine,
-    ) -> Outcome {
-        variant.run(trial, machine)
-    }
+    // Longer than any program that is recorded runs.
+    vm::Load: &'static space::Variant, &'static space::Simulated, Some(Duration::from_secs(3600));
+    |trial, variant| (variant.run)(trial);
+    |trial, variant, machine| (variant.run)(trial, machine);
 }
 
 /// The outcome of a simulated run, in which threads learn of the end a little late. Their operations count until then,

@@ -1,25 +1,33 @@
 //! Why a command ended early, and with which exit code.
 
-use std::fmt::{self, Display};
+use derive_more::{Display, From};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command ended early.
-#[derive(Debug)]
+#[derive(Debug, Display, From)]
 pub(crate) enum Failure {
     /// The arguments contradict each other.
     Arguments(String),
     /// A lock did not do what it promises.
+    #[display("check failed: {_0}")]
     Check(String),
     /// A process of our own, started to measure, did not.
+    #[display("cannot measure in a process of its own: {_0}")]
     Probe(String),
     /// The output could not be written.
+    #[display("cannot write: {_0}")]
+    #[from]
     Output(io::Error),
     /// A file could not be written.
+    #[display("cannot write {_0}: {_1}")]
     File(String, io::Error),
     /// A file cannot be read, or has another content than it must.
+    #[display("cannot use {_0}")]
     Input(String),
     /// A program cannot be run as asked.
+    #[display("{why}")]
     Program {
         /// Why not.
         why: String,
@@ -30,7 +38,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// A lock failed its check.
-    pub(crate) fn check(what: impl Display) -> Self {
+    pub(crate) fn check(what: impl std::fmt::Display) -> Self {
         Self::Check(what.to_string())
     }
 
@@ -58,25 +66,17 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Arguments(what) => f.write_str(what),
-            Self::Check(what) => write!(f, "check failed: {what}"),
-            Self::Probe(what) => write!(f, "cannot measure in a process of its own: {what}"),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-            Self::File(name, error) => write!(f, "cannot write {name}: {error}"),
-            Self::Input(what) => write!(f, "cannot use {what}"),
-            Self::Program { why, .. } => f.write_str(why),
-        }
-    }
-}
-
 /// How a command ends.
 pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// What was done with a file or folder.
+pub(crate) trait At<T> {
+    /// Names it if that failed.
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T, E: std::fmt::Display> At<T> for Result<T, E> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    }
+}

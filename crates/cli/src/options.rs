@@ -7,6 +7,7 @@ use spanlock_bench::known::Known;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
 use spanlock_bench::rw::{self, locks::Lock as RwLock};
 use spanlock_judge::stats::distinct;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Where results go.
@@ -100,7 +101,7 @@ pub(crate) fn without_seconds(ends: &'static str) -> Arg {
 
 /// Such locks, and the floors.
 pub(crate) fn locks_or_floors(text: &str) -> Result<Named<&'static Lock>, String> {
-    parse(text, &[&LOCKS, FLOORS]).map(Named)
+    parse(text, &[&LOCKS, &FLOORS]).map(Named)
 }
 
 /// One reader-writer lock or several, of these.
@@ -120,27 +121,15 @@ pub(crate) fn part(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a part from 0 to 1".to_owned())
 }
 
-/// A number from 1.
-pub(crate) fn number_to(
-    most: usize,
+/// A number within these.
+pub(crate) fn number(
+    allowed: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| {
         let number = text.parse().ok();
-        number
-            .filter(|number| (1..=most).contains(number))
-            .ok_or_else(|| format!("expected a number from 1 to {most}"))
-    }
-}
-
-/// A number from 0.
-pub(crate) fn number_from_0_to(
-    most: usize,
-) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let number = text.parse().ok();
-        number
-            .filter(|number| *number <= most)
-            .ok_or_else(|| format!("expected a number from 0 to {most}"))
+        let number = number.filter(|number| allowed.contains(number));
+        let (least, most) = (allowed.start(), allowed.end());
+        number.ok_or_else(|| format!("expected a number from {least} to {most}"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `spanlock report`.
 
-use crate::Failure;
+use crate::failure::{At, Failure};
 use clap::Args;
 use spanlock_judge::page::findings::Findings;
 use spanlock_judge::page::input::Input;
@@ -25,8 +25,7 @@ pub(crate) fn run(command: &Report) -> Result<(), Failure> {
     let mut input = Input::default();
     for path in &command.files {
         let name = path.display().to_string();
-        let text =
-            fs::read_to_string(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+        let text = fs::read_to_string(path).at(path)?;
         let added = input.add(&name, &text);
         added.map_err(|broken| Failure::Input(broken.to_string()))?;
     }

@@ -1,7 +1,7 @@
 //! `spanlock vm`.
 
 use crate::bench::measure::{Compared, Repeated};
-use crate::failure::{Failure, Result};
+use crate::failure::{At, Failure, Result};
 use crate::output::print;
 use crate::workloads::Space;
 use clap::{Args, Subcommand};
@@ -55,7 +55,7 @@ fn list() -> Result {
     }
     text.push('\n');
     for variant in MEASURED.iter() {
-        let _ = writeln!(text, "{:<14} {}", variant.name(), variant.about());
+        let _ = writeln!(text, "{:<14} {}", variant.name, variant.about);
     }
     print(&text)
 }
@@ -85,9 +85,7 @@ struct Import {
 }
 
 fn make(args: &Import) -> Result {
-    let read = |path: &Path| {
-        read_to_string(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
-    };
+    let read = |path: &Path| read_to_string(path).at(path);
     let (strace, faults) = (read(&args.strace)?, read(&args.faults)?);
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let recording = Recording {

@@ -1,6 +1,6 @@
 //! The numbers of each workload, as users choose them: the same on hardware and on simulated machines.
 
-use crate::options::{number_from_0_to, number_to, part};
+use crate::options::{number, part};
 use clap::{Args, Subcommand};
 use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
 use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
@@ -139,10 +139,10 @@ impl Workload for Patterns {
 #[derive(Args)]
 pub(crate) struct Batch {
     /// Ranges held together: 1 is W1, 16 is W2.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
     hold: Vec<usize>,
     /// Ranges in the memory that is written, 1 KB each.
-    #[arg(long, value_parser = number_to(MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
     ranges: usize,
 }
 
@@ -180,10 +180,10 @@ pub(crate) struct StoredBlob {
     #[command(flatten)]
     blob: Blob,
     /// Aliases that each thread keeps.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_from_0_to(MAX_CACHE), default_value = "0,8", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(0..=MAX_CACHE), default_value = "0,8", value_name = "N,...", allow_negative_numbers = true)]
     cache: Vec<usize>,
     /// Records, of 1 MB of memory each.
-    #[arg(long, value_parser = number_to(MAX_RECORDS), default_value_t = RECORDS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_RECORDS), default_value_t = RECORDS, value_name = "N", allow_negative_numbers = true)]
     records: usize,
 }
 
@@ -230,7 +230,7 @@ pub(crate) struct Files {
     )]
     kernel: Vec<store::Kernel>,
     /// Pages of each thread's region, of 4 KiB.
-    #[arg(long, value_parser = number_to(store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N", allow_negative_numbers = true)]
     pages: usize,
 }
 
@@ -248,7 +248,7 @@ impl Workload for Files {
 #[derive(Args)]
 pub(crate) struct Sets {
     /// Keys from which threads choose; half of them are in the set.
-    #[arg(long, value_parser = number_to(MAX_KEYS), default_value_t = KEYS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_KEYS), default_value_t = KEYS, value_name = "N", allow_negative_numbers = true)]
     keys: usize,
     /// How often each key is chosen: uniform, zipfian.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "uniform")]
@@ -305,7 +305,7 @@ impl Sets {
 #[derive(Args)]
 pub(crate) struct Parts {
     /// Parts of the resource; each thread locks its share of them, and then as many again.
-    #[arg(long, value_parser = number_to(MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
     pub(crate) parts: usize,
 }
 
@@ -354,7 +354,7 @@ pub(crate) struct With<W: Args, R: Args> {
 pub(crate) struct Pool {
     /// Locks in the pool.
     #[arg(
-        long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_POOL), value_name = "N,...",
+        long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_POOL), value_name = "N,...",
         default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192", allow_negative_numbers = true
     )]
     pool: Vec<usize>,
@@ -391,7 +391,7 @@ fn work() -> clap::builder::RangedI64ValueParser<u32> {
 #[derive(Args)]
 pub(crate) struct Entries {
     /// Elements to begin with.
-    #[arg(long, value_parser = number_to(MAX_ENTRIES), default_value_t = ENTRIES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_ENTRIES), default_value_t = ENTRIES, value_name = "N", allow_negative_numbers = true)]
     entries: usize,
 }
 
@@ -436,7 +436,7 @@ pub(crate) struct Space {
     #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [Pace::FlatOut], value_name = "NAME,...")]
     pace: Vec<Pace>,
     /// Growths of heaps in a pattern, of all threads together.
-    #[arg(long, value_parser = number_to(MAX_GROWTHS), default_value_t = GROWTHS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_GROWTHS), default_value_t = GROWTHS, value_name = "N", allow_negative_numbers = true)]
     growths: usize,
 }
 

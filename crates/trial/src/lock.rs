@@ -1,9 +1,12 @@
 //! The description of a lock: its row in the table of locks, without its constructor.
 //!
-//! The table is in `workloads`, with the locks of both builds; peers that run on hardware only are in `bench`.
+//! Range locks are described in `locks.toml`. The table is in `workloads`, with the locks of both builds; peers that
+//! run on hardware only are in `bench`.
 
 use crate::setting::{Holds, Param};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The promise of a lock, which the check at the end of a run demands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,9 +20,11 @@ pub enum Exclusion {
 }
 
 /// The threads that a request waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WaitsFor {
     /// Holders; and only holders, if the request's thread holds something.
+    #[default]
     Holders,
     /// Earlier requests too, though they wait themselves. So a thread that holds a range and waits for another may wait
     /// for one that waits for it, whatever the order of their ranges.
@@ -27,29 +32,35 @@ pub enum WaitsFor {
 }
 
 /// How often a request may be overtaken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Overtaking {
     /// Not without end.
+    #[default]
     Bounded,
     /// Without end: it may starve.
     Endless,
 }
 
 /// The purpose of a lock in the harness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// A lock of the library, which is measured.
     Library,
     /// A lock that the library's are compared with.
+    #[default]
     Baseline,
     /// A further configuration of a library lock, which takes other paths: it is fuzzed, and simulated on request.
     Configuration,
 }
 
 /// The description of a range lock.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Described {
     /// Its name for users.
+    #[serde(skip)]
     pub name: &'static str,
     /// Locks of one family differ in what was tuned, and not in what they are.
     pub family: &'static str,
@@ -72,6 +83,7 @@ pub struct Described {
     /// The atomic read-modify-writes of an uncontended acquisition and release, found by reading its code.
     pub rmw: &'static str,
     /// The parameters that users may choose.
+    #[serde(skip)]
     pub params: &'static [Param],
     /// How often a request may be overtaken.
     pub overtaking: Overtaking,
@@ -79,46 +91,48 @@ pub struct Described {
     pub role: Role,
 }
 
-impl Described {
-    /// The defaults of rows: a fair range lock to compare with.
-    pub const RANGES: Self = Self {
-        name: "",
-        family: "",
-        about: "",
-        when: "",
-        avoid: "",
-        memory: "",
-        source: "",
-        exclusion: Exclusion::Promised,
-        holds: Holds::Many,
-        waits_for: WaitsFor::Holders,
-        rmw: "2",
-        params: &[],
-        overtaking: Overtaking::Bounded,
-        role: Role::Baseline,
-    };
-
-    /// The defaults of locks of the whole resource.
-    pub const WHOLE: Self = Self {
-        holds: Holds::One,
-        ..Self::RANGES
-    };
-
-    /// The defaults of the library's locks.
-    pub const OURS: Self = Self {
-        role: Role::Library,
-        ..Self::RANGES
-    };
-
-    /// A further configuration, which its name describes.
-    #[must_use]
-    pub const fn configuration(name: &'static str) -> Self {
+/// A fair range lock to compare with.
+impl Default for Described {
+    fn default() -> Self {
         Self {
-            name,
-            role: Role::Configuration,
-            ..Self::RANGES
+            name: "",
+            family: "",
+            about: "",
+            when: "",
+            avoid: "",
+            memory: "",
+            source: "",
+            exclusion: Exclusion::default(),
+            holds: Holds::default(),
+            waits_for: WaitsFor::default(),
+            rmw: "2",
+            params: &[],
+            overtaking: Overtaking::default(),
+            role: Role::default(),
         }
     }
+}
+
+impl Described {
+    /// The same, with parameters that users may choose.
+    #[must_use]
+    pub fn taking(self, params: &'static [Param]) -> Self {
+        Self { params, ..self }
+    }
+}
+
+/// The range lock of that name, as `locks.toml` describes it.
+///
+/// # Panics
+/// Panics when the file does not describe it, or is not well-formed: tests make all locks.
+#[must_use]
+pub fn described(name: &'static str) -> Described {
+    static ALL: LazyLock<HashMap<&str, Described>> = LazyLock::new(|| {
+        toml::from_str(include_str!("locks.toml")).expect("the descriptions are well-formed")
+    });
+    let found = ALL.get(name);
+    let found = *found.unwrap_or_else(|| panic!("{name} has no description"));
+    Described { name, ..found }
 }
 
 /// Whether readers of a reader-writer lock share it.

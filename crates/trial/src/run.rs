@@ -94,6 +94,43 @@ impl<W> Run<W> {
     }
 }
 
+/// The work of one thread.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Reads that count.
+    pub reads: u64,
+    /// Writes that count; or all operations, where reads are no others.
+    pub writes: u64,
+    /// What it added to the data, from start to end. It wraps, for some take away.
+    pub added: u64,
+    /// How often it saw half of a write, from start to end.
+    pub torn: u64,
+    /// How long its acquisitions took, where they are timed.
+    pub times: Option<Times>,
+}
+
+impl Tally {
+    /// The same, with the work of another.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let times: Vec<_> = self.times.iter().chain(&other.times).collect();
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            added: self.added.wrapping_add(other.added),
+            torn: self.torn + other.torn,
+            times: (!times.is_empty()).then(|| Times::sum(times)),
+        }
+    }
+
+    /// What was found in data of which so much was lost.
+    #[must_use]
+    pub const fn data(&self, lost: u64) -> Found {
+        let torn = self.torn;
+        Found::Data { lost, torn }
+    }
+}
+
 /// The meters' readings beside the threads' own results.
 #[derive(Debug, Clone, Default)]
 pub struct Metered {
@@ -183,11 +220,27 @@ pub struct Outcome {
     pub first: Option<Times>,
     /// Nanoseconds that later acquisitions of parts took.
     pub again: Option<Times>,
+    /// Rounds, each on a fresh lock; 0 if there is but one run.
+    pub rounds: u32,
     /// Waits for the lock of an address space.
     pub vm: Option<crate::vm::Stat>,
 }
 
 impl Outcome {
+    /// The outcome of a run in which each thread counted its work. Given all of it, `found` says what was found.
+    #[must_use]
+    pub fn of(run: &Run<Tally>, found: &dyn Fn(&Tally) -> Found) -> Self {
+        let all = run.workers.iter().fold(Tally::default(), Tally::and);
+        Self {
+            work: Throughput::of(run, |tally| tally.reads + tally.writes),
+            found: found(&all),
+            reads: all.reads,
+            writes: all.writes,
+            acquire: all.times,
+            ..Self::default()
+        }
+    }
+
     /// Checks the lock's promise.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 //! Numbers are the paper's but for time: it measures for 10 seconds (50 for the table) and takes the median of 7. As
 //! source of pauses and choices stands one small generator where the paper has several.
 
-use crate::run::{Found, Outcome, Run, Throughput};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -144,33 +143,3 @@ impl fmt::Display for Load {
 
 /// One run.
 pub type Trial = crate::run::Trial<Load>;
-
-/// The work of one thread.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Tally {
-    /// Reads that count.
-    pub reads: u64,
-    /// Writes that count.
-    pub writes: u64,
-    /// All writes, also of the warm-up.
-    pub wrote: u64,
-    /// Reads that saw half of a write.
-    pub torn: u64,
-}
-
-impl Outcome {
-    /// The outcome of such a run. Given the number of all writes, `lost` returns how many left no trace.
-    #[must_use]
-    pub fn of(run: &Run<Tally>, lost: &dyn Fn(u64) -> u64) -> Self {
-        Self {
-            work: Throughput::of(run, |tally| tally.reads + tally.writes),
-            reads: run.sum(|tally| tally.reads),
-            writes: run.sum(|tally| tally.writes),
-            found: Found::Data {
-                lost: lost(run.sum(|tally| tally.wrote)),
-                torn: run.sum(|tally| tally.torn),
-            },
-            ..Self::default()
-        }
-    }
-}

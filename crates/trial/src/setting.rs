@@ -1,6 +1,7 @@
 //! The resource that a lock is made for, and the parameters that users choose.
 
 use crate::arr::SLOTS;
+use serde::Deserialize;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -67,9 +68,11 @@ impl Setting {
 pub const BLOCK: &str = "block";
 
 /// How many ranges a thread may hold at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Holds {
     /// Any number.
+    #[default]
     Many,
     /// One: it locks the whole resource, and another would wait for the first.
     One,

@@ -12,7 +12,7 @@ mod smaps;
 mod strace;
 
 use crate::model::Model;
-use crate::trace::{Area, Backing, Call, Event, Trace};
+use crate::trace::{Area, Backing, Call, Event, Remap, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -185,9 +185,9 @@ fn order(seen: Vec<Seen>, model: &mut Model, left_out: &mut LeftOut) -> Result<V
 /// Whether a call unmaps pages that another needs.
 fn meets(freeing: &Call, taking: &Call) -> bool {
     let (Call::Unmap { start, pages }
-    | Call::Remap {
+    | Call::Remap(Remap {
         from: start, pages, ..
-    }) = *freeing
+    })) = *freeing
     else {
         return false;
     };

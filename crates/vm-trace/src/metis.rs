@@ -16,7 +16,7 @@
 //! adds there is left out.
 
 use crate::model::{Model, linux};
-use crate::trace::{Backing, Call, Event, READ, Trace, WRITE};
+use crate::trace::{Backing, Call, Event, Map, READ, Trace, WRITE};
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
@@ -197,13 +197,13 @@ fn stack(number: u64) -> [Event; 2] {
 
 fn map(start: u64, pages: u64, protection: u32, flags: u32) -> Call {
     let flags = flags | linux::MAP_PRIVATE | linux::MAP_ANONYMOUS;
-    Call::Map {
+    Call::Map(Map {
         start,
         pages,
         protection,
         flags,
         backing: Backing::Anonymous,
-    }
+    })
 }
 
 impl fmt::Display for Program {

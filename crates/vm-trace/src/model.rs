@@ -4,7 +4,7 @@
 //! It knows the outcome of each call from the recording, so it chooses no place and refuses nothing but what cannot
 //! have happened.
 
-use crate::trace::{Area, Backing, Call, EXECUTE, READ, Trace, WRITE, attribute};
+use crate::trace::{Area, Backing, Call, EXECUTE, Map, READ, Remap, Trace, WRITE, attribute};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -122,27 +122,7 @@ impl Model {
     pub fn apply(&mut self, call: &Call) -> Result<(), Impossible> {
         let refused = |why| Impossible { call: *call, why };
         match *call {
-            Call::Map {
-                start,
-                pages,
-                protection,
-                flags,
-                backing,
-            } => {
-                let end = start + pages;
-                if flags & linux::MAP_FIXED == 0 && !self.is_free(start, end) {
-                    return Err(refused("the place is taken"));
-                }
-                self.remove(start, end);
-                let attributes = reserving(mapped(flags), protection);
-                self.insert(Area {
-                    start,
-                    end,
-                    protection,
-                    attributes,
-                    backing,
-                });
-            }
+            Call::Map(what) => self.map(what).map_err(refused)?,
             Call::Unmap { start, pages } => self.remove(start, start + pages),
             Call::Protect {
                 start,
@@ -170,14 +150,7 @@ impl Model {
                     ..area
                 });
             }
-            Call::Remap {
-                from,
-                pages,
-                start,
-                grown,
-            } => {
-                self.remap(from, pages, start, grown).map_err(refused)?;
-            }
+            Call::Remap(what) => self.remap(what).map_err(refused)?,
             Call::Fault { page, access } => {
                 let area = self
                     .area(page)
@@ -305,7 +278,29 @@ impl Model {
         Ok(())
     }
 
-    fn remap(&mut self, from: u64, pages: u64, start: u64, grown: u64) -> Result<(), &'static str> {
+    fn map(&mut self, what: Map) -> Result<(), &'static str> {
+        let (start, end) = (what.start, what.start + what.pages);
+        if what.flags & linux::MAP_FIXED == 0 && !self.is_free(start, end) {
+            return Err("the place is taken");
+        }
+        self.remove(start, end);
+        self.insert(Area {
+            start,
+            end,
+            protection: what.protection,
+            attributes: reserving(mapped(what.flags), what.protection),
+            backing: what.backing,
+        });
+        Ok(())
+    }
+
+    fn remap(&mut self, what: Remap) -> Result<(), &'static str> {
+        let Remap {
+            from,
+            pages,
+            start,
+            grown,
+        } = what;
         let Some(&area) = self.area(from).filter(|area| from + pages <= area.end) else {
             return Err("it is not within one area");
         };

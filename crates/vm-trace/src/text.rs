@@ -28,7 +28,7 @@
 //! | `r` mremap | pages, pages afterwards, and the new place as a difference to the old one |
 //! | `f` fault | access |
 
-use crate::trace::{Area, Backing, Call, Event, PAGES, Trace, attribute};
+use crate::trace::{Area, Backing, Call, Event, Map, PAGES, Remap, Trace, attribute};
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -154,18 +154,13 @@ fn put_backing(text: &mut String, backing: Backing) {
 
 fn put_call(text: &mut String, call: &Call, at: Difference) {
     match *call {
-        Call::Map {
-            pages,
-            protection,
-            flags,
-            backing,
-            ..
-        } => {
+        Call::Map(map) => {
+            let (pages, protection, flags) = (map.pages, map.protection, map.flags);
             put(
                 text,
                 format_args!("m {at} {pages:x} {protection:x} {flags:x}"),
             );
-            put_backing(text, backing);
+            put_backing(text, map.backing);
         }
         Call::Unmap { pages, .. } => put(text, format_args!("u {at} {pages:x}")),
         Call::Protect {
@@ -177,14 +172,12 @@ fn put_call(text: &mut String, call: &Call, at: Difference) {
         Call::Advise { pages, advice, .. } => {
             put(text, format_args!("a {at} {pages:x} {advice:x}"));
         }
-        Call::Remap {
-            from,
-            pages,
-            start,
-            grown,
-        } => {
-            let there = Difference(from, start);
-            put(text, format_args!("r {at} {pages:x} {grown:x} {there}"));
+        Call::Remap(to) => {
+            let there = Difference(to.from, to.start);
+            put(
+                text,
+                format_args!("r {at} {:x} {:x} {there}", to.pages, to.grown),
+            );
         }
         Call::Fault { access, .. } => put(text, format_args!("f {at} {access:x}")),
     }
@@ -411,13 +404,13 @@ fn shifted(from: u64, difference: &str) -> Result<u64, String> {
 
 fn call(what: &str, start: u64, fields: &[&str]) -> Result<Call, String> {
     Ok(match (what, fields) {
-        ("m", [pages, allowed, flags, file @ ..]) => Call::Map {
+        ("m", [pages, allowed, flags, file @ ..]) => Call::Map(Map {
             start,
             pages: extent(start, pages)?,
             protection: protection(allowed)?,
             flags: small(flags)?,
             backing: backing(file)?,
-        },
+        }),
         ("u", [pages]) => Call::Unmap {
             start,
             pages: extent(start, pages)?,
@@ -436,12 +429,12 @@ fn call(what: &str, start: u64, fields: &[&str]) -> Result<Call, String> {
         ("r", [pages, grown, there]) => {
             let to = shifted(start, there)?;
             let (pages, grown) = (extent(start, pages)?, extent(to, grown)?);
-            Call::Remap {
+            Call::Remap(Remap {
                 from: start,
                 pages,
                 start: to,
                 grown,
-            }
+            })
         }
         ("f", [access]) => match protection(access)? {
             access if access.is_power_of_two() => Call::Fault {

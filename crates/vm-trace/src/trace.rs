@@ -129,22 +129,39 @@ impl Area {
     }
 }
 
+/// Pages that were mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Map {
+    /// The first page.
+    pub start: u64,
+    /// Their number.
+    pub pages: u64,
+    /// [`READ`], [`WRITE`] and [`EXECUTE`], as they apply.
+    pub protection: u32,
+    /// The flags of the call, as Linux numbers them.
+    pub flags: u32,
+    /// What the pages are filled from.
+    pub backing: Backing,
+}
+
+/// Pages that were moved, or became more or fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remap {
+    /// The first page before.
+    pub from: u64,
+    /// Pages before.
+    pub pages: u64,
+    /// The first page after.
+    pub start: u64,
+    /// Pages after.
+    pub grown: u64,
+}
+
 /// A call, or a fault. Only calls that succeeded are in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// `mmap`, with the place that it yielded.
-    Map {
-        /// The first page.
-        start: u64,
-        /// Their number.
-        pages: u64,
-        /// [`READ`], [`WRITE`] and [`EXECUTE`], as they apply.
-        protection: u32,
-        /// The flags of the call, as Linux numbers them.
-        flags: u32,
-        /// What the pages are filled from.
-        backing: Backing,
-    },
+    Map(Map),
     /// `munmap`.
     Unmap {
         /// The first page.
@@ -176,16 +193,7 @@ pub enum Call {
         advice: u32,
     },
     /// `mremap`, with the place that it yielded.
-    Remap {
-        /// The first page before.
-        from: u64,
-        /// Pages before.
-        pages: u64,
-        /// The first page after.
-        start: u64,
-        /// Pages after.
-        grown: u64,
-    },
+    Remap(Remap),
     /// A page fault that was resolved.
     Fault {
         /// The page.
@@ -201,12 +209,12 @@ impl Call {
     #[must_use]
     pub const fn place(&self) -> u64 {
         match *self {
-            Self::Map { start, .. }
+            Self::Map(Map { start, .. })
             | Self::Unmap { start, .. }
             | Self::Protect { start, .. }
             | Self::Advise { start, .. } => start,
             Self::Break { end } => end,
-            Self::Remap { from, .. } => from,
+            Self::Remap(Remap { from, .. }) => from,
             Self::Fault { page, .. } => page,
         }
     }
@@ -216,17 +224,12 @@ impl Call {
     #[must_use]
     pub fn ranges(&self, heap: u64) -> [Range<u64>; 2] {
         match *self {
-            Self::Map { start, pages, .. }
+            Self::Map(Map { start, pages, .. })
             | Self::Unmap { start, pages }
             | Self::Protect { start, pages, .. }
             | Self::Advise { start, pages, .. } => [start..start + pages, 0..0],
             Self::Break { end } => [heap.min(end)..heap.max(end), PAGES..PAGES + 1],
-            Self::Remap {
-                from,
-                pages,
-                start,
-                grown,
-            } => [from..from + pages, start..start + grown],
+            Self::Remap(to) => [to.from..to.from + to.pages, to.start..to.start + to.grown],
             Self::Fault { page, .. } => [page..page + 1, 0..0],
         }
     }
@@ -289,7 +292,7 @@ impl Trace {
             .chain(&self.after)
             .map(|area| area.backing);
         let maps = self.events.iter().filter_map(|event| match event.call {
-            Call::Map { backing, .. } => Some(backing),
+            Call::Map(map) => Some(map.backing),
             _ => None,
         });
         let file = |backing| match backing {

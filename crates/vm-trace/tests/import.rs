@@ -1,7 +1,7 @@
 //! Recordings, put together by hand.
 
 use spanlock_vm_trace::import::{LeftOut, Recording, import};
-use spanlock_vm_trace::trace::{Backing, Call};
+use spanlock_vm_trace::trace::{Backing, Call, Map};
 
 const BEFORE: &str = "\
 00400000-00402000 r-xp 00001000 fe:00 12                     /bin/some thing\nVmFlags: rd ex mr mw me \n\
@@ -74,21 +74,21 @@ fn a_recording_becomes_a_trace() {
     let page = 0x7_f000_0000;
     let anonymous = |start| {
         let backing = Backing::Anonymous;
-        Call::Map {
+        Call::Map(Map {
             start,
             pages: 1,
             protection: 3,
             flags: 0x20022,
             backing,
-        }
+        })
     };
-    let file = Call::Map {
+    let file = Call::Map(Map {
         start: page + 4,
         pages: 1,
         protection: 1,
         flags: 1,
         backing: Backing::File { file: 1, page: 2 },
-    };
+    });
     let fault = |page, access| Call::Fault { page, access };
     let calls: Vec<_> = trace
         .events

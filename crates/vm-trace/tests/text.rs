@@ -1,7 +1,7 @@
 //! Traces that are no traces.
 
 use spanlock_vm_trace::text::{Error, parse, plain, read};
-use spanlock_vm_trace::trace::{Area, Backing, Call, Event, Trace};
+use spanlock_vm_trace::trace::{Area, Backing, Call, Event, Map, Remap, Trace};
 
 const GOOD: &str = "spanlock vm trace 1\n# two\n# lines\nheap 10\nbefore 1\n10 2 3 4\nevents 9\n\
     0 0 m +20 4 1 2 1 7\n0 5 u +0 1\n1 0 p +21 1 3\n0 1 b -8\n1 2 a -1 4 4\n0 3 r +8 1 2 +10\n0 3 f -1 2\n\
@@ -13,13 +13,13 @@ fn every_kind_of_line_is_read_and_written() {
     assert_eq!(plain(&trace), GOOD);
     assert_eq!(trace.about, "two\nlines");
     let backing = Backing::File { file: 0, page: 7 };
-    let call = Call::Map {
+    let call = Call::Map(Map {
         start: 0x20,
         pages: 4,
         protection: 1,
         flags: 2,
         backing,
-    };
+    });
     assert_eq!(
         trace.events[0],
         Event {
@@ -30,12 +30,12 @@ fn every_kind_of_line_is_read_and_written() {
     );
     assert_eq!(
         trace.events[5].call,
-        Call::Remap {
+        Call::Remap(Remap {
             from: 0x20,
             pages: 1,
             start: 0x30,
             grown: 2
-        }
+        })
     );
     let backing = Backing::File {
         file: 1,

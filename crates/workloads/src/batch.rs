@@ -23,7 +23,7 @@ use crate::target::Target;
 use fastrand::Rng;
 use prim::cost;
 use spanlock_trial::batch::{Load, MAX_HOLD, MAX_RANGES, Trial};
-use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_trial::run::{Found, Outcome, Tally};
 
 /// Runs a trial on a lock that can hold as many ranges as the trial asks for.
 ///
@@ -34,24 +34,12 @@ pub fn run<K: Timekeeper>(lock: &impl Target, trial: &Trial, meter: &mut impl Me
     assert!((1..=MAX_RANGES).contains(&ranges));
     assert!((1..=MAX_HOLD.min(ranges)).contains(&hold));
     let area = Area::new(ranges);
-    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
-        work(lock, &area, trial, thread, rng, keeper)
-    });
-    let torn_while_held = run.sum(|tally| tally.torn);
-    Outcome {
-        work: Throughput::of(&run, |tally| tally.ops),
-        found: Found::Ranges(torn_while_held + area.mixed()),
-        ..Outcome::default()
-    }
-}
-
-/// The work of one thread.
-#[derive(Default)]
-struct Tally {
-    /// Ranges in the measured time.
-    ops: u64,
-    /// Those found torn, from start to end.
-    torn: u64,
+    crew::tallied(
+        trial,
+        meter,
+        |thread, rng, keeper: &K, tally| work(lock, &area, trial, thread, rng, keeper, tally),
+        |all| Found::Ranges(all.torn + area.mixed()),
+    )
 }
 
 fn work(
@@ -61,9 +49,9 @@ fn work(
     thread: usize,
     mut rng: Rng,
     keeper: &impl Timekeeper,
-) -> Tally {
+    tally: &mut Tally,
+) {
     let Load { hold, ranges } = trial.load;
-    let mut tally = Tally::default();
     let mut batch = Vec::with_capacity(hold);
     let mut held = Vec::with_capacity(hold);
     keeper.until_stop(|phase| {
@@ -82,9 +70,8 @@ fn work(
             .filter(|&&range| !area.is_filled(range, thread));
         tally.torn += torn.count() as u64;
         held.clear();
-        tally.ops += hold as u64 * phase.counts();
+        tally.writes += hold as u64 * phase.counts();
     });
-    tally
 }
 
 /// Cycles of drawing a range on a simulated machine. An assumption: a few instructions.

@@ -3,11 +3,12 @@
 //! Where hardware and a simulated machine differ is in `prim`. What is metered meanwhile is the caller's: see
 //! [`Meter`].
 
+use crate::timed;
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::thread::{self, Start};
-use spanlock_trial::run::{Metered, Run, Schedule, Trial};
+use spanlock_trial::run::{Found, Metered, Outcome, Run, Schedule, Tally, Trial};
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +185,34 @@ pub fn run_trial<L: Sync, W: Send, K: Timekeeper>(
         meter,
         |thread, keeper: &K| work(thread, rng(trial.seed, trial.repeat, thread), keeper),
     )
+}
+
+/// The same, where each thread counts what it does. Given all of it, `found` says what was found in the end.
+pub fn tallied<L: Sync, K: Timekeeper>(
+    trial: &Trial<L>,
+    meter: &mut impl Meter,
+    work: impl Fn(usize, Rng, &K, &mut Tally) + Sync,
+    found: impl Fn(&Tally) -> Found,
+) -> Outcome {
+    let run = run_trial(trial, meter, |thread, rng, keeper: &K| {
+        let mut tally = Tally::default();
+        work(thread, rng, keeper, &mut tally);
+        tally
+    });
+    Outcome::of(&run, &found)
+}
+
+/// Acquires a lock, and adds how long that took if the thread's acquisitions are timed and it counts.
+#[inline]
+pub(crate) fn acquire<G>(tally: &mut Tally, phase: Phase, acquire: impl FnOnce() -> G) -> G {
+    let Some(times) = &mut tally.times else {
+        return acquire();
+    };
+    let (held, took) = timed(acquire);
+    if phase == Phase::Measured {
+        times.record(took);
+    }
+    held
 }
 
 /// Random numbers of one thread in one of several equal runs.

@@ -3,14 +3,14 @@
 //! Counters are changed without a pause. Locks guard one line, which is written inside (or read, by 99 of 100 of the
 //! reader-writer lock's), and there is a pause of about a hundred cycles outside. They spin without end, as published.
 
-use crate::crew::{self, Meter, Signal};
+use crate::crew::{Meter, Signal, tallied};
 use crate::rw::guarded::Guarded;
-use crate::rw::{steps, tallied, until_stop};
+use crate::rw::{steps, until_stop};
+use fastrand::Rng;
 use prim::atomic::{AtomicU64, Ordering::*};
 use prim::spin;
 use spanlock_trial::micro::{Kernel, Trial};
-use spanlock_trial::run::Outcome;
-use spanlock_trial::rw::Tally;
+use spanlock_trial::run::{Outcome, Tally};
 
 /// Steps of the pause outside.
 const OUTSIDE: u32 = 50;
@@ -42,15 +42,15 @@ struct Word(AtomicU64);
 /// All threads count on one word.
 fn count(trial: &Trial, meter: &mut impl Meter, add: impl Fn(&AtomicU64) + Sync) -> Outcome {
     let Word(word) = &Word::default();
-    let work = |_: usize, signal: &Signal, tally: &mut Tally| {
+    let work = |_: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             add(word);
             tally.writes += counts;
-            tally.wrote += 1;
+            tally.added += 1;
         });
     };
-    tallied(trial.threads, trial.schedule, meter, work, |wrote| {
-        word.load(Relaxed).abs_diff(wrote)
+    tallied(trial, meter, work, |all| {
+        all.data(word.load(Relaxed).abs_diff(all.added))
     })
 }
 
@@ -69,15 +69,14 @@ trait Lock: Sync {
 /// All threads write, and in so many of a hundred operations not, what a lock guards.
 fn guard(trial: &Trial, meter: &mut impl Meter, writes: u32, lock: &impl Lock) -> Outcome {
     let data = Guarded::default();
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
-        let mut rng = crew::rng(trial.seed, trial.repeat, thread);
+    let work = |thread: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             if rng.u32(..100) < writes {
                 lock.lock(thread);
                 data.write(|| ());
                 lock.unlock(thread);
                 tally.writes += counts;
-                tally.wrote += 1;
+                tally.added += 1;
             } else {
                 lock.lock_shared(thread);
                 tally.torn += data.read(|| ());
@@ -87,9 +86,7 @@ fn guard(trial: &Trial, meter: &mut impl Meter, writes: u32, lock: &impl Lock) -
             steps(&mut rng, OUTSIDE);
         });
     };
-    tallied(trial.threads, trial.schedule, meter, work, |wrote| {
-        data.lost(wrote)
-    })
+    tallied(trial, meter, work, |all| all.data(data.lost(all.added)))
 }
 
 /// Test, and test-and-set.

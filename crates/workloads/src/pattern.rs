@@ -12,18 +12,16 @@ mod draw;
 use crate::arr::{Array, pause};
 use crate::crew::{self, Meter, Phase, Timekeeper};
 use crate::target::Target;
-use crate::timed;
 use crossbeam_utils::CachePadded;
 use draw::{Drawn, Shared};
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
-use prim::clock::Duration;
 use prim::futex;
 use prim::thread::{self, Start};
 use spanlock::range::raw::Mode;
 use spanlock_trial::arr::Timing;
 use spanlock_trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
-use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_trial::run::{Outcome, Tally};
 use spanlock_trial::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
@@ -104,28 +102,16 @@ impl<'a, T: Target> World<'a, T> {
     }
 
     fn run<K: Timekeeper>(&self, meter: &mut impl Meter) -> Outcome {
-        let Trial {
-            threads, schedule, ..
-        } = *self.trial;
-        let run = crew::run(threads, schedule, meter, |thread, keeper: &K| {
-            self.work(thread, keeper)
-        });
-        let work = Throughput::of(&run, |tally| tally.ops);
-        let all = run.workers.iter().fold(Tally::default(), Tally::and);
-        Outcome {
-            work,
-            acquire: all.times,
-            found: Found::Data {
-                lost: all.added.abs_diff(self.array.total()),
-                torn: all.torn,
-            },
-            ..Outcome::default()
-        }
+        crew::tallied(
+            self.trial,
+            meter,
+            |thread, rng, keeper: &K, tally| *tally = self.work(thread, rng, keeper),
+            |all| all.data(all.added.abs_diff(self.array.total())),
+        )
     }
 
     /// The work of one thread, or of those that replace each other in its place.
-    fn work(&self, thread: usize, keeper: &impl Timekeeper) -> Tally {
-        let mut rng = crew::rng(self.trial.seed, self.trial.repeat, thread);
+    fn work(&self, thread: usize, mut rng: Rng, keeper: &impl Timekeeper) -> Tally {
         if self.trial.load.pattern != Pattern::Churn {
             return self.live(thread, rng, u64::MAX, keeper);
         }
@@ -155,7 +141,7 @@ impl<'a, T: Target> World<'a, T> {
             let drawn = actor.next(&self.shared);
             self.operate(&drawn, phase, &mut tally);
             actor.done(&drawn, &self.shared);
-            tally.ops += phase.counts();
+            tally.writes += phase.counts();
             if is_writer {
                 pause(PAUSE);
             }
@@ -176,7 +162,7 @@ impl<'a, T: Target> World<'a, T> {
         let used = first + drawn.used.start..first + drawn.used.end;
         match drawn.mode {
             Mode::Shared => {
-                let held = tally.acquire(phase, || lock.read(range));
+                let held = crew::acquire(tally, phase, || lock.read(range));
                 let ends = || [used.start, used.end - 1].map(|line| self.array.get(line));
                 let before = ends();
                 black_box(self.array.sum(used.clone()));
@@ -184,7 +170,7 @@ impl<'a, T: Target> World<'a, T> {
                 drop(held);
             }
             Mode::Exclusive => {
-                let held = tally.acquire(phase, || lock.write(range));
+                let held = crew::acquire(tally, phase, || lock.write(range));
                 tally.added += used.len() as u64;
                 self.array.increment(used);
                 drop(held);
@@ -195,42 +181,4 @@ impl<'a, T: Target> World<'a, T> {
 
 fn bytes(lines: &Range<usize>) -> Range<u64> {
     (lines.start * LINE_BYTES) as u64..(lines.end * LINE_BYTES) as u64
-}
-
-/// The work of threads.
-#[derive(Default)]
-struct Tally {
-    /// Operations in the measured time.
-    ops: u64,
-    /// The sum of what was added to lines, from start to end.
-    added: u64,
-    /// Reads in which a line changed, from start to end.
-    torn: u64,
-    /// How long acquisitions took in the measured time, if they are timed.
-    times: Option<Times>,
-}
-
-impl Tally {
-    #[inline]
-    fn acquire<G>(&mut self, phase: Phase, acquire: impl FnOnce() -> G) -> G {
-        let Some(times) = &mut self.times else {
-            return acquire();
-        };
-        let (held, took): (G, Duration) = timed(acquire);
-        if phase == Phase::Measured {
-            times.record(took);
-        }
-        held
-    }
-
-    /// The sum of both.
-    fn and(self, other: &Self) -> Self {
-        let times: Vec<_> = self.times.iter().chain(&other.times).collect();
-        Self {
-            ops: self.ops + other.ops,
-            added: self.added + other.added,
-            torn: self.torn + other.torn,
-            times: (!times.is_empty()).then(|| Times::sum(times)),
-        }
-    }
 }

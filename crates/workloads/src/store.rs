@@ -48,23 +48,22 @@ pub fn run<K: Timekeeper>(
     if load.kernel != Kernel::Hacc {
         fill(files, load, threads)?;
     }
-    let run = crew::run(threads, trial.schedule, meter, |thread, keeper: &K| {
-        let rng = crew::rng(trial.seed, trial.repeat, thread);
+    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
         let mut worker = Worker::new(&files[thread % files.len()], load, thread, threads, rng);
-        worker.failed = worker.work(keeper).err();
-        worker.tally()
+        worker.done.failed = worker.work(keeper).err();
+        worker.done
     });
-    if let Some(error) = run.workers.iter().find_map(|tally| tally.failed.clone()) {
+    if let Some(error) = run.workers.iter().find_map(|done| done.failed.clone()) {
         return Err(error);
     }
     let mut found = match load.kernel {
         Kernel::Hacc => check_arrays(&files[0], load, &run.workers)?,
         _ => check_pages(files, load, &run.workers)?,
     };
-    found.torn += run.sum(|tally| tally.torn);
+    found.torn += run.sum(|done| done.torn);
     let Errors { lost, torn } = found;
     Ok(Outcome {
-        work: Throughput::of(&run, |tally| tally.ops),
+        work: Throughput::of(&run, |done| done.ops),
         found: Found::Data { lost, torn },
         ..Outcome::default()
     })
@@ -120,20 +119,17 @@ struct Worker<'a, F> {
     rng: Rng,
     /// What it writes, and where it reads to.
     buffer: Vec<u8>,
+    done: Done,
+}
+
+/// What is left of it.
+#[derive(Default)]
+struct Done {
     /// Operations that counted.
     ops: u64,
     /// All writes.
     writes: u64,
     /// Where its last write was.
-    last: Option<u64>,
-    torn: u64,
-    failed: Option<String>,
-}
-
-/// What is left of it.
-struct Tally {
-    ops: u64,
-    writes: u64,
     last: Option<u64>,
     torn: u64,
     failed: Option<String>,
@@ -152,29 +148,7 @@ impl<'a, F: File> Worker<'a, F> {
             threads,
             rng,
             buffer: vec![filling(thread); bytes],
-            ops: 0,
-            writes: 0,
-            last: None,
-            torn: 0,
-            failed: None,
-        }
-    }
-
-    fn tally(self) -> Tally {
-        let Self {
-            ops,
-            writes,
-            last,
-            torn,
-            failed,
-            ..
-        } = self;
-        Tally {
-            ops,
-            writes,
-            last,
-            torn,
-            failed,
+            done: Done::default(),
         }
     }
 
@@ -193,7 +167,7 @@ impl<'a, F: File> Worker<'a, F> {
             } else {
                 self.write()?;
             }
-            self.ops += phase.counts();
+            self.done.ops += phase.counts();
         }
     }
 
@@ -212,24 +186,24 @@ impl<'a, F: File> Worker<'a, F> {
         let at = self.place();
         self.file.read_at(&mut self.buffer, at)?;
         let [begin, end] = ends(&self.buffer);
-        self.torn += u64::from(begin != end);
+        self.done.torn += u64::from(begin != end);
         Ok(())
     }
 
     fn write(&mut self) -> Result<(), String> {
         let at = self.place();
-        self.writes += 1;
-        put(&mut self.buffer, stamp(self.thread, self.writes));
-        self.last = Some(at);
+        self.done.writes += 1;
+        put(&mut self.buffer, stamp(self.thread, self.done.writes));
+        self.done.last = Some(at);
         self.file.write_at(&self.buffer, at)
     }
 
     /// The arrays, one after the other.
     fn checkpoint(&mut self) -> Result<(), String> {
-        self.writes += 1;
+        self.done.writes += 1;
         for (array, at, bytes) in arrays(self.load, self.thread) {
             let data = &mut self.buffer[..bytes];
-            put(data, stamp(self.thread, self.writes * 16 + array));
+            put(data, stamp(self.thread, self.done.writes * 16 + array));
             self.file.write_at(data, at)?;
             data[bytes - WORD..].fill(filling(self.thread));
         }
@@ -261,10 +235,10 @@ struct Errors {
 }
 
 /// Compares every page with what was written.
-fn check_pages(files: &[impl File], load: Load, all: &[Tally]) -> Result<Errors, String> {
+fn check_pages(files: &[impl File], load: Load, all: &[Done]) -> Result<Errors, String> {
     let mut errors = Errors::default();
     let mut page = vec![0; PAGE_BYTES];
-    for (thread, tally) in all.iter().enumerate() {
+    for (thread, done) in all.iter().enumerate() {
         let file = &files[thread % files.len()];
         for number in 0..load.pages {
             let at = load.region(thread) + (number * PAGE_BYTES) as u64;
@@ -276,10 +250,10 @@ fn check_pages(files: &[impl File], load: Load, all: &[Tally]) -> Result<Errors,
                 .get(writer)
                 .is_some_and(|by| begin <= stamp(writer, by.writes));
             let is_own = load.kernel.pages() != Pages::Any;
-            let is_last = is_own && tally.last == Some(at);
+            let is_last = is_own && done.last == Some(at);
             let is_right = is_possible
                 && (!is_own || writer == thread)
-                && (!is_last || begin == stamp(thread, tally.writes));
+                && (!is_last || begin == stamp(thread, done.writes));
             errors.lost += u64::from(!is_right);
         }
     }
@@ -287,9 +261,9 @@ fn check_pages(files: &[impl File], load: Load, all: &[Tally]) -> Result<Errors,
 }
 
 /// Compares every array with the last checkpoint, as HACC-IO does.
-fn check_arrays(file: &impl File, load: Load, all: &[Tally]) -> Result<Errors, String> {
+fn check_arrays(file: &impl File, load: Load, all: &[Done]) -> Result<Errors, String> {
     let mut errors = Errors::default();
-    for (thread, tally) in all.iter().enumerate().filter(|(_, tally)| tally.writes > 0) {
+    for (thread, done) in all.iter().enumerate().filter(|(_, done)| done.writes > 0) {
         for (array, at, bytes) in arrays(load, thread) {
             let mut data = vec![0; bytes];
             file.read_at(&mut data, at)?;
@@ -298,7 +272,7 @@ fn check_arrays(file: &impl File, load: Load, all: &[Tally]) -> Result<Errors, S
                 .all(|byte| *byte == filling(thread));
             let [begin, end] = ends(&data);
             errors.torn += u64::from(begin != end || !is_whole);
-            errors.lost += u64::from(begin != stamp(thread, tally.writes * 16 + array));
+            errors.lost += u64::from(begin != stamp(thread, done.writes * 16 + array));
         }
     }
     Ok(errors)

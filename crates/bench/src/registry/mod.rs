@@ -7,20 +7,20 @@ pub use locks::{FLOORS, LOCKS};
 pub use measure::{Make, Measure};
 
 use crate::setting::{Resource, Setting, Values};
+use derive_more::Deref;
 pub use spanlock_trial::lock::{Described, Exclusion, WaitsFor};
 
 /// A lock that can be measured. It derefs to its row.
-#[derive(Clone, Copy)]
+#[derive(Deref, Clone, Copy)]
 pub struct Lock {
     /// Its row.
+    #[deref]
     pub described: Described,
     /// The parameters that users chose.
     pub values: Values,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
-
-derefs!(Lock => Described);
 
 impl Lock {
     /// For a resource, with what users chose.
@@ -42,7 +42,10 @@ impl Lock {
 /// The lock of that name, whatever its parameters.
 pub fn find(name: &str) -> Option<&'static Lock> {
     let name = name.split(':').next().unwrap_or(name);
-    LOCKS.iter().chain(FLOORS).find(|lock| lock.name == name)
+    LOCKS
+        .iter()
+        .chain(FLOORS.iter())
+        .find(|lock| lock.name == name)
 }
 
 /// The locks of a text `name,name,…`, among those lists. A name may be followed by `:key=value:key=value:…`, and a
@@ -103,7 +106,7 @@ mod tests {
 
     #[test]
     fn names_are_distinct_and_found() {
-        let all = || LOCKS.iter().chain(FLOORS);
+        let all = || LOCKS.iter().chain(FLOORS.iter());
         let names: HashSet<_> = all().map(|lock| lock.name).collect();
         assert_eq!(names.len(), all().count());
         for name in RIVALS.iter().chain([&OURS]) {
@@ -113,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_lock_says_when_to_use_it_and_what_it_costs() {
-        for lock in LOCKS.iter().chain(FLOORS) {
+        for lock in LOCKS.iter().chain(FLOORS.iter()) {
             let texts = [
                 lock.family,
                 lock.about,

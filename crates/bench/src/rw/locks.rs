@@ -11,6 +11,7 @@ use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
 use crate::target::{Null, ParkingLot, Sharded, Std, Target};
+use derive_more::Deref;
 use lock_api::RwLock;
 use spanlock::range::raw::Mode;
 use spanlock::rw::{
@@ -26,15 +27,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A lock that can be measured. It derefs to its row.
-#[derive(Clone, Copy)]
+#[derive(Deref, Clone, Copy)]
 pub struct Lock {
     /// Its row.
+    #[deref]
     pub described: RwDescribed,
     /// How it is measured.
     pub measure: &'static dyn Measure,
 }
-
-derefs!(Lock => RwDescribed);
 
 /// The measurements, each compiled for one lock and run on fresh ones.
 pub trait Measure: Sync {
@@ -79,28 +79,19 @@ macro_rules! control {
     };
 }
 
-/// A lock that is on hardware only.
-const fn peer(name: &'static str, about: &'static str, measure: &'static dyn Measure) -> Lock {
-    Lock {
-        described: RwDescribed {
-            name,
-            about,
-            ..RwDescribed::ANY
-        },
-        measure,
-    }
-}
-
-/// The same, which excludes nobody.
-const fn open(name: &'static str, about: &'static str, measure: &'static dyn Measure) -> Lock {
-    let lock = peer(name, about, measure);
-    Lock {
-        described: RwDescribed {
-            exclusion: Exclusion::None,
-            ..lock.described
-        },
-        ..lock
-    }
+/// Locks that are on hardware only: of each whether it excludes, its name, what it is, and how it is made.
+macro_rules! peers {
+    ($($(#[$only:meta])? $exclusion:ident $name:tt $about:literal $make:expr;)+) => {
+        &[$($(#[$only])? Lock {
+            described: RwDescribed {
+                name: $name,
+                about: $about,
+                exclusion: Exclusion::$exclusion,
+                ..RwDescribed::ANY
+            },
+            measure: &Make($make),
+        },)+]
+    };
 }
 
 /// As the paper's, of phase-fair locks: one for each of up to 16 processors.
@@ -137,80 +128,39 @@ impl table::Table for Measured {
 }
 
 /// The paper's table of visible readers, smaller than the paper's.
-static SMALLER_TABLES: &[Lock] = &[
-    peer(
-        "bravo-futex-paper-1024",
-        "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?",
-        &Make(RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default),
-    ),
-    peer(
-        "bravo-futex-paper-64",
-        "bravo-futex-paper with a table of 64 slots",
-        &Make(RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default),
-    ),
-];
+static SMALLER_TABLES: &[Lock] = peers! {
+    Promised "bravo-futex-paper-1024" "bravo-futex-paper with a table of 1024 slots for 4096: does its size matter?"
+        RwLock::<PaperBravo<FutexRwLock, 1024>, ()>::default;
+    Promised "bravo-futex-paper-64" "bravo-futex-paper with a table of 64 slots"
+        RwLock::<PaperBravo<FutexRwLock, 64>, ()>::default;
+};
 
 /// Peers that are on hardware only.
-static PEERS: &[Lock] = &[
-    peer("std-rwlock", "std::sync::RwLock", &Make(Std::default)),
-    peer(
-        "parking-lot",
-        "parking_lot::RwLock",
-        &Make(ParkingLot::default),
-    ),
-    peer(
-        "sharded",
-        "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all",
-        &Make(Sharded::default),
-    ),
+static PEERS: &[Lock] = peers! {
+    Promised "std-rwlock" "std::sync::RwLock" Std::default;
+    Promised "parking-lot" "parking_lot::RwLock" ParkingLot::default;
+    Promised "sharded" "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all" Sharded::default;
     #[cfg(unix)]
-    peer(
-        PTHREAD,
-        "the C library's pthread_rwlock_t: readers first",
-        &Make(Called::<crate::target::called::Pthread>::default),
-    ),
+    Promised PTHREAD "the C library's pthread_rwlock_t: readers first"
+        Called::<crate::target::called::Pthread>::default;
     #[cfg(feature = "cpp-peers")]
-    peer("tbb-spin", "tbb::spin_rw_mutex", &Make(cpp::tbb_spin)),
+    Promised "tbb-spin" "tbb::spin_rw_mutex" cpp::tbb_spin;
     #[cfg(feature = "cpp-peers")]
-    peer("tbb", "tbb::rw_mutex", &Make(cpp::tbb)),
+    Promised "tbb" "tbb::rw_mutex" cpp::tbb;
     #[cfg(feature = "cpp-peers")]
-    peer(
-        "ck-pflock",
-        "ck_pflock: phase-fair tickets; spins without end",
-        &Make(cpp::ck_pflock),
-    ),
+    Promised "ck-pflock" "ck_pflock: phase-fair tickets; spins without end" cpp::ck_pflock;
     #[cfg(feature = "cpp-peers")]
-    peer(
-        "ck-brlock",
-        "ck_brlock: readers register once per thread; spins without end",
-        &Make(cpp::ck_brlock),
-    ),
+    Promised "ck-brlock" "ck_brlock: readers register once per thread; spins without end" cpp::ck_brlock;
     #[cfg(feature = "cpp-peers")]
-    peer(
-        "absl",
-        "absl::Mutex, with its reader lock",
-        &Make(cpp::absl),
-    ),
-    open(
-        NULL,
-        "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check",
-        &Make(|| Null),
-    ),
-];
+    Promised "absl" "absl::Mutex, with its reader lock" cpp::absl;
+    None NULL "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check" || Null;
+};
 
 /// Lower bounds of the cost of reading.
-pub static FLOORS: &[Lock] = &[
-    open(
-        FLOOR,
-        "one compare-exchange and one store on a line of each thread's own",
-        &Make(Called::<PrivateLine>::default),
-    ),
-    open(
-        "floor-shared",
-        "one addition and one subtraction on a shared line",
-        &Make(Called::<SharedCount>::default),
-    ),
-];
+pub static FLOORS: &[Lock] = peers! {
+    None FLOOR "one compare-exchange and one store on a line of each thread's own" Called::<PrivateLine>::default;
+    None "floor-shared" "one addition and one subtraction on a shared line" Called::<SharedCount>::default;
+};
 
 /// Underlying locks once more, for comparisons only: what chance makes of a ratio.
 pub static CONTROLS: &[Lock] = &[

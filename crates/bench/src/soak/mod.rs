@@ -19,9 +19,9 @@ use crate::memory::Allocated;
 use crate::registry::{Lock, WaitsFor};
 use crate::setting::Resource;
 use crate::target::{GivesUp, Readers};
+use derive_more::{Display, Error};
 use spanlock_judge::record::Bytes;
 pub use spanlock_judge::record::{Meeting, Soak as Record};
-use std::fmt;
 use std::time::Duration;
 
 /// The resource, or the range of it, that is locked.
@@ -72,11 +72,17 @@ pub struct Tally {
 }
 
 /// A promise that a lock broke.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Display, Error, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// Holders met that exclude each other.
-    Met(String),
+    #[display("holders met that exclude each other: {_0}")]
+    Met(#[error(not(source))] String),
     /// A thread got nowhere.
+    #[display(
+        "thread {thread} got nowhere for {:.1} s\n{}",
+        time.as_secs_f64(),
+        snapshot.as_deref().unwrap_or("the lock cannot tell who holds it")
+    )]
     Stuck {
         /// Its number.
         thread: usize,
@@ -86,39 +92,12 @@ pub enum Fault {
         snapshot: Option<String>,
     },
     /// Holders that do not exclude each other were kept apart.
-    Apart(Meeting),
+    #[display("{_0} were kept apart")]
+    Apart(#[error(not(source))] Meeting),
     /// It kept more and more memory: so many bytes beyond what it had after the first round.
-    Grown(Bytes),
+    #[display("{_0} bytes more are allocated than after the first round, and {MAX_GROWTH} may be")]
+    Grown(#[error(not(source))] Bytes),
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Met(what) => write!(f, "holders met that exclude each other: {what}"),
-            Self::Stuck {
-                thread,
-                time,
-                snapshot,
-            } => {
-                let snapshot = snapshot
-                    .as_deref()
-                    .unwrap_or("the lock cannot tell who holds it");
-                let seconds = time.as_secs_f64();
-                write!(
-                    f,
-                    "thread {thread} got nowhere for {seconds:.1} s\n{snapshot}"
-                )
-            }
-            Self::Apart(meeting) => write!(f, "{meeting} were kept apart"),
-            Self::Grown(bytes) => write!(
-                f,
-                "{bytes} bytes more are allocated than after the first round, and {MAX_GROWTH} may be"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// A lock that is soaked, whatever its type.
 pub trait Soaked {

@@ -19,6 +19,7 @@ use spanlock_bench::{batch, latency, pattern};
 use spanlock_judge::compare::{Dataset, standings};
 use spanlock_judge::record::Line;
 use std::ops::Range;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const SHORT: Schedule = Schedule {
@@ -90,14 +91,14 @@ impl Target for Broken {
 }
 
 fn broken() -> &'static Lock {
-    static LOCK: Lock = Lock {
+    static LOCK: LazyLock<Lock> = LazyLock::new(|| Lock {
         described: Described {
             name: "broken",
-            ..Described::RANGES
+            ..Described::default()
         },
         values: Values::NONE,
         measure: &Make(|_: &Setting| Broken),
-    };
+    });
     &LOCK
 }
 

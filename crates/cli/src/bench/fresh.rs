@@ -78,23 +78,14 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
     })
 }
 
-/// The command for a workload.
+/// The words of the command that runs this: its name, and its numbers as lines of JSON have them.
 fn words(load: Load) -> Vec<String> {
-    match load {
-        Load::Interference { pool } => vec!["interference".into(), format!("--pool={pool}")],
-        Load::Alternator => vec!["alternator".into()],
-        Load::TestRwlock { pause } => vec!["test_rwlock".into(), format!("--pause={pause}")],
-        Load::Rwbench {
-            writes,
-            inside,
-            outside,
-        } => vec![
-            "rwbench".into(),
-            format!("--writes={writes}"),
-            format!("--inside={inside}"),
-            format!("--outside={outside}"),
-        ],
-        Load::HashTable { entries } => vec!["hash_table".into(), format!("--entries={entries}")],
-        Load::Readers => vec!["readers".into()],
-    }
+    let load = serde_json::to_value(load).expect("a name and numbers");
+    let fields = load.as_object().into_iter().flatten();
+    let numbers = fields.filter(|(_, value)| value.is_number());
+    let name = load["load"].as_str().map(str::to_owned);
+    let words = name.into_iter();
+    words
+        .chain(numbers.map(|(name, value)| format!("--{name}={value}")))
+        .collect()
 }

@@ -4,7 +4,7 @@ use super::fresh;
 use super::measure::measured;
 use crate::allocator;
 use crate::failure::{Failure, Result};
-use crate::options::{Locks, Output, Threads, number_to, without_seconds};
+use crate::options::{Locks, Output, Threads, number, without_seconds};
 use crate::output::print_lines;
 use crate::workloads::turns;
 use clap::Args;
@@ -21,7 +21,7 @@ pub(super) struct Memory {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Ranges that one thread holds at once.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number_to(MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
     hold: Vec<usize>,
     /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
     #[arg(long, hide = true)]
@@ -59,7 +59,7 @@ pub(super) struct Touch {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Locks that each thread uses once.
-    #[arg(long, value_parser = number_to(touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N", allow_negative_numbers = true)]
     number: usize,
     #[command(flatten)]
     threads: Threads,

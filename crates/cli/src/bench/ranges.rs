@@ -3,7 +3,7 @@
 use super::list;
 use super::measure::{Compared, Pairs, Repeated, Sampled, compared, measured};
 use crate::failure::{Failure, Result};
-use crate::options::{Locks, Output, locks_or_floors, number_to, seconds, without_seconds};
+use crate::options::{Locks, Output, locks_or_floors, number, seconds, without_seconds};
 use crate::workloads::{Parts, Workload, turns};
 use clap::Args;
 use spanlock_bench::arr::MAX_THREADS;
@@ -75,7 +75,7 @@ pub(super) struct Uncontended {
 }
 
 pub(super) fn uncontended(Uncontended { locks, pairs }: Uncontended) -> Result {
-    let locks = locks.or(LOCKS.iter().chain(FLOORS)).into_iter();
+    let locks = locks.or(LOCKS.iter().chain(FLOORS.iter())).into_iter();
     let subjects: Vec<_> = locks.flat_map(costs::Subject::all_of).collect();
     measured(
         &pairs.output,
@@ -97,7 +97,7 @@ pub(super) struct Waiting {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Threads that contend.
-    #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     threads: usize,
     /// Length of each measurement.
     #[arg(long, value_parser = seconds, default_value = "1", allow_negative_numbers = true)]

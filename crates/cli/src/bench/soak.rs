@@ -3,7 +3,7 @@
 use super::measure::measured;
 use crate::allocator;
 use crate::failure::{Failure, Result};
-use crate::options::{Locks, Output, Seed, number_to, seconds};
+use crate::options::{Locks, Output, Seed, number, seconds};
 use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::arr::MAX_THREADS;
@@ -19,7 +19,7 @@ pub(super) struct Soak {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Threads.
-    #[arg(long, value_parser = number_to(MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
     threads: usize,
     /// Length of it all, divided among locks and rounds.
     #[arg(long, value_parser = seconds, default_value = "60", allow_negative_numbers = true)]

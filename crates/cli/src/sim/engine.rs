@@ -7,6 +7,7 @@ use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
 use crate::workloads::{Workload, turns};
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::provenance;
 use spanlock_bench::run::{Schedule, Trial};
@@ -17,8 +18,6 @@ use spanlock_judge::table;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The arguments of all simulated workloads.
 #[derive(Args)]
@@ -157,7 +156,7 @@ impl Simulated {
         });
         let steps: Vec<_> = steps.collect();
         let progress = Progress::new(steps.len());
-        let records = on_all_cores(&steps, |(setup, (lock, trial))| {
+        let records = steps.par_iter().map(|(setup, (lock, trial))| {
             let run = format!("{}, {}", setup.machine.name, name(trial, *lock));
             progress.step(&run);
             let find = || {
@@ -171,6 +170,7 @@ impl Simulated {
             progress.done();
             record
         });
+        let records = records.collect::<Result<Vec<_>>>();
         drop(progress);
         let records = records?;
         match self.output.format {
@@ -201,30 +201,4 @@ fn follows_from(setup: &Setup, trial: &impl Debug, run: &str) -> String {
     format!("{trial:?}").hash(&mut digest);
     let trial = digest.finish();
     format!("{run}, {trial:x}, {placement:?}, seed {seed}, {machine:?}")
-}
-
-/// The results of `f` in order; or the first failure, after which no more are begun.
-fn on_all_cores<T: Sync, R: Send>(all: &[T], f: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done = Mutex::new(Vec::new());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let take = || {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        let one = all.get(at).filter(|_| !has_failed.load(Ordering::Relaxed));
-        one.map(|one| (at, one))
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                while let Some((at, one)) = take() {
-                    let result = f(one);
-                    has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                    done.lock().expect("no panic while held").push((at, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("no panic while held");
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }

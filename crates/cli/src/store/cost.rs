@@ -1,8 +1,7 @@
 //! `spanlock store cost`: what a store takes of memory, and how long it takes to open one after a crash.
 
-use super::at;
 use crate::allocator;
-use crate::failure::Result;
+use crate::failure::{At, Result};
 use spanlock_store::{Geometry, Mapped, Options, Store, make};
 use std::fmt;
 use std::path::Path;
@@ -45,7 +44,7 @@ pub(super) fn measure(path: &Path, data: u64) -> Result<Cost> {
         let _ = std::fs::remove_file(path);
         cost
     });
-    measured.map_err(|error| at(path.display(), error))
+    measured.at(path)
 }
 
 fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_store::Result<Cost> {

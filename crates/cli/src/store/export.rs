@@ -1,7 +1,7 @@
 //! From a store into a folder.
 
-use super::{Copied, at, copy_bytes};
-use crate::failure::Result;
+use super::{Copied, copy_bytes};
+use crate::failure::{At, Result};
 use spanlock_store::{Ino, Kind, ROOT, Stat, Store};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,24 +14,20 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Copies everything, with permissions, times and links. Owners become those of this process.
 pub(super) fn export(store: &Store, folder: &Path) -> Result<Copied> {
     let mut copied = Copied::default();
-    fs::create_dir(folder).map_err(|error| at(folder.display(), error))?;
+    fs::create_dir(folder).at(folder)?;
     let mut several = HashMap::new();
     let mut waiting = vec![(folder.to_owned(), ROOT)];
     let mut directories = Vec::new();
     while let Some((folder, ino)) = waiting.pop() {
-        let entries = store
-            .entries(ino, b"")
-            .map_err(|error| at(folder.display(), error))?;
+        let entries = store.entries(ino, b"").at(&folder)?;
         for entry in entries {
             let path = folder.join(OsStr::from_bytes(&entry.name));
             if let Some(first) = several.get(&entry.ino) {
-                fs::hard_link(first, &path).map_err(|error| at(path.display(), error))?;
+                fs::hard_link(first, &path).at(&path)?;
                 copied.others += 1;
                 continue;
             }
-            let stat = store
-                .stat_of(entry.ino)
-                .map_err(|error| at(path.display(), error))?;
+            let stat = store.stat_of(entry.ino).at(&path)?;
             export_one(store, &path, &stat, &mut copied)?;
             match entry.kind {
                 Kind::Directory => {
@@ -53,7 +49,7 @@ pub(super) fn export(store: &Store, folder: &Path) -> Result<Copied> {
 fn export_one(store: &Store, path: &Path, stat: &Stat, copied: &mut Copied) -> Result {
     match stat.kind {
         Kind::Directory => {
-            fs::create_dir(path).map_err(|error| at(path.display(), error))?;
+            fs::create_dir(path).at(path)?;
             copied.directories += 1;
         }
         Kind::File => {
@@ -63,10 +59,8 @@ fn export_one(store: &Store, path: &Path, stat: &Stat, copied: &mut Copied) -> R
             copied.bytes += stat.size;
         }
         Kind::Symlink => {
-            let target = store
-                .target(stat.ino)
-                .map_err(|error| at(path.display(), error))?;
-            symlink(OsStr::from_bytes(&target), path).map_err(|error| at(path.display(), error))?;
+            let target = store.target(stat.ino).at(path)?;
+            symlink(OsStr::from_bytes(&target), path).at(path)?;
             copied.others += 1;
         }
         Kind::Special => copied
@@ -77,14 +71,12 @@ fn export_one(store: &Store, path: &Path, stat: &Stat, copied: &mut Copied) -> R
 }
 
 fn copy(store: &Store, path: &Path, ino: Ino) -> Result {
-    let from = store
-        .open_node(ino)
-        .map_err(|error| at(path.display(), error))?;
-    let to = fs::File::create_new(path).map_err(|error| at(path.display(), error))?;
+    let from = store.open_node(ino).at(path)?;
+    let to = fs::File::create_new(path).at(path)?;
     let read = |into: &mut [u8], at| from.read_at(into, at);
     let write = |data: &[u8], at| to.write_all_at(data, at);
     let done = copy_bytes(path, read, write)?;
-    to.set_len(done).map_err(|error| at(path.display(), error))
+    to.set_len(done).at(path)
 }
 
 fn attributes(path: &Path, stat: &Stat) -> Result {
@@ -99,5 +91,5 @@ fn attributes(path: &Path, stat: &Stat) -> Result {
     let opened = fs::File::open(path).and_then(|file| file.set_times(set));
     opened
         .and_then(|()| fs::set_permissions(path, permissions))
-        .map_err(|error| at(path.display(), error))
+        .at(path)
 }

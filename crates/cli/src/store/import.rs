@@ -1,7 +1,7 @@
 //! From a folder into a store.
 
-use super::{Copied, at, copy_bytes};
-use crate::failure::Result;
+use super::{Copied, copy_bytes};
+use crate::failure::{At, Result};
 use spanlock_store::{Ino, Kind, NewNode, ROOT, Store};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -17,17 +17,14 @@ pub(super) fn import(store: &Store, folder: &Path) -> Result<Copied> {
     let mut waiting = vec![(folder.to_owned(), ROOT)];
     let mut times = Vec::new();
     while let Some((folder, parent)) = waiting.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| at(folder.display(), error))?;
+        let entries = fs::read_dir(&folder).at(&folder)?;
         for entry in entries {
-            let path = entry.map_err(|error| at(folder.display(), error))?.path();
-            let metadata =
-                fs::symlink_metadata(&path).map_err(|error| at(path.display(), error))?;
+            let path = entry.at(&folder)?.path();
+            let metadata = fs::symlink_metadata(&path).at(&path)?;
             let key = (metadata.dev(), metadata.ino());
             if let Some(&ino) = several.get(&key) {
                 let name = name(&path);
-                store
-                    .link_node(ino, parent, name)
-                    .map_err(|error| at(path.display(), error))?;
+                store.link_node(ino, parent, name).at(&path)?;
                 copied.others += 1;
                 continue;
             }
@@ -46,7 +43,7 @@ pub(super) fn import(store: &Store, folder: &Path) -> Result<Copied> {
             set.modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
             set.accessed = nanoseconds(metadata.atime(), metadata.atime_nsec());
         });
-        set.map_err(|error| at(path.display(), error))?;
+        set.at(&path)?;
     }
     Ok(copied)
 }
@@ -73,7 +70,7 @@ fn import_one(
         _ => Kind::Special,
     };
     let target = match kind {
-        Kind::Symlink => fs::read_link(path).map_err(|error| at(path.display(), error))?,
+        Kind::Symlink => fs::read_link(path).at(path)?,
         _ => PathBuf::new(),
     };
     let mode = match kind {
@@ -89,7 +86,7 @@ fn import_one(
         target: target.as_os_str().as_bytes().to_vec(),
     };
     let made = store.make_node(parent, name(path), node);
-    let ino = made.map_err(|error| at(path.display(), error))?.ino;
+    let ino = made.at(path)?.ino;
     match kind {
         Kind::Directory => copied.directories += 1,
         Kind::File => {
@@ -102,14 +99,11 @@ fn import_one(
 }
 
 fn copy(store: &Store, path: &Path, ino: Ino) -> Result<u64> {
-    let from = fs::File::open(path).map_err(|error| at(path.display(), error))?;
-    let to = store
-        .open_node(ino)
-        .map_err(|error| at(path.display(), error))?;
+    let from = fs::File::open(path).at(path)?;
+    let to = store.open_node(ino).at(path)?;
     let read = |into: &mut [u8], at| from.read_at(into, at);
     let write = |data: &[u8], at| to.write_at(data, at).map(drop);
     let done = copy_bytes(path, read, write)?;
-    to.truncate(done)
-        .map_err(|error| at(path.display(), error))?;
+    to.truncate(done).at(path)?;
     Ok(done)
 }

@@ -5,7 +5,7 @@ mod export;
 mod import;
 mod mount;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{At, Failure, Result};
 use crate::output::print;
 use clap::{Args, Subcommand};
 use spanlock_store::{Error, Geometry, Mapped, Options, PAGE, Report, Store, check, inspect, make};
@@ -92,11 +92,6 @@ fn size(text: &str) -> std::result::Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// An error about a file, outside or in a store.
-fn at(path: impl Display, error: impl Display) -> Failure {
-    Failure::Input(format!("{path}: {error}"))
-}
-
 pub(crate) fn run(command: &Command) -> Result {
     match &command.what {
         What::Make { path, size, inodes } => {
@@ -104,17 +99,17 @@ pub(crate) fn run(command: &Command) -> Result {
                 inodes: *inodes,
                 id: None,
             };
-            make_file(path, *size, &geometry).map_err(|error| at(path.display(), error))
+            make_file(path, *size, &geometry).at(path)
         }
         What::Check { path } => run_check(path),
         What::Info { path } => {
             let medium = look(path)?;
-            let report = inspect(&medium).map_err(|error| at(path.display(), error))?;
+            let report = inspect(&medium).at(path)?;
             print(&describe(&report))
         }
         What::Cost { path, size } => {
             if *size == 0 {
-                return Err(at(path.display(), "a store without data costs nothing"));
+                return Err("a store without data costs nothing").at(path);
             }
             print(&cost::measure(path, *size)?.to_string())
         }
@@ -128,7 +123,7 @@ pub(crate) fn run(command: &Command) -> Result {
 fn copy_all(path: &Path, folder: &Path, copy: fn(&Store, &Path) -> Result<Copied>) -> Result {
     let store = open(path)?;
     let copied = copy(&store, folder)?;
-    store.close().map_err(|error| at(path.display(), error))?;
+    store.close().at(path)?;
     print(&format!("{copied}\n"))
 }
 
@@ -145,13 +140,13 @@ fn copy_bytes<R: Display, W: Display>(
     let mut buffer = vec![0; CHUNK];
     let mut done = 0;
     loop {
-        let length = read(&mut buffer, done).map_err(|error| at(path.display(), error))?;
+        let length = read(&mut buffer, done).at(path)?;
         if length == 0 {
             return Ok(done);
         }
         let data = &buffer[..length];
         if data.iter().any(|&byte| byte != 0) {
-            write(data, done).map_err(|error| at(path.display(), error))?;
+            write(data, done).at(path)?;
         }
         done += length as u64;
     }
@@ -170,22 +165,18 @@ fn make_file(path: &Path, size: u64, geometry: &Geometry) -> spanlock_store::Res
 }
 
 fn look(path: &Path) -> Result<Mapped> {
-    Mapped::open_read_only(path).map_err(|error| at(path.display(), error))
+    Mapped::open_read_only(path).at(path)
 }
 
 fn open(path: &Path) -> Result<Store> {
     let opened = Mapped::open(path).and_then(|medium| Store::open(medium, Options::default()));
-    opened
-        .map(|(store, _)| store)
-        .map_err(|error| at(path.display(), error))
+    opened.map(|(store, _)| store).at(path)
 }
 
 fn run_check(path: &Path) -> Result {
     let medium = look(path)?;
-    medium
-        .read_through()
-        .map_err(|error| at(path.display(), error))?;
-    let report = check(&medium).map_err(|error| at(path.display(), error))?;
+    medium.read_through().at(path)?;
+    let report = check(&medium).at(path)?;
     let findings = report.findings.iter().map(|finding| format!("{finding}\n"));
     print(&format!(
         "{}{}",

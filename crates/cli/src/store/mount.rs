@@ -1,5 +1,7 @@
 //! `spanlock store mount`.
 
+#[cfg(not(feature = "fuse"))]
+use crate::failure::At;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -18,14 +20,12 @@ pub(crate) struct Arguments {
 #[cfg(not(feature = "fuse"))]
 pub(crate) fn run(arguments: &Arguments) -> crate::failure::Result {
     let Arguments { path, folder, .. } = arguments;
-    Err(super::at(
-        path.display(),
-        format!(
-            "to mount it on {}, build this command with `cargo build --release --features fuse`, and install Debian's \
-             package `fuse3`. `spanlock store export` copies its files",
-            folder.display()
-        ),
+    Err(format!(
+        "to mount it on {}, build this command with `cargo build --release --features fuse`, and install Debian's \
+         package `fuse3`. `spanlock store export` copies its files",
+        folder.display()
     ))
+    .at(path)
 }
 
 #[cfg(feature = "fuse")]
@@ -34,10 +34,10 @@ pub(crate) use with_fuse::run;
 #[cfg(feature = "fuse")]
 mod with_fuse {
     use super::Arguments;
-    use crate::failure::{Failure, Result};
+    use crate::failure::{At, Failure, Result};
     use crate::output::print;
     use crate::signals::{self, set_mask};
-    use crate::store::{at, open};
+    use crate::store::open;
     use spanlock_store_fuse::{Mounted, detach, what_is_missing};
     use std::num::NonZeroUsize;
     use std::path::Path;
@@ -47,22 +47,19 @@ mod with_fuse {
     const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
     pub(crate) fn run(arguments: &Arguments) -> Result {
-        let folder = arguments
-            .folder
-            .canonicalize()
-            .map_err(|error| at(arguments.folder.display(), error))?;
+        let folder = arguments.folder.canonicalize().at(&arguments.folder)?;
         if let Some(missing) = what_is_missing() {
             return Err(Failure::Input(format!("FUSE: {missing}")));
         }
         if !folder.is_dir() {
-            return Err(at(folder.display(), "it is no folder"));
+            return Err("it is no folder").at(&folder);
         }
         // Before any thread starts, so that all have it.
         let ends = signals::set_of(&ENDS);
         set_mask(libc::SIG_BLOCK, &ends);
         let store = open(&arguments.path)?;
         let mounted = Mounted::new(store, &folder, threads(arguments));
-        let mounted = mounted.map_err(|error| at(folder.display(), error))?;
+        let mounted = mounted.at(&folder)?;
         print(&format!(
             "mounted on {}: unmount it, or press Ctrl-C, to end\n",
             folder.display()
@@ -70,7 +67,7 @@ mod with_fuse {
         let named = thread::Builder::new().name("signals".to_owned());
         named.spawn(move || detach_at_a_signal(&ends, &folder))?;
         let served = mounted.serve();
-        served.map_err(|error| at(arguments.path.display(), error))
+        served.at(&arguments.path)
     }
 
     fn threads(arguments: &Arguments) -> NonZeroUsize {

@@ -6,15 +6,11 @@
 //! each, as it is made here. P2's BA is `pf-q`, its Cohort-RW `c-rw-wp`; its pthread, whose readers sleep when they
 //! wait, is `futex`; its BRAVO over them is ours.
 
-use crate::record::arr::Variant;
-use crate::record::blob::Payload;
-use crate::record::pattern::Pattern;
-use crate::record::rw::Load;
-use crate::record::set::{Chosen, Mix};
-use crate::record::store::Kernel;
-use crate::record::{Kind, Panel, Phase, VmStat};
+use crate::record::Panel;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// The first and the last, both included.
@@ -57,115 +53,56 @@ pub struct Claim {
     pub quorum: Quorum,
 }
 
-/// Some panels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// ArrBench, with these shares of reads.
-    Arr(Variant, Span<u8>),
-    /// W1.
-    W1,
-    /// W2.
-    W2,
-    /// Whole records read from an aliasing area, without caches.
-    Blob,
-    /// The longest acquisition, in these phases.
-    #[serde(deserialize_with = "phases")]
-    Longest(&'static [Phase]),
-    /// A pattern of access.
-    Pattern(Pattern),
-    /// Readers of random locks of a pool.
-    Interference,
-    /// Readers in a ring.
-    Alternator,
-    /// Readers and one writer.
-    TestRwlock,
-    /// Readers and writers by chance, with these fractions of writes.
-    Rwbench(Span<f64>),
-    /// A table under a lock.
-    HashTable,
-    /// Ordered sets, under P1's mixture, with keys chosen so.
-    Set(Chosen),
-    /// Files, with one of these kernels.
-    #[serde(deserialize_with = "kernels")]
-    Store(&'static [Kernel]),
-    /// Traffic of address spaces, as these traces or programs have it.
-    #[serde(deserialize_with = "names")]
-    Vm(&'static [&'static str]),
-    /// What lines about the traffic of address spaces say beside their throughput.
-    VmStat(VmStat),
-    /// A microbenchmark.
-    Micro,
-    /// A workload that is not measured here.
-    #[default]
-    Nowhere,
-}
+/// Some panels: those of which the named fields are as wanted. Their fields are those of lines of JSON, and one is
+/// always the workload. Without fields it is a workload that is not measured here.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Place(BTreeMap<String, Wanted>);
 
-fn phases<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Phase], D::Error> {
-    Ok(Vec::deserialize(text)?.leak())
-}
-
-fn kernels<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [Kernel], D::Error> {
-    Ok(Vec::deserialize(text)?.leak())
-}
-
-fn names<'de, D: Deserializer<'de>>(text: D) -> Result<&'static [&'static str], D::Error> {
-    let names = Vec::<String>::deserialize(text)?.into_iter();
-    let names = names.map(|name| &*name.leak()).collect::<Vec<_>>();
-    Ok(names.leak())
+/// What a field is to be.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Wanted {
+    /// A number between these, both included.
+    Between(f64, f64),
+    /// One of these words.
+    Among(Vec<String>),
+    /// This.
+    Is(Value),
 }
 
 impl Place {
-    /// The kind of its panels; `None` if it has none.
-    #[must_use]
-    pub const fn kind(self) -> Option<Kind> {
-        match self {
-            Self::Arr(..) => Some(Kind::Arr),
-            Self::W1 | Self::W2 => Some(Kind::Batch),
-            Self::Blob => Some(Kind::Blob),
-            Self::Longest(_) => Some(Kind::Latency),
-            Self::Pattern(_) => Some(Kind::Pattern),
-            Self::Interference
-            | Self::Alternator
-            | Self::TestRwlock
-            | Self::Rwbench(_)
-            | Self::HashTable => Some(Kind::Rw),
-            Self::Set(_) => Some(Kind::Set),
-            Self::Store(_) => Some(Kind::Store),
-            Self::Micro => Some(Kind::Micro),
-            Self::Vm(_) => Some(Kind::Vm),
-            Self::VmStat(_) => Some(Kind::VmStat),
-            Self::Nowhere => None,
-        }
-    }
-
     /// Whether a panel is one of them.
     #[must_use]
-    pub fn has(self, panel: Panel) -> bool {
-        match (self, panel) {
-            (Self::Arr(wanted, (least, most)), Panel::Arr { variant, reads }) => {
-                wanted == variant && (least..=most).contains(&reads)
-            }
-            (Self::W1, Panel::Batch(load)) => load.hold == 1,
-            (Self::W2, Panel::Batch(load)) => load.hold > 1,
-            (Self::Blob, Panel::Blob(load)) => load.payload == Payload::Whole && load.cache == 0,
-            (Self::Longest(phases), Panel::Longest(phase)) => phases.contains(&phase),
-            (Self::Pattern(wanted), Panel::Pattern { pattern, .. }) => wanted == pattern,
-            (Self::Rwbench((least, most)), Panel::Rw(load @ Load::Rwbench { writes, .. })) => {
-                load == Load::rwbench(writes) && (least..=most).contains(&writes)
-            }
-            (Self::Set(wanted), Panel::Set(load)) => {
-                wanted == load.chosen && load.mix == Mix::Updates
-            }
-            (Self::Store(wanted), Panel::Store(load)) => wanted.contains(&load.kernel),
-            (Self::Vm(wanted), Panel::Vm { traffic, .. }) => wanted.contains(&traffic.text()),
-            (Self::VmStat(wanted), Panel::VmStat { of, .. }) => wanted == of,
-            (Self::Interference, Panel::Rw(Load::Interference { .. }))
-            | (Self::Alternator, Panel::Rw(Load::Alternator))
-            | (Self::TestRwlock, Panel::Rw(Load::TestRwlock { .. }))
-            | (Self::HashTable, Panel::Rw(Load::HashTable { .. }))
-            | (Self::Micro, Panel::Micro) => true,
-            _ => false,
+    pub fn has(&self, panel: Panel) -> bool {
+        let fields = fields(panel);
+        let mut wanted = self.0.iter();
+        !self.0.is_empty() && wanted.all(|(name, wanted)| wanted.is(&fields[name]))
+    }
+
+    /// Whether a panel is of their workload.
+    #[must_use]
+    pub fn is_of(&self, panel: Panel) -> bool {
+        let workload = self.0.get(WORKLOAD);
+        workload.is_some_and(|wanted| wanted.is(&fields(panel)[WORKLOAD]))
+    }
+}
+
+/// The field of every panel.
+const WORKLOAD: &str = "workload";
+
+fn fields(panel: Panel) -> Value {
+    serde_json::to_value(panel).expect("numbers and words")
+}
+
+impl Wanted {
+    fn is(&self, found: &Value) -> bool {
+        match self {
+            Self::Between(least, most) => found
+                .as_f64()
+                .is_some_and(|number| (*least..=*most).contains(&number)),
+            Self::Among(words) => words.iter().any(|word| found == word),
+            Self::Is(wanted) => found == wanted,
         }
     }
 }
@@ -290,15 +227,15 @@ impl Figure {
     fn complete(&mut self) {
         for claim in &mut self.claims {
             claim.source = self.source;
-            if claim.place == Place::Nowhere {
-                claim.place = self.place;
+            if claim.place == Place::default() {
+                claim.place = self.place.clone();
             }
             if claim.threads == (0, 0) {
                 claim.threads = self.threads;
             }
         }
         if self.places.is_empty() && !self.locks.is_empty() {
-            self.places.push(self.place);
+            self.places.push(self.place.clone());
         }
     }
 }
@@ -341,15 +278,90 @@ pub fn claims() -> impl Iterator<Item = &'static Claim> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Relation, claims};
+    use super::{Place, Relation, claims, figures};
+    use crate::record::arr::Variant;
+    use crate::record::blob::{self, Draw, Payload};
+    use crate::record::pattern::Pattern;
+    use crate::record::set::{self, Chosen, Mix};
+    use crate::record::store::{self, Kernel};
+    use crate::record::vm::{Name, Pace};
+    use crate::record::{Panel, Phase, VmStat, batch, rw};
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
         assert_eq!(claims().count(), 143);
         for claim in claims() {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
-            assert!(claim.place.kind().is_some() || unmeasured, "{claim:?}");
+            assert!(claim.place != Place::default() || unmeasured, "{claim:?}");
             assert_eq!(claim.locks.is_empty(), unmeasured, "{claim:?}");
+        }
+    }
+
+    /// A panel of each kind that is measured here.
+    fn panels() -> Vec<Panel> {
+        let shares = [100, 80, 60];
+        let arr = Variant::ALL.into_iter().flat_map(|variant| {
+            let of = move |reads| Panel::Arr { variant, reads };
+            shares.map(of)
+        });
+        let batch = [1, 16].map(|hold| Panel::Batch(batch::Load { hold, ranges: 64 }));
+        let phases = [Phase::First, Phase::Again].map(|phase| Panel::Longest { phase });
+        let pattern = |pattern| Panel::Pattern {
+            pattern,
+            reads: 90,
+            bystanders: 0,
+        };
+        let store = |kernel| Panel::Store(store::Load { kernel, pages: 64 });
+        let traffic = ["wc", "wr", "wrmem"].map(Name::new);
+        let (pace, growths) = (Pace::Recorded, 0);
+        let vm = |traffic| Panel::Vm {
+            traffic,
+            pace,
+            growths,
+        };
+        let stat = |of| Panel::VmStat {
+            traffic: traffic[0],
+            pace,
+            of,
+        };
+        let others = [
+            Panel::Micro,
+            Panel::Blob(blob::Load {
+                draw: Draw::Uniform,
+                payload: Payload::Whole,
+                cache: 0,
+                records: 1,
+            }),
+            Panel::Set(set::Load {
+                keys: 64,
+                chosen: Chosen::Uniform,
+                mix: Mix::Updates,
+                stall: 0,
+            }),
+        ];
+        arr.chain(batch)
+            .chain(phases)
+            .chain(Pattern::ALL.map(pattern))
+            .chain(rw::Load::all().into_iter().map(Panel::Rw))
+            .chain(Kernel::ALL.map(store))
+            .chain(traffic.map(vm))
+            .chain(VmStat::ALL.map(stat))
+            .chain(others)
+            .collect()
+    }
+
+    #[test]
+    fn every_place_has_a_panel() {
+        let panels = panels();
+        let drawn = figures().flat_map(|figure| &figure.places);
+        let claimed = claims().map(|claim| &claim.place);
+        for place in drawn
+            .chain(claimed)
+            .filter(|place| **place != Place::default())
+        {
+            let has = |panel: &&Panel| place.has(**panel);
+            let found = panels.iter().filter(has).count();
+            assert!(found > 0 && found < panels.len(), "{place:?}: {found}");
         }
     }
 

@@ -4,10 +4,11 @@ use super::{Dataset, Panel};
 use crate::record::lock::Lock;
 use crate::record::plural;
 use crate::stats::{Order, Summary};
-use std::fmt;
+use derive_more::Display;
 
 /// The competing locks of one panel with one number of threads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Display, Clone)]
+#[display("{panel}, {}", plural(*threads))]
 pub struct Contest<'a> {
     /// The panel.
     pub panel: Panel,
@@ -53,12 +54,6 @@ impl Contest<'_> {
 }
 
 /// For captions.
-impl fmt::Display for Contest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.panel, plural(self.threads))
-    }
-}
-
 impl Dataset {
     /// The contests of these panels.
     pub fn contests(&self, has: impl Fn(Panel) -> bool) -> impl Iterator<Item = Contest<'_>> {

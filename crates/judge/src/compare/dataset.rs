@@ -43,7 +43,8 @@ impl Point {
         let of = |panel, value| Self::new(panel, &run.lock, run.threads, value);
         if let Panel::Latency { .. } = run.panel {
             let phases = run.phases();
-            let points = phases.map(|(phase, times)| of(Panel::Longest(phase), times.max as f64));
+            let points =
+                phases.map(|(phase, times)| of(Panel::Longest { phase }, times.max as f64));
             return points.collect();
         }
         if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, &run.space) {

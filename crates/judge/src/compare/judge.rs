@@ -20,8 +20,8 @@ pub enum Open {
 /// Judges all claims about the workloads that were run.
 #[must_use]
 pub fn judged(data: &Dataset, cores: usize) -> Vec<(Judgement, Option<Open>)> {
-    let kinds: Vec<_> = data.panels().into_iter().map(Panel::kind).collect();
-    let was_run = |claim: &&Claim| claim.place.kind().is_some_and(|kind| kinds.contains(&kind));
+    let panels = data.panels();
+    let was_run = |claim: &&Claim| panels.iter().any(|panel| claim.place.is_of(*panel));
     let claims = claims().filter(was_run);
     claims
         .map(|claim| judge_or_open(claim, data, cores))

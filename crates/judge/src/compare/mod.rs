@@ -19,7 +19,7 @@ mod judge;
 mod ranking;
 mod standing;
 
-pub use crate::record::{Kind, Panel, Phase};
+pub use crate::record::{Panel, Phase};
 pub use claims::{Claim, Figure, Paper, Place, Quorum, Relation, claims, figures, papers};
 pub use contest::{Contest, Lag};
 pub use dataset::{Dataset, Point};
@@ -28,7 +28,7 @@ pub use ranking::{LEVEL, rankings};
 pub use standing::standings;
 
 /// The lock that the comparisons below tables are about.
-pub const OURS: &str = "list-rw";
+pub const OURS: &str = "slots";
 
 /// Those that [`OURS`] is to be compared with.
 pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];

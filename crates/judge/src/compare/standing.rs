@@ -1,14 +1,18 @@
 //! The best of each family of locks, panel by panel.
 
-use super::{Contest, Dataset, Kind, Panel};
+use super::{Contest, Dataset, Panel};
 use crate::record::finding::{Placed, Standing};
 use crate::stats::distinct;
 
 /// The standings of all panels in which more is better.
 #[must_use]
 pub fn standings(data: &Dataset) -> Vec<Standing> {
-    let is_throughput =
-        |panel: Panel| !matches!(panel.kind(), Kind::Latency | Kind::Micro | Kind::VmStat);
+    let is_throughput = |panel| {
+        !matches!(
+            panel,
+            Panel::Longest { .. } | Panel::Micro | Panel::VmStat { .. }
+        )
+    };
     data.contests(is_throughput)
         .map(|one| standing(&one))
         .collect()

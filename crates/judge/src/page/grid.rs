@@ -204,7 +204,7 @@ impl Grid {
                 ("locks in the pool", &OPERATIONS)
             }
             Some(compare::Panel::Blob(_)) => ("threads", &RECORDS),
-            Some(compare::Panel::Longest(_)) => ("threads", &NANOSECONDS),
+            Some(compare::Panel::Longest { .. }) => ("threads", &NANOSECONDS),
             _ => ("threads", &OPERATIONS),
         };
         let locks = columns

@@ -4,15 +4,16 @@ use crate::compare::{Dataset, Point};
 use crate::record::finding::Ranking;
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
-use crate::record::{Kind, Line, Record, Simulated, plural};
+use crate::record::{Line, Panel, Record, Simulated, plural};
 use crate::table::{self, Width};
+use derive_more::Display;
 use prim_sim::{Machine, Placement};
-use std::fmt;
 
-/// Where runs were made.
-#[derive(Debug, Clone, PartialEq)]
+/// Where runs were made. Captions have it.
+#[derive(Debug, Display, Clone, PartialEq)]
 pub enum Platform {
     /// A real machine.
+    #[display("measured: {machine}, {cores} processors")]
     Measured {
         /// The processor's model.
         machine: String,
@@ -20,6 +21,7 @@ pub enum Platform {
         cores: usize,
     },
     /// A simulated one.
+    #[display("simulated: {}, {}", machine.name, format!("{placement:?}").to_lowercase())]
     Simulated {
         /// Its parameters.
         machine: Box<Machine>,
@@ -35,21 +37,6 @@ impl Platform {
         match self {
             Self::Measured { cores, .. } => *cores,
             Self::Simulated { machine, .. } => machine.contexts(),
-        }
-    }
-}
-
-/// For captions.
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Measured { machine, cores } => {
-                write!(f, "measured: {machine}, {cores} processors")
-            }
-            Self::Simulated { machine, placement } => {
-                let placement = format!("{placement:?}").to_lowercase();
-                write!(f, "simulated: {}, {placement}", machine.name)
-            }
         }
     }
 }
@@ -132,7 +119,8 @@ impl Source {
 }
 
 /// A line that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Display, Clone, PartialEq, Eq)]
+#[display("{file}, line {line}: {what}")]
 pub struct Broken {
     /// The file.
     pub file: String,
@@ -140,13 +128,6 @@ pub struct Broken {
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, what } = self;
-        write!(f, "{file}, line {line}: {what}")
-    }
 }
 
 /// All that was given.
@@ -268,7 +249,7 @@ impl Reader<'_> {
             .map(|run| self.machine(run))
             .transpose()?;
         let source = self.source()?;
-        if run.panel.kind() == Kind::Waiting {
+        if matches!(run.panel, Panel::Waiting { .. }) {
             source.waiting.push(run);
             return Ok(());
         }

@@ -1,19 +1,19 @@
 //! How often each lock leads, and where the library's default is behind.
 
-use crate::compare::{Contest, Dataset, Kind, OURS};
+use crate::compare::{Contest, Dataset, OURS, Panel};
 use crate::stats::{Summary, distinct};
 
 /// What a user of the library gets who chooses nothing: `RangeLock`, `rw::RwLock` and `RangeSkipSet`.
 const DEFAULTS: [&str; 3] = [OURS, "bravo-futex", "range-list-ex"];
 
 /// Kinds of locks, with the workloads that compare them.
-const KINDS: [(&str, &[Kind]); 3] = [
-    (
-        "range locks",
-        &[Kind::Arr, Kind::Batch, Kind::Blob, Kind::Pattern],
-    ),
-    ("reader-writer locks", &[Kind::Rw]),
-    ("ordered sets", &[Kind::Set]),
+const KINDS: [(&str, fn(Panel) -> bool); 3] = [
+    ("range locks", |panel| {
+        use Panel::{Arr, Batch, Blob, Pattern};
+        matches!(panel, Arr { .. } | Batch(_) | Blob(_) | Pattern { .. })
+    }),
+    ("reader-writer locks", |panel| matches!(panel, Panel::Rw(_))),
+    ("ordered sets", |panel| matches!(panel, Panel::Set(_))),
 ];
 
 /// How many losses a sentence names.
@@ -53,8 +53,8 @@ pub struct Tally {
 /// The score of each kind of locks that met in a place.
 #[must_use]
 pub fn scores(data: &Dataset) -> Vec<Score> {
-    let score = |(of, kinds): (&'static str, &[Kind])| {
-        let contests = data.contests(|panel| kinds.contains(&panel.kind()));
+    let score = |(of, is_of): (&'static str, fn(Panel) -> bool)| {
+        let contests = data.contests(is_of);
         let contests: Vec<_> = contests.filter(|one| one.ranked.len() > 1).collect();
         (!contests.is_empty()).then(|| Score {
             of,

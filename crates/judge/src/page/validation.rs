@@ -1,7 +1,7 @@
 //! Simulated runs against measured ones: whether they rank locks alike, and how their throughputs compare.
 
 use super::input::{Input, Platform, Site};
-use crate::compare::{Kind, Panel};
+use crate::compare::Panel;
 use crate::record::plural;
 use crate::stats::Summary;
 use std::fmt::Write;
@@ -101,7 +101,8 @@ pub fn checks(input: &Input) -> Vec<Check> {
 
 fn between(simulated: &Site, measured: &Site) -> Vec<Check> {
     let panels = simulated.dataset.panels().into_iter();
-    let panels = panels.filter(|panel| !matches!(panel.kind(), Kind::Latency | Kind::VmStat));
+    let panels =
+        panels.filter(|panel| !matches!(panel, Panel::Longest { .. } | Panel::VmStat { .. }));
     let of_panel = panels.flat_map(|panel| {
         let mut counts = simulated.dataset.threads(panel);
         counts.retain(|count| count + panel.more_threads() <= measured.platform.cores());

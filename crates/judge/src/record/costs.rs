@@ -1,7 +1,7 @@
 //! Lines of measurements that are reported and not compared: memory, uncontended locks, revocation, and soaks.
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::time::Duration;
 
 /// How long a range is held while another thread waits for it.
@@ -110,22 +110,15 @@ pub struct Revocation {
 }
 
 /// Two holders that do not exclude each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Display, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meeting {
     /// They write ranges next to each other.
+    #[display("writers of neighbouring ranges")]
     Neighbours,
     /// They read the same range.
+    #[display("readers")]
     Readers,
-}
-
-impl fmt::Display for Meeting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Neighbours => "writers of neighbouring ranges",
-            Self::Readers => "readers",
-        })
-    }
 }
 
 /// One round of random work on one lock: a line of JSON.

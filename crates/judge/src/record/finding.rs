@@ -2,6 +2,7 @@
 
 use super::plural;
 use crate::stats::distinct;
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
@@ -169,7 +170,8 @@ pub enum Verdict {
 }
 
 /// A judged claim: a line of JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Display, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[display("{verdict}: {says} ({source})\n    {because}")]
 pub struct Judgement {
     /// The paper and section.
     pub source: String,
@@ -184,12 +186,5 @@ pub struct Judgement {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
-    }
-}
-
-impl fmt::Display for Judgement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.verdict, self.says, self.source)?;
-        write!(f, "\n    {}", self.because)
     }
 }

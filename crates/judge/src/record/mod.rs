@@ -24,7 +24,7 @@ mod run;
 pub use costs::{
     Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
 };
-pub use panel::{Kind, Panel, Phase, VmStat};
+pub use panel::{Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
 pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, store, times, vm};
 use spanlock_trial::{latency, micro};

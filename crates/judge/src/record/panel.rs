@@ -34,8 +34,10 @@ pub enum Panel {
         parts: usize,
     },
     /// The longest acquisition of a latency run, in nanoseconds. No line has it: it follows from lines of `Latency`.
-    #[serde(skip)]
-    Longest(Phase),
+    Longest {
+        /// Which.
+        phase: Phase,
+    },
     /// What users do and no paper measures, and what hurts a lock that adapts.
     #[serde(alias = "sim-pattern")]
     Pattern {
@@ -71,7 +73,7 @@ pub enum Panel {
     },
     /// How long acquisitions of an address space's lock waited, in nanoseconds on average, or how many of a hundred
     /// calls of `mprotect` succeeded speculatively. No line has it: it follows from lines of `Vm`.
-    #[serde(skip)]
+    #[serde(rename = "vm-stat")]
     VmStat {
         /// The trace, or the program whose pattern it is.
         traffic: Name,
@@ -90,7 +92,7 @@ pub enum Panel {
 }
 
 /// The acquisitions of a part of a resource that are meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// The first of each part.
@@ -100,7 +102,7 @@ pub enum Phase {
 }
 
 /// What lines about an address space say beside its throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VmStat {
     /// The wait of an acquisition in shared mode.
@@ -153,55 +155,7 @@ impl Phase {
     }
 }
 
-/// Workloads whose panels are alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// ArrBench.
-    Arr,
-    /// W1 and W2.
-    Batch,
-    /// Reads of large objects.
-    Blob,
-    /// Acquisition times.
-    Latency,
-    /// Patterns of access.
-    Pattern,
-    /// Microbenchmarks.
-    Micro,
-    /// Workloads of reader-writer locks.
-    Rw,
-    /// Ordered sets.
-    Set,
-    /// Files.
-    Store,
-    /// Traffic of address spaces.
-    Vm,
-    /// What follows from lines of `Vm`.
-    VmStat,
-    /// The cost of waiting.
-    Waiting,
-}
-
 impl Panel {
-    /// The workload of this panel.
-    #[must_use]
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Arr { .. } => Kind::Arr,
-            Self::Batch(_) => Kind::Batch,
-            Self::Blob(_) => Kind::Blob,
-            Self::Latency { .. } | Self::Longest(_) => Kind::Latency,
-            Self::Pattern { .. } => Kind::Pattern,
-            Self::Micro => Kind::Micro,
-            Self::Rw(_) => Kind::Rw,
-            Self::Set(_) => Kind::Set,
-            Self::Store(_) => Kind::Store,
-            Self::Vm { .. } => Kind::Vm,
-            Self::VmStat { .. } => Kind::VmStat,
-            Self::Waiting { .. } => Kind::Waiting,
-        }
-    }
-
     /// What throughput is a multiple of in tables, and its name: operations of some workloads take long.
     #[must_use]
     pub const fn unit(self) -> (f64, &'static str) {
@@ -248,7 +202,7 @@ impl fmt::Display for Panel {
                 }
             }
             Self::Latency { parts } => write!(f, "one part of {parts}"),
-            Self::Longest(phase) => write!(f, "the longest of {}", phase.name()),
+            Self::Longest { phase } => write!(f, "the longest of {}", phase.name()),
             Self::Pattern {
                 pattern,
                 reads,

@@ -53,16 +53,28 @@ pub(super) fn percentiles(
     times: impl Fn(&Record) -> Option<AcquireTimes>,
 ) -> Option<String> {
     let timed = records.iter().filter(|record| times(record).is_some());
+    by_place(timed, "lock", &AcquireTimes::COLUMNS, width, |runs| {
+        AcquireTimes::worst(runs.iter().filter_map(|run| times(run))).to_vec()
+    })
+}
+
+/// A row for each panel, number of threads and lock, with what its runs yield; `None` if there are none.
+pub(super) fn by_place<'a, C: ToString>(
+    runs: impl Iterator<Item = &'a Record> + Clone,
+    lock: &str,
+    heads: &[&str],
+    width: Width,
+    cells: impl Fn(&[&Record]) -> Vec<C>,
+) -> Option<String> {
     let place = |run: &Record| {
         let threads = run.threads.to_string();
         [run.panel.to_string(), threads, run.lock.name.clone()]
     };
-    let rows = groups(timed, place);
+    let rows = groups(runs, place);
     rows.first()?;
-    let mut table = Table::new(3, ["panel", "threads", "lock"], AcquireTimes::COLUMNS);
+    let mut table = Table::new(3, ["panel", "threads", lock], heads);
     for runs in rows {
-        let worst = AcquireTimes::worst(runs.iter().filter_map(|run| times(run)));
-        table.add_row(place(runs[0]), worst);
+        table.add_row(place(runs[0]), cells(&runs));
     }
     Some(table.text(width))
 }

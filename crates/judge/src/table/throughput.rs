@@ -1,6 +1,6 @@
 //! Throughput by locks and threads.
 
-use super::costs::{latency, percentiles};
+use super::costs::{by_place, latency, percentiles};
 use super::layout::Table;
 use super::rw::rw;
 use super::verdicts::concluded;
@@ -12,7 +12,7 @@ use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
 use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
-use crate::record::{Kind, Panel, Record};
+use crate::record::{Panel, Record};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
@@ -20,9 +20,9 @@ use std::fmt::Write;
 /// of acquisitions, parts of reads, waits. Beside them `more` that was measured; then what it all shows.
 #[must_use]
 pub fn runs(records: &[Record], more: &str, provenance: &Provenance, width: Width) -> String {
-    match records.first().map(|record| record.panel.kind()) {
-        Some(Kind::Rw) => return rw(records, provenance, width),
-        Some(Kind::Latency) => return latency(records, provenance, width),
+    match records.first().map(|record| record.panel) {
+        Some(Panel::Rw(_)) => return rw(records, provenance, width),
+        Some(Panel::Latency { .. }) => return latency(records, provenance, width),
         _ => {}
     }
     let text = grids(records, width) + more + &compared(records, provenance.cores);
@@ -40,11 +40,11 @@ pub(super) fn compared(records: &[Record], cores: usize) -> String {
 
 /// Whether the locks of these runs are judged below their table, or by their lines of JSON.
 pub(super) fn is_judged(records: &[Record]) -> bool {
-    let kind = records.first().map(|run| run.panel.kind());
-    !matches!(
-        kind,
-        None | Some(Kind::Latency | Kind::Micro | Kind::Rw | Kind::Waiting)
-    )
+    let is_judged = |run: &Record| {
+        use Panel::{Latency, Micro, Rw, Waiting};
+        !matches!(run.panel, Latency { .. } | Micro | Rw(_) | Waiting { .. })
+    };
+    records.first().is_some_and(is_judged)
 }
 
 /// The grids of all panels, and what else records have, on hardware or on one simulated machine.
@@ -96,30 +96,20 @@ fn left_out(records: &[Record]) -> String {
 /// A row for each panel, number of threads and lock, with the parts of a read; `None` if there are none.
 fn parts(records: &[Record], width: Width) -> Option<String> {
     let timed = records.iter().filter(|record| record.read_ns.is_some());
-    let place = |run: &Record| {
-        let threads = run.threads.to_string();
-        [run.panel.to_string(), threads, run.lock.name.clone()]
-    };
-    let rows = groups(timed, place);
-    rows.first()?;
     let heads = ["lock", "alias", "copy", "check", "lock's share"];
-    let mut table = Table::new(3, ["panel", "threads", "read by"], heads);
-    for runs in rows {
-        let mean = |of: fn(&Parts) -> f64| {
-            Summary::of(runs.iter().filter_map(|run| run.read_ns.as_ref().map(of)))
+    by_place(timed, "read by", &heads, width, |runs| {
+        let mean = |of: fn(&Parts) -> f64, decimals| {
+            let parts = runs.iter().filter_map(|run| run.read_ns.as_ref());
+            measured(Summary::of(parts.map(of)), 1.0, decimals)
         };
-        let whole = |of| measured(mean(of), 1.0, 0);
-        let share = measured(mean(|parts| parts.lock_share() * 100.0), 1.0, 3);
-        let cells = [
-            whole(|parts| parts.lock),
-            whole(|parts| parts.alias),
-            whole(|parts| parts.copy),
-            whole(|parts| parts.check),
-            share,
-        ];
-        table.add_row(place(runs[0]), cells);
-    }
-    Some(table.text(width))
+        vec![
+            mean(|parts| parts.lock, 0),
+            mean(|parts| parts.alias, 0),
+            mean(|parts| parts.copy, 0),
+            mean(|parts| parts.check, 0),
+            mean(|parts| parts.lock_share() * 100.0, 3),
+        ]
+    })
 }
 
 /// A titled table for each panel; below them, the hardware counters.
@@ -181,27 +171,16 @@ fn counters(records: &[Record], width: Width) -> String {
     let (present, absent): (Vec<_>, Vec<_>) = events.into_iter().partition(has);
     let mut text = String::new();
     if !present.is_empty() {
-        let names = present.iter().map(|event| event.name());
-        let mut table = Table::new(3, ["panel", "threads", "lock"], names);
-        for of_panel in groups(records, |record| record.panel) {
-            for of_threads in groups(of_panel.iter().copied(), |record| record.threads) {
-                for runs in groups(of_threads.iter().copied(), |record| &record.lock.name) {
-                    let cell = |&event: &Event| {
-                        let rates = runs.iter().flat_map(|run| &run.counters);
-                        let counted = rates.filter(|rate| rate.event == event);
-                        measured(Summary::of(counted.filter_map(|rate| rate.per_op)), 1.0, 1)
-                    };
-                    let Record { panel, lock, .. } = runs[0];
-                    let names = [
-                        panel.to_string(),
-                        runs[0].threads.to_string(),
-                        lock.name.clone(),
-                    ];
-                    table.add_row(names, present.iter().map(cell));
-                }
-            }
-        }
-        let _ = write!(text, "\nper operation, in user mode\n{}", table.text(width));
+        let names: Vec<_> = present.iter().map(|event| event.name()).collect();
+        let table = by_place(records.iter(), "lock", &names, width, |runs| {
+            let cell = |event: &Event| {
+                let rates = runs.iter().flat_map(|run| &run.counters);
+                let counted = rates.filter(|rate| rate.event == *event);
+                measured(Summary::of(counted.filter_map(|rate| rate.per_op)), 1.0, 1)
+            };
+            present.iter().map(cell).collect()
+        });
+        let _ = write!(text, "\nper operation, in user mode\n{}", or_dash(table));
     }
     for event in absent {
         let reason = |rate: &Rate| (rate.event == event).then(|| rate.absent.clone())?;

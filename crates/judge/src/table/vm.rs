@@ -1,36 +1,22 @@
 //! Traffic of address spaces.
 
 use super::layout::Table;
-use super::{Width, groups};
+use super::{Width, groups, or_dash};
 use crate::record::Record;
 use crate::record::vm::{Mode, Speculations, Stat, Waits};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
-type Column = (&'static str, fn(&Stat) -> f64);
-
-/// What is counted of each lock, with the word for it.
-const COLUMNS: [Column; 9] = [
-    ("readers' ns", |stat| stat.average_ns(Mode::Shared)),
-    ("writers' ns", |stat| stat.average_ns(Mode::Exclusive)),
-    ("in place %", |stat| percent(stat, |of| of.in_place)),
-    ("structural %", |stat| percent(stat, |of| of.structural)),
-    ("retried %", |stat| percent(stat, |of| of.retried)),
-    ("widened %", |stat| percent(stat, |of| of.widened)),
-    ("whole for structure %", |stat| {
-        percent(stat, |of| of.whole_for_structure)
-    }),
-    ("whole for range %", |stat| {
-        percent(stat, |of| of.whole_for_range)
-    }),
-    ("whole for retries %", |stat| {
-        percent(stat, |of| of.whole_for_retries)
-    }),
+/// What becomes of calls of `mprotect`, with the word for it.
+const OUTCOMES: [(&str, fn(Speculations) -> u64); 7] = [
+    ("in place %", |of| of.in_place),
+    ("structural %", |of| of.structural),
+    ("retried %", |of| of.retried),
+    ("widened %", |of| of.widened),
+    ("whole for structure %", |of| of.whole_for_structure),
+    ("whole for range %", |of| of.whole_for_range),
+    ("whole for retries %", |of| of.whole_for_retries),
 ];
-
-fn percent(stat: &Stat, of: impl Fn(Speculations) -> u64) -> f64 {
-    stat.percent(of(stat.speculations))
-}
 
 /// For each trace or pattern at its largest number of threads: how long acquisitions waited on average, and what became
 /// of a hundred calls of `mprotect`; and the waits by operation.
@@ -41,17 +27,21 @@ pub(super) fn stats(records: &[Record], width: Width) -> String {
         let most = runs.iter().map(|run| run.threads).max().unwrap_or(0);
         let here = runs.iter().filter(|run| run.threads == most);
         let here: Vec<&Record> = here.copied().collect();
-        let columns = COLUMNS.map(|(name, _)| name);
-        let mut table = Table::new(1, ["lock"], columns);
+        let names = OUTCOMES.map(|(name, _)| name);
+        let names = ["readers' ns", "writers' ns"].into_iter().chain(names);
+        let mut table = Table::new(1, ["lock"], names);
         for lock in distinct(here.iter().map(|run| &run.lock.name)) {
             let stats = here.iter().filter(|run| run.lock.name == *lock);
             let stats: Vec<_> = stats.filter_map(|run| run.space.as_ref()).collect();
-            let cells = COLUMNS.map(|(_, value)| {
-                let values = stats.iter().map(|stat| value(stat));
-                Summary::of(values)
-                    .map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.median))
-            });
-            table.add_row([lock], cells);
+            let cell = |value: &dyn Fn(&Stat) -> f64| {
+                let all = Summary::of(stats.iter().map(|stat| value(stat)));
+                or_dash(all.map(|all| format!("{:.1}", all.median)))
+            };
+            let waits = [Mode::Shared, Mode::Exclusive];
+            let waits = waits.map(|mode| cell(&|stat| stat.average_ns(mode)));
+            let outcomes =
+                OUTCOMES.map(|(_, of)| cell(&|stat| stat.percent(of(stat.speculations))));
+            table.add_row([lock], waits.into_iter().chain(outcomes));
         }
         let panel = runs[0].panel;
         let table = table.text(width);

@@ -250,22 +250,14 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
         K: Clone,
     {
         loop {
-            // SAFETY: pinned.
-            let path = unsafe { self.map.locate(key) };
-            // SAFETY: pinned since before the search.
-            match unsafe { path.found() } {
-                Found::Nothing => return None,
-                Found::Leaving(node) => self.await_leaving(&path, node)?,
-                Found::Here(node) => {
-                    // SAFETY: found, and pinned since before.
-                    let value = change(unsafe { node.value() });
-                    let fresh = Fresh::of_random_height(&self.pin, key.clone(), value);
-                    // SAFETY: pinned since before the search, which has found the node.
-                    if let Ok(heir) = unsafe { self.map.replace(&self.pin, &path, node, fresh) } {
-                        // SAFETY: pinned for as long as the reference lives.
-                        return Some(unsafe { heir.value() });
-                    }
-                }
+            let (path, node) = self.locate(key)?;
+            // SAFETY: found, and pinned since before.
+            let value = change(unsafe { node.value() });
+            let fresh = Fresh::of_random_height(&self.pin, key.clone(), value);
+            // SAFETY: pinned since before the search, which has found the node.
+            if let Ok(heir) = unsafe { self.map.replace(&self.pin, &path, node, fresh) } {
+                // SAFETY: pinned for as long as the reference lives.
+                return Some(unsafe { heir.value() });
             }
             prim::edge::starts_over();
         }
@@ -282,23 +274,15 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
     /// called outside the lock, and again if another thread has changed the value meanwhile.
     pub fn remove_if(&self, key: &K, mut condition: impl FnMut(&V) -> bool) -> Option<(&K, &V)> {
         loop {
-            // SAFETY: pinned.
-            let path = unsafe { self.map.locate(key) };
-            // SAFETY: pinned since before the search.
-            match unsafe { path.found() } {
-                Found::Nothing => return None,
-                Found::Leaving(node) => self.await_leaving(&path, node)?,
-                Found::Here(node) => {
-                    // SAFETY: found, and pinned since before.
-                    if !condition(unsafe { node.value() }) {
-                        return None;
-                    }
-                    // SAFETY: pinned since before the search, which has found the node.
-                    if unsafe { self.map.expel(&self.pin, &path, node) }.is_ok() {
-                        // SAFETY: pinned for as long as the references live.
-                        return Some(unsafe { entry(node) });
-                    }
-                }
+            let (path, node) = self.locate(key)?;
+            // SAFETY: found, and pinned since before.
+            if !condition(unsafe { node.value() }) {
+                return None;
+            }
+            // SAFETY: pinned since before the search, which has found the node.
+            if unsafe { self.map.expel(&self.pin, &path, node) }.is_ok() {
+                // SAFETY: pinned for as long as the references live.
+                return Some(unsafe { entry(node) });
             }
             prim::edge::starts_over();
         }
@@ -349,18 +333,26 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
         unsafe { Iter::new(first, range) }
     }
 
-    /// What is to be done about a node with the key that is about to be unlinked: `None` if it was removed, so the key
-    /// is not in the map. If it was replaced, waits until its heir is linked.
-    fn await_leaving(
-        &self,
-        path: &Path<K, V, X::OfNode>,
-        node: NodePtr<K, V, X::OfNode>,
-    ) -> Option<()> {
-        // SAFETY: the search has found the node, and the pin is older.
-        unsafe { heir(node) }?;
-        // SAFETY: likewise.
-        unsafe { self.map.await_replacement(path, node) };
-        Some(())
+    /// The node of a key, and the path to it. `None` if the key is not in the map. If the node was replaced and is about
+    /// to be unlinked, waits until its heir is linked.
+    #[inline]
+    fn locate(&self, key: &K) -> Option<(Path<K, V, X::OfNode>, NodePtr<K, V, X::OfNode>)> {
+        loop {
+            // SAFETY: pinned.
+            let path = unsafe { self.map.locate(key) };
+            // SAFETY: pinned since before the search.
+            match unsafe { path.found() } {
+                Found::Nothing => return None,
+                Found::Here(node) => return Some((path, node)),
+                Found::Leaving(node) => {
+                    // SAFETY: the search has found the node, and the pin is older.
+                    unsafe { heir(node) }?;
+                    // SAFETY: likewise.
+                    unsafe { self.map.await_replacement(&path, node) };
+                }
+            }
+            prim::edge::starts_over();
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Error, Files, Seen, Time, file, page, pages, time, wrong};
 use crate::model::linux;
-use crate::trace::{Backing, Call};
+use crate::trace::{Backing, Call, Map, Remap};
 use std::collections::{HashMap, HashSet};
 
 /// The thread shares its address space's process (`CLONE_THREAD`).
@@ -241,13 +241,13 @@ impl Line<'_> {
                     Backing::Anonymous
                 };
                 let (pages, protection) = (pages(at(1)?), small(at(2)?)?);
-                Call::Map {
+                Call::Map(Map {
                     start: result,
                     pages,
                     protection,
                     flags,
                     backing,
-                }
+                })
             }
             "munmap" => Call::Unmap {
                 start: page(at(0)?),
@@ -271,12 +271,12 @@ impl Line<'_> {
             }
             "mremap" => {
                 let (from, pages, grown) = (page(at(0)?), pages(at(1)?), pages(at(2)?));
-                Call::Remap {
+                Call::Remap(Remap {
                     from,
                     pages,
                     start: result,
                     grown,
-                }
+                })
             }
             _ => return None,
         })

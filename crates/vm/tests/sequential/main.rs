@@ -1,8 +1,11 @@
 //! Random operations of one thread have the results, and leave the areas, that a simple model says: in every variant.
 
+mod block;
+mod calls;
 mod model;
 mod step;
 
+use block::Block;
 use model::Model;
 use proptest::prelude::*;
 use spanlock_vm::variants::{self, Table, Variant};
@@ -10,7 +13,7 @@ use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
     Relocation, Source,
 };
-use step::{BASE, PAGES, Step, area, layout, on_model, on_space};
+use step::{BASE, PAGES, Step, layout, on_model, on_space};
 
 /// An address, now and then one that is no page's.
 fn address() -> impl Strategy<Value = u64> {
@@ -120,13 +123,13 @@ impl Table for Run<'_> {
             let said = on_model(&mut model, step);
             let context = || format!("{}, step {number}: {step:x?}", variant.name);
             assert_eq!(on_space(&space, step), said, "{}", context());
-            let expected: Vec<_> = model.state().0.iter().map(area).collect();
+            let expected: Vec<_> = model.state().0.iter().map(Block::area).collect();
             assert_eq!(space.maps(), expected, "{}", context());
             assert_eq!(space.pages(), model.pages(), "{}", context());
             assert_eq!(space.areas(), expected.len() as u64, "{}", context());
         }
         for page in (0..PAGES).map(|page| BASE + page * PAGE) {
-            assert_eq!(space.find(page), model.at(page).map(area));
+            assert_eq!(space.find(page), model.at(page).map(Block::area));
             let present = model.present.get(&page);
             assert_eq!(
                 space.backing().page(page).is_some(),

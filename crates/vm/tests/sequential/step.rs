@@ -1,9 +1,10 @@
 //! Operations as data, done on a space and on the model.
 
-use super::model::{Block, Model};
+use super::block::Block;
+use super::model::Model;
 use spanlock_vm::{
     Access, AddressSpace, Area, Flags, Layout, Mapping, PAGE, Placement, Protection, RawRangeLock,
-    Relocation, Source,
+    Relocation,
 };
 
 /// Pages of the small space.
@@ -71,36 +72,6 @@ pub fn on_space<L: RawRangeLock>(space: &AddressSpace<L>, step: &Step) -> String
 
 /// What it returns on the model.
 pub fn on_model(model: &mut Model, step: &Step) -> String {
-    returned!(model, step, dont_need: dontneed, find: |at| model.at(at).map(area),
-        maps: model.blocks.iter().map(area))
-}
-
-/// A block of the model as the space reports it.
-pub fn area(block: &Block) -> Area {
-    let Block {
-        start,
-        end,
-        protection,
-        most,
-        flags,
-        file,
-        origin,
-        family,
-    } = *block;
-    let source = match file {
-        0 => Source::Anonymous,
-        file => Source::File {
-            file,
-            offset: origin.wrapping_add(start),
-        },
-    };
-    Area {
-        start,
-        end,
-        protection,
-        most,
-        flags,
-        source,
-        family,
-    }
+    returned!(model, step, dont_need: dontneed, find: |at| model.at(at).map(Block::area),
+        maps: model.blocks.iter().map(Block::area))
 }

@@ -5,7 +5,7 @@
 //! writes, so there is nothing to check. It polls, as the paper's does, but gives the processor away after a number of
 //! loads: there may be more threads than processors. The end goes round as turns do.
 
-use super::{Meter, Outcome, Phase, Run, Signal, Tally, Target, Timekeeper, WHOLE};
+use super::{Meter, Outcome, Phase, Rng, Run, Signal, Tally, Target, Timekeeper, WHOLE};
 use crossbeam_utils::CachePadded;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::spin;
@@ -19,7 +19,7 @@ pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>) -> Outcom
     let notified: Vec<_> = (0..run.trial.threads)
         .map(|thread| CachePadded::new(AtomicU64::new(u64::from(thread == 0))))
         .collect();
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
+    let work = |thread: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
         let (own, right) = (&notified[thread], &notified[(thread + 1) % notified.len()]);
         let mut turn = 0;
         loop {

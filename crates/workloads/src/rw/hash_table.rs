@@ -5,9 +5,8 @@
 //! the beginning, so that no allocator is measured, and in words that may be read while they are written, so that a
 //! lock that does not exclude is found out and does no worse. The paper does not give its size.
 
-use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, until_stop};
+use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, until_stop};
 use crossbeam_utils::CachePadded;
-use fastrand::Rng;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use spanlock_trial::rw::MAX_ENTRIES;
 
@@ -18,9 +17,7 @@ pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, entries: 
     let lock = run.lock();
     let expected = CachePadded::new(AtomicU64::new(entries as u64));
     // Thread 0 inserts and thread 1 erases.
-    let trial = run.trial;
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
-        let mut rng = crew::rng(trial.seed, trial.repeat, thread);
+    let work = |thread: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
         let mut grown = 0_u64; // Or shrunk: it wraps.
         let mut write = |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
             let key = rng.u64(..keys);

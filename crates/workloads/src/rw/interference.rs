@@ -3,7 +3,7 @@
 //! A thread reads a lock of the pool, chosen at random, and advances its random numbers 20 steps inside and 100
 //! outside. Nobody writes, so there is nothing to check. Locks lie 128 bytes apart, as the paper's do.
 
-use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, steps, until_stop};
+use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, steps, until_stop};
 use spanlock_trial::rw::MAX_POOL;
 
 const INSIDE: u32 = 20;
@@ -12,9 +12,7 @@ const OUTSIDE: u32 = 100;
 pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, pool: usize) -> Outcome {
     assert!((1..=MAX_POOL).contains(&pool));
     let pool: Vec<_> = (0..pool).map(|_| run.lock()).collect();
-    let trial = run.trial;
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
-        let mut rng = crew::rng(trial.seed, trial.repeat, thread);
+    let work = |_: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             let lock = &pool[rng.usize(..pool.len())];
             let held = lock.read(WHOLE);

@@ -24,9 +24,10 @@ mod test_rwlock;
 use crate::crew::{self, Meter, Phase, Signal, Timekeeper};
 use crate::target::{Target, WHOLE};
 use crossbeam_utils::CachePadded;
+use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::run::{Outcome, Schedule};
-use spanlock_trial::rw::{Load, Tally, Trial};
+use spanlock_trial::run::{Outcome, Tally};
+use spanlock_trial::rw::{Load, Trial};
 
 /// Runs a workload on fresh reader-writer locks.
 ///
@@ -65,28 +66,15 @@ impl<T, F: Fn() -> T, M: Meter> Run<'_, F, M> {
     /// Lets all threads work, also those that are not counted. Of so many writes, `lost` says which are missing.
     fn work(
         self,
-        work: impl Fn(usize, &Signal, &mut Tally) + Sync,
+        work: impl Fn(usize, Rng, &Signal, &mut Tally) + Sync,
         lost: impl Fn(u64) -> u64,
     ) -> Outcome {
-        let threads = self.trial.threads + self.trial.load.more_threads();
-        tallied(threads, self.trial.schedule, self.meter, work, lost)
+        let all = Trial {
+            threads: self.trial.threads + self.trial.load.more_threads(),
+            ..*self.trial
+        };
+        crew::tallied(&all, self.meter, work, |all| all.data(lost(all.added)))
     }
-}
-
-/// Lets threads work, each of which counts what it does.
-pub(crate) fn tallied(
-    threads: usize,
-    schedule: Schedule,
-    meter: &mut impl Meter,
-    work: impl Fn(usize, &Signal, &mut Tally) + Sync,
-    lost: impl Fn(u64) -> u64,
-) -> Outcome {
-    let run = crew::run(threads, schedule, meter, |thread, signal: &Signal| {
-        let mut tally = Tally::default();
-        work(thread, signal, &mut tally);
-        tally
-    });
-    Outcome::of(&run, &lost)
 }
 
 /// Repeats an operation until the end, with whether it counts: by 1 or by 0.
@@ -97,7 +85,7 @@ pub(crate) fn until_stop(signal: &Signal, mut operation: impl FnMut(u64)) {
 
 /// Advances random numbers: work that no compiler takes away.
 #[inline(never)] // The same code for all locks: where a loop like this lies can make a tenth.
-pub(crate) fn steps(rng: &mut fastrand::Rng, steps: u32) {
+pub(crate) fn steps(rng: &mut Rng, steps: u32) {
     /// Cycles of each on a simulated machine, fitted to what one thread does of rwbench on a small one.
     const STEP: u64 = 3;
     for _ in 0..steps {

@@ -4,7 +4,7 @@
 //! outside. In the paper that is 10 steps inside, and outside from 0 to 199.
 
 use super::guarded::Guarded;
-use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, crew, steps, until_stop};
+use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, steps, until_stop};
 
 /// Inside each operation does so much work, and outside at most so much.
 pub(super) fn run<T: Target>(
@@ -16,16 +16,14 @@ pub(super) fn run<T: Target>(
     assert!((0.0..=1.0).contains(&writes));
     let lock = run.lock();
     let data = Guarded::default();
-    let trial = run.trial;
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
-        let mut rng = crew::rng(trial.seed, trial.repeat, thread);
+    let work = |_: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
             if rng.f64() < writes {
                 let held = lock.write(WHOLE);
                 data.write(|| steps(&mut rng, inside));
                 drop(held);
                 tally.writes += counts;
-                tally.wrote += 1;
+                tally.added += 1;
             } else {
                 let held = lock.read(WHOLE);
                 tally.torn += data.read(|| steps(&mut rng, inside));

@@ -3,7 +3,7 @@
 //! All count down from 10 inside; the writer counts down from 1000 between its writes, readers read without a pause.
 
 use super::guarded::Guarded;
-use super::{Meter, Outcome, Run, Signal, Tally, Target, WHOLE, count_down, until_stop};
+use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, count_down, until_stop};
 
 /// Work inside.
 const INSIDE: u32 = 10;
@@ -12,7 +12,7 @@ pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, pause: u3
     let lock = run.lock();
     let data = Guarded::default();
     // Thread 0 writes.
-    let work = |thread: usize, signal: &Signal, tally: &mut Tally| {
+    let work = |thread: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
         if thread == 0 {
             until_stop(signal, |counts| {
                 let held = lock.write(WHOLE);
@@ -20,7 +20,7 @@ pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, pause: u3
                 drop(held);
                 count_down(pause);
                 tally.writes += counts;
-                tally.wrote += 1;
+                tally.added += 1;
             });
         } else {
             until_stop(signal, |counts| {

@@ -16,7 +16,7 @@ use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
 use prim::{cost, thread};
-use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_trial::run::{Found, Outcome, Tally};
 use spanlock_trial::set::{Load, Mix, SCANNED, Trial};
 
 /// A set of numbers that threads share.
@@ -74,42 +74,43 @@ pub fn run<K: Timekeeper>(
         return Err("it has no order");
     }
     let keys = Keys::of(trial.load);
-    let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
-        work(set, keys, trial.load, rng, keeper)
-    });
-    Ok(Outcome {
-        work: Throughput::of(&run, |tally| tally.ops),
-        found: set.len().map_or(Found::Nothing, |found| Found::Keys {
-            expected: filled + run.sum(|tally| tally.inserted) - run.sum(|tally| tally.removed),
-            found: found as u64,
-        }),
-        ..Outcome::default()
-    })
+    Ok(crew::tallied(
+        trial,
+        meter,
+        |_, rng, keeper: &K, tally| work(set, keys, trial.load, rng, keeper, tally),
+        |all| {
+            set.len().map_or(Found::Nothing, |found| Found::Keys {
+                expected: filled.wrapping_add(all.added),
+                found: found as u64,
+            })
+        },
+    ))
 }
 
-/// The work of one thread.
-#[derive(Default)]
-struct Tally {
-    /// Operations in the measured time.
-    ops: u64,
-    /// Keys that it has inserted, from start to end.
-    inserted: u64,
-    /// Keys that it has removed.
-    removed: u64,
-}
-
-fn work(set: &dyn Set, keys: Keys, load: Load, mut rng: Rng, keeper: &impl Timekeeper) -> Tally {
+fn work(
+    set: &dyn Set,
+    keys: Keys,
+    load: Load,
+    mut rng: Rng,
+    keeper: &impl Timekeeper,
+    tally: &mut Tally,
+) {
     let scans = match load.mix {
         Mix::Updates => 0,
         Mix::Scans => 10,
     };
-    let mut tally = Tally::default();
     keeper.until_stop(|phase| {
         let key = keys.draw(&mut rng);
         cost::work(load.stall.into());
         match rng.u8(..100) {
-            0..10 => tally.inserted += u64::from(set.insert(key)),
-            10..20 => tally.removed += u64::from(set.remove(key)),
+            0..10 => {
+                let inserted = u64::from(set.insert(key));
+                tally.added = tally.added.wrapping_add(inserted);
+            }
+            10..20 => {
+                let removed = u64::from(set.remove(key));
+                tally.added = tally.added.wrapping_sub(removed);
+            }
             die if die < 20 + scans => {
                 std::hint::black_box(set.scan(key, SCANNED));
             }
@@ -117,7 +118,6 @@ fn work(set: &dyn Set, keys: Keys, load: Load, mut rng: Rng, keeper: &impl Timek
                 std::hint::black_box(set.contains(key));
             }
         }
-        tally.ops += phase.counts();
+        tally.writes += phase.counts();
     });
-    tally
 }

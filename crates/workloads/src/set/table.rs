@@ -40,15 +40,17 @@ pub struct Row {
 }
 
 /// A skip list whose updates exclude each other so.
-fn boxed<X: Exclusion + Send + Sync + 'static>(exclusion: X) -> Box<dyn Set> {
-    Box::new(RangeSkipSet::with_exclusion(exclusion))
+fn list<X: Exclusion>(exclusion: X) -> RangeSkipSet<u64, X> {
+    RangeSkipSet::with_exclusion(exclusion)
 }
 
+/// Rows: of each set its name, what it is, and how it is made.
+#[macro_export]
 macro_rules! rows {
-    ($($name:literal $about:literal $exclusion:expr;)+) => {
-        &[$(Row {
-            described: SetDescribed { name: $name, about: $about },
-            make: || boxed($exclusion),
+    ($($name:literal $about:literal $set:expr;)+) => {
+        &[$($crate::set::table::Row {
+            described: ::spanlock_trial::set::SetDescribed { name: $name, about: $about },
+            make: || ::std::boxed::Box::new($set),
         },)+]
     };
 }
@@ -56,15 +58,15 @@ macro_rules! rows {
 /// The sets of both builds, in the order of tables.
 pub static ROWS: &[Row] = rows! {
     "range-list-rw" "skip list under one range lock: list-rw, the default of RangeLock"
-        ByRange::new(ListRw::new());
+        list(ByRange::new(ListRw::new()));
     "range-list-ex" "skip list under one range lock: list-ex, the default of RangeSkipSet"
-        ByRange::new(ListEx::new());
+        list(ByRange::new(ListEx::new()));
     "range-skip-ex" "skip list under one range lock: skip-ex"
-        ByRange::new(SkipEx::builder().build());
+        list(ByRange::new(SkipEx::builder().build()));
     "range-kernel-rw" "skip list under one range lock: kernel-rw"
-        ByRange::new(KernelRw::new());
+        list(ByRange::new(KernelRw::new()));
     "range-lustre-ex" "skip list under one range lock: lustre-ex"
-        ByRange::new(LustreEx::new());
+        list(ByRange::new(LustreEx::new()));
     "orig" "skip list with a lock in each node, after Herlihy et al."
-        ByNode::new();
+        list(ByNode::new());
 };

@@ -154,20 +154,15 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
     pub fn apply(&self, call: &Call) -> Result<(), VmError> {
         let space = &self.space;
         match *call {
-            Call::Map {
-                start,
-                pages,
-                protection,
-                flags,
-                backing,
-            } => {
-                let place = if flags & linux::MAP_FIXED == 0 {
-                    Placement::FixedNoReplace(start * PAGE)
+            Call::Map(map) => {
+                let place = if map.flags & linux::MAP_FIXED == 0 {
+                    Placement::FixedNoReplace(map.start * PAGE)
                 } else {
-                    Placement::Fixed(start * PAGE)
+                    Placement::Fixed(map.start * PAGE)
                 };
-                let what = mapping(protection, self::flags(model::mapped(flags)), backing);
-                space.mmap(place, pages * PAGE, what).map(drop)
+                let flags = flags(model::mapped(map.flags));
+                let what = mapping(map.protection, flags, map.backing);
+                space.mmap(place, map.pages * PAGE, what).map(drop)
             }
             Call::Unmap { start, pages } => space.munmap(start * PAGE, pages * PAGE),
             Call::Protect {
@@ -184,20 +179,14 @@ impl<'a, L: RawRangeLock, B: Backing> Replay<'a, L, B> {
                 pages,
                 advice,
             } => advise(space, start * PAGE, pages * PAGE, advice),
-            Call::Remap {
-                from,
-                pages,
-                start,
-                grown,
-            } => {
-                let to = if from == start {
+            Call::Remap(what) => {
+                let to = if what.from == what.start {
                     Relocation::Stay
                 } else {
-                    Relocation::To(start * PAGE)
+                    Relocation::To(what.start * PAGE)
                 };
-                space
-                    .mremap(from * PAGE, pages * PAGE, grown * PAGE, to)
-                    .map(drop)
+                let (old, new) = (what.pages * PAGE, what.grown * PAGE);
+                space.mremap(what.from * PAGE, old, new, to).map(drop)
             }
             Call::Fault { page, access } => {
                 let access = match access {

@@ -5,12 +5,16 @@ use crate::compare::{Dataset, Panel};
 use crate::record::arr::Variant;
 use crate::record::rw::Load;
 
+fn place(text: &str) -> Place {
+    serde_json::from_str(text).unwrap()
+}
+
 /// A claim that a is above b.
 fn claim() -> Claim {
     Claim {
         source: "P0 §0",
         says: "a is above b",
-        place: Place::Arr(Variant::Full, (60, 100)),
+        place: place(r#"{ "workload": "arr", "variant": "full", "reads": [60, 100] }"#),
         threads: (1, 4),
         relation: Relation::Above,
         locks: vec!["a"],
@@ -147,7 +151,7 @@ fn shares_of_reads_are_compared_in_both_directions() {
 fn threads_beside_those_counted_need_processors_too() {
     let panel = Panel::Rw(Load::TestRwlock { pause: 1 });
     let claim = Claim {
-        place: Place::TestRwlock,
+        place: place(r#"{ "workload": "rw", "load": "test_rwlock" }"#),
         ..claim()
     };
     let data = dataset([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);

@@ -110,7 +110,9 @@ impl RawSlots {
         request: Request,
         at: &'static Location<'static>,
     ) -> Beside<'a> {
-        let buckets = board.buckets().filter(|buckets| buckets.suit(request.span));
+        let buckets = board
+            .buckets()
+            .and_then(|_| board.buckets_of(home, home, request.span));
         let Some(slot) = buckets
             .filter(|_| board.residue_is_empty())
             .and_then(|_| board.take_other(home))

@@ -2,6 +2,7 @@
 
 use super::buckets::{Buckets, Places};
 use super::owner::Owner;
+use super::policy;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -140,12 +141,15 @@ impl Board {
         unsafe { buckets.as_ref() }
     }
 
-    /// The buckets, if there are any and the range that a thread is about to announce in a slot of its own is narrow.
-    /// If it is time for buckets, the thread makes them.
+    /// The buckets, if there are any and the range that a thread is about to announce in a slot of its own is to be
+    /// listed. If it is time for buckets, the thread makes them.
     #[inline]
     pub(super) fn buckets_of(&self, home: &Slot, slot: &Slot, span: Span) -> Option<&Buckets> {
         match self.buckets() {
-            Some(buckets) => Some(buckets).filter(|buckets| buckets.suit(span)),
+            Some(buckets) => {
+                let is_narrow = buckets.suit(span.start(), span.last());
+                Some(buckets).filter(|_| is_narrow && self.lists(home, slot, buckets))
+            }
             None => {
                 if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
                     self.make_buckets(digits);
@@ -153,6 +157,32 @@ impl Board {
                 None
             }
         }
+    }
+
+    /// Whether it pays to list the narrow requests of the thread with that home slot. It is about to announce one of
+    /// them.
+    #[inline]
+    fn lists(&self, home: &Slot, slot: &Slot, buckets: &Buckets) -> bool {
+        // Relaxed: hints.
+        let announcements = slot.load(Ordering::Relaxed).number() + 1;
+        if policy::is_to_judge_listing(announcements) {
+            let pays = policy::is_to_tidy(announcements)
+                || self.counted.load(Ordering::Relaxed) == 0
+                || !self.has_wide(buckets);
+            home.policy().list(pays);
+        }
+        home.policy().lists()
+    }
+
+    /// Whether a slot is counted because of a wide range.
+    #[cold]
+    fn has_wide(&self, buckets: &Buckets) -> bool {
+        let wide = self.find(|slot| {
+            let (start, last) = slot.announced();
+            let is_counted = slot.load(Ordering::Relaxed).is_counted();
+            (is_counted && !buckets.suit(start, last)).then_some(())
+        });
+        wide.is_some()
     }
 
     /// Makes buckets for ranges of up to `2^digits` positions, if there are none.

@@ -12,10 +12,13 @@
 //!   buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
 //!   grant makes requests in buckets look at all slots.
 //!
+//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of a
+//!   thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
+//!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
 //! since it has to look at all slots as well, loses one atomic operation for each of its buckets, of which it has at
-//! most two.
+//! most two; that ends at the next decision.
 //!
 //! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
 //! another thread has got its record. They decide nothing about who holds what.
@@ -35,6 +38,9 @@ const MOST_REPEATS: u32 = 1024;
 /// A thread that meets slots which are counted and idle uncounts them so rarely: an owner that comes back loses by it
 /// no more than by a useless grant.
 const TIDY_EVERY: u64 = prim::sized(MOST_REPEATS as usize, 1) as u64;
+
+/// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
+const JUDGE_EVERY: u64 = prim::sized(64, 1) as u64;
 
 /// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
 /// as many slots as they have lines, on a large machine.
@@ -66,11 +72,14 @@ pub(super) struct Policy {
     run: AtomicU32,
     long_run: AtomicU32,
     /// How many slots were looked at for requests that were far apart; above [`LOOKS_DIGITS`] digits, the number of
-    /// digits of the longest.
+    /// digits of the longest. Once there are buckets, [`UNLISTED`] or zero.
     spread: AtomicU32,
 }
 
 const LOOKS_DIGITS: u32 = 16;
+
+/// Narrow requests are not listed.
+const UNLISTED: u32 = u32::MAX;
 
 /// What the last announcement in a home slot has to do with a request.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +104,12 @@ pub(super) enum Fewest {
 #[inline]
 pub(super) fn is_to_tidy(announcements: u64) -> bool {
     announcements.is_multiple_of(TIDY_EVERY)
+}
+
+/// Whether a thread that is about to announce a narrow request for the so-manieth time decides whether it lists them.
+#[inline]
+pub(super) fn is_to_judge_listing(announcements: u64) -> bool {
+    announcements.is_multiple_of(JUDGE_EVERY)
 }
 
 /// With which grant a request is announced.
@@ -182,6 +197,17 @@ impl Policy {
         }
         self.spread.store(digits << LOOKS_DIGITS | looks, Relaxed);
         None
+    }
+
+    /// Whether narrow requests are listed in the buckets that there are.
+    #[inline]
+    pub(super) fn lists(&self) -> bool {
+        self.spread.load(Relaxed) != UNLISTED
+    }
+
+    /// Decides about that.
+    pub(super) fn list(&self, pays: bool) {
+        self.spread.store(if pays { 0 } else { UNLISTED }, Relaxed);
     }
 
     /// The plan for a request that no grant covers.
