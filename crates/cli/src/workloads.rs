@@ -33,9 +33,8 @@ pub(crate) trait Workload {
 
     /// A trial for each of them, and for each number of threads.
     fn trials(&self, threads: &[usize], run: Trial<()>) -> Vec<Trial<Self::Load>> {
-        let each = turns(self.loads(), threads).into_iter();
-        each.map(|(threads, load)| run.with(load, threads))
-            .collect()
+        let each = turns(self.loads(), threads);
+        all(each, |(threads, load)| run.with(load, threads))
     }
 
     /// Why its numbers contradict each other.
@@ -56,6 +55,11 @@ pub(crate) fn turns<T: Copy, L: Copy>(
 /// The values named, each once.
 fn each<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
     distinct(values.iter().copied())
+}
+
+/// What follows from each.
+fn all<T, L>(each: Vec<T>, load: impl FnMut(T) -> L) -> Vec<L> {
+    each.into_iter().map(load).collect()
 }
 
 #[derive(Args)]
@@ -84,10 +88,7 @@ impl Workload for Arr {
             pauses: Pauses::P1,
             timing,
         };
-        turns(each(&self.variant), &each(&self.reads))
-            .into_iter()
-            .map(load)
-            .collect()
+        all(turns(each(&self.variant), &each(&self.reads)), load)
     }
 }
 
@@ -131,8 +132,7 @@ impl Workload for Patterns {
             timing: timing(self.latency),
         };
         let reads = turns(each(&self.pattern), &each(&self.reads));
-        let all = turns(reads, &each(&self.bystanders));
-        all.into_iter().map(load).collect()
+        all(turns(reads, &each(&self.bystanders)), load)
     }
 }
 
@@ -152,7 +152,7 @@ impl Workload for Batch {
     fn loads(&self) -> Vec<batch::Load> {
         let ranges = self.ranges;
         let load = |hold| batch::Load { hold, ranges };
-        each(&self.hold).into_iter().map(load).collect()
+        all(each(&self.hold), load)
     }
 
     fn contradiction(&self, _: &[usize]) -> Option<String> {
@@ -197,7 +197,7 @@ impl Blob {
             cache,
             records,
         };
-        turns(draws, &each(caches)).into_iter().map(load).collect()
+        all(turns(draws, &each(caches)), load)
     }
 }
 
@@ -241,7 +241,7 @@ impl Workload for Files {
     fn loads(&self) -> Vec<store::Load> {
         let pages = self.pages;
         let load = |kernel| store::Load { kernel, pages };
-        each(&self.kernel).into_iter().map(load).collect()
+        all(each(&self.kernel), load)
     }
 }
 
@@ -295,10 +295,7 @@ impl Sets {
             mix,
             stall,
         };
-        turns(each(&self.mix), &each(&self.chosen))
-            .into_iter()
-            .map(load)
-            .collect()
+        all(turns(each(&self.mix), &each(&self.chosen)), load)
     }
 }
 
@@ -398,24 +395,23 @@ pub(crate) struct Entries {
 impl<R: Args> Loads<R> {
     /// The workload with each of its numbers, and what it has in common with others.
     pub(crate) fn split(self) -> (Vec<Load>, R) {
-        fn all<N: PartialEq + Copy>(numbers: &[N], load: impl Fn(N) -> Load) -> Vec<Load> {
-            each(numbers).into_iter().map(load).collect()
-        }
         match self {
-            Self::Interference(With { own, common }) => {
-                (all(&own.pool, |pool| Load::Interference { pool }), common)
-            }
+            Self::Interference(With { own, common }) => (
+                all(each(&own.pool), |pool| Load::Interference { pool }),
+                common,
+            ),
             Self::Alternator(common) => (vec![Load::Alternator], common),
-            Self::TestRwlock(With { own, common }) => {
-                (all(&own.pause, |pause| Load::TestRwlock { pause }), common)
-            }
+            Self::TestRwlock(With { own, common }) => (
+                all(each(&own.pause), |pause| Load::TestRwlock { pause }),
+                common,
+            ),
             Self::Rwbench(With { own, common }) => {
                 let load = |writes| Load::Rwbench {
                     writes,
                     inside: own.inside,
                     outside: own.outside,
                 };
-                (all(&own.writes, load), common)
+                (all(each(&own.writes), load), common)
             }
             Self::HashTable(With { own, common }) => {
                 let entries = own.entries;
@@ -475,10 +471,8 @@ impl Workload for Space {
             Traffic::Pattern(program, _) => Traffic::Pattern(program, self.growths),
             recorded @ Traffic::Recorded(..) => recorded,
         });
-        let loads = turns(traffic, &each(&self.pace)).into_iter();
-        loads
-            .map(|(pace, traffic)| vm::Load { traffic, pace })
-            .collect()
+        let loads = turns(traffic, &each(&self.pace));
+        all(loads, |(pace, traffic)| vm::Load { traffic, pace })
     }
 
     /// Why some of these numbers of threads are too many.

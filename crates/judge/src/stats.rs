@@ -83,6 +83,12 @@ pub enum Order {
     Below,
 }
 
+/// The least and the largest value.
+pub fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let both = values.map(|value| (value, value));
+    both.reduce(|(least, most), (low, high)| (least.min(low), most.max(high)))
+}
+
 /// Distinct values, in order of their first appearance.
 #[must_use]
 pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -183,3 +183,24 @@ impl RwDescribed {
         role: Role::Configuration,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Exclusion, Overtaking, Role, WaitsFor, described};
+    use crate::setting::Holds;
+
+    #[test]
+    fn descriptions_say_what_differs_from_most_locks() {
+        let of = described("list-rw");
+        assert_eq!((of.name, of.family, of.rmw), ("list-rw", "list", "2"));
+        assert_eq!((of.role, of.holds), (Role::Library, Holds::Many));
+        let of = described("bitmap");
+        assert_eq!((of.role, of.holds), (Role::Baseline, Holds::OnePerBlock));
+        assert_eq!(described("song").overtaking, Overtaking::Endless);
+        assert_eq!(described("pnova-rw").waits_for, WaitsFor::EarlierRequests);
+        assert_eq!(described("std-rwlock").holds, Holds::One);
+        assert_eq!(described("null").exclusion, Exclusion::None);
+        let role = described("slots-unfair").role;
+        assert_eq!(role, Role::Configuration);
+    }
+}

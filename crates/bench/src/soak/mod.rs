@@ -35,13 +35,16 @@ pub const RESOURCE: Resource = Resource {
 pub const MAX_GROWTH: Bytes = 256 * 1024;
 
 /// How threads hold several ranges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Display, Clone, Copy, PartialEq, Eq)]
 pub enum Several {
     /// They hold several ranges, and wait for each in ascending order.
+    #[display("waiting")]
     Waiting,
     /// They hold several ranges, and only try for those after the first.
+    #[display("trying")]
     Trying,
     /// They hold one, because of this.
+    #[display("{_0}")]
     Never(&'static str),
 }
 
@@ -183,12 +186,7 @@ impl Soak {
             }
             .to_owned(),
             gave_up: tally.gave_up,
-            several: match self.plan.several {
-                Several::Waiting => "waiting",
-                Several::Trying => "trying",
-                Several::Never(why) => why,
-            }
-            .to_owned(),
+            several: self.plan.several.to_string(),
             most_held: tally.most_held,
             meetings: self.soaked.meetings(),
             readers_share: self.lock.measure.readers() == Readers::Share,

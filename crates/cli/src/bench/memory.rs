@@ -42,10 +42,7 @@ pub(super) fn run(args: Memory) -> Result {
         &args.output,
         turns(locks, &holds),
         |(hold, lock)| format!("{}, {hold} held", lock.name),
-        |(hold, lock)| match elsewhere("memory", lock.name, ["--hold", &hold.to_string()])? {
-            Line::Memory(record) => Ok(record),
-            _ => Err(Failure::Probe(OTHER.to_owned())),
-        },
+        |(hold, lock)| elsewhere("memory", lock.name, ["--hold", &hold.to_string()]),
         Line::Memory,
         table::memory,
     )
@@ -91,10 +88,7 @@ pub(super) fn touch(args: Touch) -> Result {
         |(threads, lock)| {
             let [number, threads] = [number, *threads].map(|number| number.to_string());
             let words = ["--number", &number, "--threads", &threads];
-            match elsewhere("touch", lock.name, words)? {
-                Line::Touched(record) => Ok(record),
-                _ => Err(Failure::Probe(OTHER.to_owned())),
-            }
+            elsewhere("touch", lock.name, words)
         },
         Line::Touched,
         table::touched,
@@ -103,17 +97,17 @@ pub(super) fn touch(args: Touch) -> Result {
 }
 
 /// Runs a command of `bench` for one lock in a fresh process, which writes one line.
-fn elsewhere<'a>(
+fn elsewhere<'a, R: TryFrom<Line>>(
     command: &'a str,
     lock: &'a str,
     numbers: impl IntoIterator<Item = &'a str>,
-) -> Result<Line, Failure> {
+) -> Result<R> {
     let words = ["bench", command, "--here", "--locks", lock];
-    let line = || match &fresh::lines(fresh::own()?.args(words).args(numbers))?[..] {
-        [line] => Ok(line.clone()),
-        _ => Err(OTHER.to_owned()),
+    let line = || {
+        let mut lines = fresh::lines(fresh::own()?.args(words).args(numbers))?;
+        let only = lines.pop().filter(|_| lines.is_empty());
+        let record = only.and_then(|line| R::try_from(line).ok());
+        record.ok_or_else(|| "it measured something else".to_owned())
     };
     line().map_err(Failure::Probe)
 }
-
-const OTHER: &str = "it measured something else";

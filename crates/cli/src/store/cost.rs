@@ -92,10 +92,7 @@ fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_store::Result<
 /// Bytes allocated while so many threads live that have written.
 fn threads(store: &Store) -> spanlock_store::Result<i64> {
     let file = store.open_file("/data")?;
-    let (written, over) = (
-        Barrier::new(THREADS as usize + 1),
-        Barrier::new(THREADS as usize + 1),
-    );
+    let [written, over] = [(); 2].map(|()| Barrier::new(THREADS as usize + 1));
     let work = |number: u32| {
         let result = file.write_at(&[2; 4096], u64::from(number) * 4096);
         written.wait();
@@ -121,27 +118,22 @@ impl fmt::Display for Cost {
         let gigabytes = self.data as f64 / f64::from(1 << 30);
         let share = self.data as f64 / self.for_data as f64;
         let each = |bytes: i64, of: u32| bytes as f64 / f64::from(of);
+        let of_data = format!("a gigabyte of data in an open store: 1/{share:.0} of it");
         writeln!(f, "bytes of memory, as asked of the allocator")?;
-        writeln!(
-            f,
-            "  {:>12.0}  for a gigabyte of data in an open store: 1/{share:.0} of it",
-            self.for_data as f64 / gigabytes
-        )?;
-        writeln!(
-            f,
-            "  {:>12.0}  for an empty file, whether it is open or not",
-            each(self.files, FILES)
-        )?;
-        writeln!(
-            f,
-            "  {:>12.0}  for each time that a file is open",
-            each(self.open_files, FILES)
-        )?;
-        writeln!(
-            f,
-            "  {:>12.0}  for a thread that writes",
-            each(self.threads, THREADS)
-        )?;
+        for (bytes, what) in [
+            (self.for_data as f64 / gigabytes, &*of_data),
+            (
+                each(self.files, FILES),
+                "an empty file, whether it is open or not",
+            ),
+            (
+                each(self.open_files, FILES),
+                "each time that a file is open",
+            ),
+            (each(self.threads, THREADS), "a thread that writes"),
+        ] {
+            writeln!(f, "  {bytes:>12.0}  for {what}")?;
+        }
         writeln!(
             f,
             "seconds to open the store after the process had ended without closing it\n  {:>12.3}  for a gigabyte of data",

@@ -15,7 +15,7 @@ use crate::compare::{self, Figure, figures};
 use crate::record::plural;
 use crate::record::rw::Load;
 use crate::record::times::AcquireTimes;
-use crate::stats::{Summary, distinct};
+use crate::stats::{Summary, distinct, ends};
 use crate::table::measured;
 
 /// A panel of a figure: a grid for each place where it ran.
@@ -94,9 +94,7 @@ impl Unit {
     /// The scale for some values.
     fn scale(&self, curves: &[Curve]) -> Scale {
         let marks = curves.iter().flat_map(|curve| &curve.marks);
-        let values = marks.map(|mark| mark.y);
-        let ends = values.clone().reduce(f64::min).zip(values.reduce(f64::max));
-        let fitting = match ends {
+        let fitting = match ends(marks.map(|mark| mark.y)) {
             Some((least, most)) if most > LOST * least => Scale::Powers,
             _ => Scale::Linear,
         };

@@ -89,32 +89,29 @@ impl Source {
     /// What is not compared, as tables.
     #[must_use]
     pub fn tables(&self) -> Vec<String> {
-        let mut tables = Vec::new();
-        macro_rules! add {
-            ($($line:ident => $table:path,)+) => {$({
-                let of_kind = self.other.iter().filter_map(|line| match line {
-                    Line::$line(record) => Some(record.clone()),
-                    _ => None,
-                });
-                let records: Vec<_> = of_kind.collect();
-                if !records.is_empty() {
-                    tables.push($table(&records, &self.provenance, WIDTH));
-                }
-            })+};
-        }
-        add! {
-            Memory => table::memory,
-            Touched => table::touched,
-            Soak => table::soak,
-            SetMemory => table::set_memory,
-            Uncontended => table::uncontended,
-            RwUncontended => table::rw_uncontended,
-            RwRevocation => table::rw_revocation,
-        }
-        if !self.waiting.is_empty() {
-            tables.push(table::waiting(&self.waiting, &self.provenance, WIDTH));
-        }
-        tables
+        let (records, provenance) = (&self.waiting, &self.provenance);
+        let waiting = || table::waiting(records, provenance, WIDTH);
+        let all = [
+            self.table(table::memory),
+            self.table(table::touched),
+            self.table(table::soak),
+            self.table(table::set_memory),
+            self.table(table::uncontended),
+            self.table(table::rw_uncontended),
+            self.table(table::rw_revocation),
+            (!records.is_empty()).then(waiting),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// The table of the records of one kind, if there are any.
+    fn table<R: TryFrom<Line>>(
+        &self,
+        table: fn(&[R], &Provenance, Width) -> String,
+    ) -> Option<String> {
+        let records = self.other.iter().cloned().map(R::try_from);
+        let records: Vec<R> = records.filter_map(Result::ok).collect();
+        (!records.is_empty()).then(|| table(&records, &self.provenance, WIDTH))
     }
 }
 

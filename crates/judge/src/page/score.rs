@@ -6,8 +6,11 @@ use crate::stats::{Summary, distinct};
 /// What a user of the library gets who chooses nothing: `RangeLock`, `rw::RwLock` and `RangeSkipSet`.
 const DEFAULTS: [&str; 3] = [OURS, "bravo-futex", "range-list-ex"];
 
+/// A kind of locks, and whether a panel compares them.
+type Locks = (&'static str, fn(Panel) -> bool);
+
 /// Kinds of locks, with the workloads that compare them.
-const KINDS: [(&str, fn(Panel) -> bool); 3] = [
+const KINDS: [Locks; 3] = [
     ("range locks", |panel| {
         use Panel::{Arr, Batch, Blob, Pattern};
         matches!(panel, Arr { .. } | Batch(_) | Blob(_) | Pattern { .. })
@@ -53,7 +56,7 @@ pub struct Tally {
 /// The score of each kind of locks that met in a place.
 #[must_use]
 pub fn scores(data: &Dataset) -> Vec<Score> {
-    let score = |(of, is_of): (&'static str, fn(Panel) -> bool)| {
+    let score = |(of, is_of): Locks| {
         let contests = data.contests(is_of);
         let contests: Vec<_> = contests.filter(|one| one.ranked.len() > 1).collect();
         (!contests.is_empty()).then(|| Score {

@@ -40,9 +40,7 @@ impl Lock {
     pub fn named(name: &str) -> Self {
         Self::from(Written {
             lock: name.to_owned(),
-            family: None,
-            exclusion: None,
-            policy: None,
+            ..Written::default()
         })
     }
 
@@ -60,7 +58,7 @@ impl Lock {
 }
 
 /// A lock as lines have it. Lines of an older program have the name alone.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Written {
     lock: String,
     family: Option<String>,
@@ -70,23 +68,18 @@ struct Written {
 
 impl From<Written> for Lock {
     fn from(written: Written) -> Self {
-        let Written {
-            lock,
-            family,
-            exclusion,
-            policy,
-        } = written;
-        let is_none = lock == "null" || lock.starts_with("floor");
+        let name = written.lock;
+        let is_none = name == NULL || name.starts_with("floor");
         let by_name = if is_none {
             Exclusion::None
         } else {
             Exclusion::Promised
         };
         Self {
-            family: family.unwrap_or_else(|| lock.clone()),
-            exclusion: exclusion.unwrap_or(by_name),
-            policy,
-            name: lock,
+            family: written.family.unwrap_or_else(|| name.clone()),
+            exclusion: written.exclusion.unwrap_or(by_name),
+            policy: written.policy,
+            name,
         }
     }
 }

@@ -29,12 +29,13 @@ pub use run::{Record, Simulated};
 pub use spanlock_trial::{arr, batch, blob, counters, pattern, rw, set, store, times, vm};
 use spanlock_trial::{latency, micro};
 
+use derive_more::TryInto;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// One line of JSON: its field `workload` names its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TryInto)]
 #[serde(tag = "workload", rename_all = "lowercase")]
 pub enum Line {
     /// The origin of the lines that follow.

@@ -6,6 +6,7 @@ use super::lock::Lock;
 use super::times::AcquireTimes;
 use super::vm::Stat;
 use super::{Panel, Phase};
+use crate::stats::ends;
 use prim_sim::Placement;
 use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap};
@@ -162,10 +163,7 @@ impl Record {
     #[must_use]
     pub fn is_comparable(&self, other: &Self) -> bool {
         let handoffs = [self.handoff_ns, other.handoff_ns];
-        let handoffs = || handoffs.iter().flatten().flatten().copied();
-        let longest = handoffs().max_by(f64::total_cmp);
-        let shortest = handoffs().min_by(f64::total_cmp);
-        let ends = shortest.zip(longest);
+        let ends = ends(handoffs.iter().flatten().flatten().copied());
         ends.is_none_or(|(shortest, longest)| longest <= 2.0 * shortest)
     }
 }

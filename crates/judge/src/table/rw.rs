@@ -7,7 +7,7 @@ use crate::record::lock::{FLOOR, Lock, NULL, PRELOADED, PTHREAD};
 use crate::record::provenance::Provenance;
 use crate::record::rw::Load;
 use crate::record::{Panel, Record, plural};
-use crate::stats::{Summary, distinct};
+use crate::stats::{Summary, distinct, ends};
 use std::fmt::Write;
 
 /// A biased lock below this fraction of its underlying lock does harm.
@@ -136,10 +136,7 @@ impl Comparison {
     /// The duration of handoffs meanwhile, and the harm.
     fn text(&self, records: &[Record], than: &str) -> String {
         let took = records.iter().filter_map(|record| record.handoff_ns);
-        let took: Vec<_> = took.flatten().collect();
-        let shortest = took.iter().copied().min_by(f64::total_cmp);
-        let longest = took.iter().copied().max_by(f64::total_cmp);
-        let handoffs = match shortest.zip(longest) {
+        let handoffs = match ends(took.flatten()) {
             None => {
                 "how long a cache line took from one processor to another is not known".to_owned()
             }

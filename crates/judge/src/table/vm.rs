@@ -7,8 +7,11 @@ use crate::record::vm::{Mode, Speculations, Stat, Waits};
 use crate::stats::{Summary, distinct};
 use std::fmt::Write;
 
-/// What becomes of calls of `mprotect`, with the word for it.
-const OUTCOMES: [(&str, fn(Speculations) -> u64); 7] = [
+/// What becomes of calls of `mprotect`: the word for it, and how many.
+type Outcome = (&'static str, fn(Speculations) -> u64);
+
+/// All that becomes of them.
+const OUTCOMES: [Outcome; 7] = [
     ("in place %", |of| of.in_place),
     ("structural %", |of| of.structural),
     ("retried %", |of| of.retried),

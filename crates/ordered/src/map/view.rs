@@ -12,6 +12,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
+/// The path to a key, and its node.
+type Located<K, V, N> = (Path<K, V, N>, NodePtr<K, V, N>);
+
 /// A view of a [`RangeSkipMap`], from [`pin`](RangeSkipMap::pin).
 ///
 /// References to keys and values live as long as the view, also those to entries that have left the map. While a view
@@ -333,10 +336,10 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
         unsafe { Iter::new(first, range) }
     }
 
-    /// The node of a key, and the path to it. `None` if the key is not in the map. If the node was replaced and is about
+    /// Searches for a key. `None` if the key is not in the map. If the node was replaced and is about
     /// to be unlinked, waits until its heir is linked.
     #[inline]
-    fn locate(&self, key: &K) -> Option<(Path<K, V, X::OfNode>, NodePtr<K, V, X::OfNode>)> {
+    fn locate(&self, key: &K) -> Option<Located<K, V, X::OfNode>> {
         loop {
             // SAFETY: pinned.
             let path = unsafe { self.map.locate(key) };

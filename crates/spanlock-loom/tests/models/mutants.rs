@@ -115,6 +115,7 @@ spanlock_testkit::mutants! {
     rw::pthread::a_foreign_release_comes_while_a_reader_leaves::pthread: foreign-clears owner-clears
     rw::pthread::a_reader_of_many_and_a_writer::pthread: depart-any
     rw::pthread::a_reader_that_leaves_is_not_the_writer_that_waits_for_it::pthread_without_bias: pthread-is-writer
+    rw::pthread::a_reader_that_leaves_is_not_the_writer_that_was_there::pthread: pthread-was-writer
     rw::pthread::a_writer_leaves_beside_a_reader_that_backs_out::pthread: pthread-leave-unwritten
     rw::pthread::released_by_the_count_of_one_refused::pthread: pthread-owed-futex
     rw::pthread::released_by_the_publication_of_a_refused_reader::pthread: pthread-owed-table

@@ -31,14 +31,14 @@ impl Stays {
 #[derive(Debug)]
 pub struct Remembers<T>(T, Stays);
 
-impl<T: Copy> Remembers<T> {
+impl<T> Remembers<T> {
     #[inline(always)]
     pub(crate) const fn new(what: T) -> Self {
         Self(what, Stays::new())
     }
 
     #[inline(always)]
-    pub(crate) const fn what(&self) -> T {
+    pub(crate) fn what(self) -> T {
         self.0
     }
 }

@@ -21,8 +21,6 @@ mod model;
 mod parts;
 mod places;
 mod policies;
-#[cfg(feature = "send_guard")]
-mod sending;
 mod timed;
 mod upgrading;
 

@@ -228,6 +228,23 @@ fn a_reader_that_leaves_is_not_the_writer_that_waits_for_it(world: &Shared<Write
     writer.join();
 }
 
+/// A release finds a writer that only checks the lock, and no bias any more once that writer has ended it: meanwhile a
+/// reader that was counted has taken the caller's hold out of the table. The caller is not the writer.
+fn a_reader_that_leaves_is_not_the_writer_that_was_there(world: &Shared<ReadersFirst>) {
+    world.read().into_token();
+    let leave: Act<Pthread<ReadersFirst>> = |world| assert!(world.lock.unlock(), "nobody reads");
+    let reader = world.start([leave]);
+    if RawRwLock::try_lock_exclusive(&world.lock.under).is_some() {
+        // SAFETY: this thread has just locked it.
+        assert!(unsafe { world.lock.parts().leave_exclusive() });
+    }
+    assert!(world.lock.parts().read_slowly(Wait::Forever));
+    release(world);
+    write(world);
+    reader.join();
+    world.is_free();
+}
+
 /// Once a reader is released, by any thread, a writer gets in which may end the lock's life. No thread touches it any
 /// more.
 fn a_lock_ends_when_its_last_reader_is_released<P: Prefers>(world: &Shared<P>) {
@@ -292,6 +309,7 @@ models! {
     two_released_by_other_threads: 2 on pthread;
     a_reader_of_many_and_a_writer: 3 on pthread pthread_writers_first;
     a_reader_that_leaves_is_not_the_writer_that_waits_for_it: 1 on pthread_without_bias;
+    a_reader_that_leaves_is_not_the_writer_that_was_there: 2 on pthread;
     a_lock_ends_when_its_last_reader_is_released: 2 on pthread pthread_writers_first;
     a_writer_leaves_beside_a_reader_that_backs_out: 3 on pthread pthread_writers_first;
     nothing_to_release: 2 on pthread;

@@ -24,29 +24,30 @@
 //! of the life is then a cost, and only a free bias earns it.
 //!
 //! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
-//! is not negative; it is never more than [`MOST_CREDIT`]. A reader that has waited for the path in vain takes that
-//! time off as well: rho overestimates what a bias gains while threads do not use it. Each writer that leaves weighs
-//! for how long the path has been closed, not only the last, since writers that follow each other without a gap have no
-//! last one. So a bias that goes on has gained at least twice what its revocations took, and what readers waited
-//! besides; what it loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is
-//! large, because threads notice it one after another.
+//! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
+//! been closed, not only the last, since writers that follow each other without a gap have no last one. So a bias that
+//! goes on has gained at least twice what its revocations took, and the time that the path was closed besides; what it
+//! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
+//! threads notice it one after another, and until then the underlying lock is busy and closings are long.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost, which
-//! is no more than [`OVERDUE`], because nobody waits for longer. If rho is less than one, that time is divided by rho.
-//! In that time readers and writers have the underlying lock for themselves. So trials that fail cost at most one part
-//! in `bound`.
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
+//! which is no more than [`OVERDUE`], because nobody waits for longer. That time is divided by rho: what slow reads
+//! lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
+//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
+//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
+//! all threads use it.
 //!
-//! The bound against a lock that is *never* biased is therefore `1 / bound` of the time, and the most credit once for
-//! each bias. Against one that is *always* biased: where biases pay, the lock is without one for `bound` times the cost
-//! of a revocation after the credit has been used up, and not again before. The grade is decided apart from this: a
-//! bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*, writers lose at most the
-//! time of a membarrier for each such life; against one that is *always free*, readers lose a fence for each read in
-//! that time.
+//! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
+//! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
+//! `bound` / rho times the cost of a revocation after the credit has been used up, and not again before. The grade is
+//! decided apart from this: a bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*,
+//! writers lose at most the time of a membarrier for each such life; against one that is *always free*, readers lose a
+//! fence for each read in that time.
 //!
 //! ```text
-//!   bit  31   28 27         21 20                                         0
+//!   bit  31   28 27         20 19                                         0
 //!       +-------+-------------+--------------------------------------------+
-//!       |  rho  | credit, or  |  time, in units of 64 ns                   |
+//!       |  rho  | credit, or  |  time, in units of 128 ns                  |
 //!       |       | price       |                                            |
 //!       +-------+-------------+--------------------------------------------+
 //! ```
@@ -54,7 +55,7 @@
 //! | field | while the lock is biased, or the bias is kept | while it is unbiased |
 //! |---|---|---|
 //! | time | since when the path is open, or the table empty | since when there is no bias |
-//! | credit, price | time earned, in units of 256 ns | 2^n units of time until the next trial |
+//! | credit, price | time earned, in units of 512 ns | 2^n units of time until the next trial |
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.13 s. An answer that is wrong for that
@@ -65,18 +66,18 @@ use super::state::Grade;
 use prim::clock::{self, Duration};
 
 /// Nanoseconds in a unit of time.
-const UNIT: u64 = 1 << 6;
+const UNIT: u64 = 1 << 7;
 
-const TIME_BITS: u32 = 21;
+const TIME_BITS: u32 = 20;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
 /// Nanoseconds in a unit of credit: less than the shortest revocation costs.
-const CREDIT: u64 = 1 << 8;
+const CREDIT: u64 = 1 << 9;
 
-const CREDIT_BITS: u32 = 7;
+const CREDIT_BITS: u32 = 8;
 const CREDITS: u32 = (1 << CREDIT_BITS) - 1;
 
-/// The most credit: 32 us. Twice [`OVERDUE`], so that one closing that is too long does not end a bias that pays.
+/// The most credit: 128 us. A bias survives some closings that are longer than readers wait ([`OVERDUE`]).
 const MOST_CREDIT: u64 = CREDITS as u64;
 
 /// Nanoseconds of a revocation that the clock does not see: the cold paths, and the writer's second acquisition.
@@ -94,15 +95,15 @@ const MOST_RHO: u32 = EIGHTHS + 6;
 /// Rho of a lock whose slow reads are short: its readers hardly meet.
 const ALONE: u32 = 0;
 
-/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 16 = 2.
-const TRIAL: u64 = 16;
+/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 32 = 2.
+const TRIAL: u64 = 32;
 
 /// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
 const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
 /// Nanoseconds for which readers wait for the path. Less than a processor takes to put a thread to sleep and wake it,
 /// and more than one closing takes (`docs/rwlocks.md`).
-pub(super) const OVERDUE: u64 = prim::sized(16_000, 2_000) as u64;
+pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
 /// about a tenth of that.
@@ -164,12 +165,12 @@ impl Account {
         let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
         let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
         let rho = (before + sample) / 2;
-        // Over rho, if that is less than one. What is read as a price may be a credit that a race has left.
-        let price = 1 << self.credit().min(TIME_BITS) << (EIGHTHS - rho.min(EIGHTHS));
+        // Over rho. What is read as a price may be a credit that a race has left.
+        let price = 1 << self.credit().min(TIME_BITS) << EIGHTHS >> rho;
         let is_due = self.credit() == 0 || self.elapsed(now) / UNIT >= LONGEST.min(price);
         if rho <= before && is_due {
             // Threads notice the bias one after another, and the more there are, the later the last.
-            Ok(Self::new(now, CREDITS.min(1 << rho), rho))
+            Ok(Self::new(now, CREDITS.min((1 << rho) / 2), rho))
         } else {
             Err(self.with_rho(rho))
         }
@@ -188,12 +189,6 @@ impl Account {
     /// The path is open again, or closed again, from now on.
     pub(super) fn at(self, now: u64) -> Self {
         Self::new(now, self.credit(), self.rho())
-    }
-
-    /// A thread waited for so many nanoseconds, for nothing.
-    pub(super) fn wasted(self, nanoseconds: u64) -> Self {
-        let lost = (nanoseconds / CREDIT).min(self.credit().into());
-        Self(self.0 - ((lost as u32) << TIME_BITS))
     }
 
     /// Whether a bias has lived long.
@@ -229,10 +224,10 @@ impl Account {
 
     /// What becomes of a bias with that gain and loss, after readers had to do without it for `cost` nanoseconds.
     fn settled(self, now: u64, gain: u64, loss: u64, cost: u64, tuning: Tuning) -> (Fate, Self) {
-        let credit = u64::from(self.credit()) + gain / CREDIT;
-        let loss = if tuning.bound == 0 { 0 } else { loss / CREDIT };
+        let credit = u64::from(self.credit()) * CREDIT + gain;
+        let loss = if tuning.bound == 0 { 0 } else { loss };
         if let Some(credit) = credit.checked_sub(loss) {
-            let credit = credit.min(MOST_CREDIT) as u32;
+            let credit = (credit / CREDIT).min(MOST_CREDIT) as u32;
             return (Fate::Kept, Self::new(now, credit, self.rho()));
         }
         // Nobody waits for longer.
@@ -330,7 +325,7 @@ mod tests {
     fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
         let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
         assert_eq!(account.rho(), ALONE);
-        assert!(short_lives(account, US) < 20);
+        assert!(short_lives(account, US) < 60);
     }
 
     #[test]
@@ -361,19 +356,18 @@ mod tests {
 
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
+        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
         assert_eq!(u64::from(account.credit()), MOST_CREDIT);
-        assert!((5..20).contains(&short_lives(account, 102 * US)));
+        assert!((20..60).contains(&short_lives(account, 1002 * US)));
     }
 
     #[test]
     fn a_path_that_is_closed_for_too_long_is_not_opened() {
-        let (_, account) = tried(US, 256).revoked(Fenced, US + 100 * US, 102 * US, TUNING);
-        assert_eq!(account.left(132 * US, TUNING).0, Fate::Kept);
-        let (fate, ended) = account.left(142 * US, TUNING);
+        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
+        assert_eq!(account.left(1122 * US, TUNING).0, Fate::Kept);
+        let (fate, ended) = account.left(1142 * US, TUNING);
         assert_ne!(fate, Fate::Kept);
-        assert!(ended.tried(142 * US + 1000 * US, 256, 8).is_err());
-        assert!(account.wasted(3 * US).credit() < account.credit());
+        assert!(ended.tried(2142 * US, 256, 8).is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //!   a hint of this lock? -- yes ----+           a hint, or neither bias nor kept? -- no --+
 //!     | no                          |             | yes                                  |
 //!   path open? --- no --- wait? ----+           lock the underlying lock                 |
-//!     | yes     ^   yes, 16 us | no |             |                                      |
+//!     | yes     ^   yes, 32 us | no |             |                                      |
 //!   publish     +---- opened --+    |           bias set? --- no ---> inside             |
 //!   in the table                    |             | yes  (bias-checked)                  |
 //!     |                             |           unlock it                                |
@@ -54,7 +54,7 @@
 //! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
 //! tried a bias meanwhile, or where the writer's hint was old.
 
-use super::raw::{Stays, granted, within};
+use super::raw::{Remembers, granted, within};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
@@ -114,7 +114,7 @@ pub use hint::Sampler;
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
 ///   releases it, revokes, and asks again. So the writer loses its place in a queue, once. The delay is at most the
 ///   critical sections of readers: once the table is empty the writer queues as any other. Readers that come while
-///   writers keep the path closed wait for 16 microseconds at most, and then ask the underlying lock.
+///   writers keep the path closed wait for 32 microseconds at most, and then ask the underlying lock.
 /// - **Recursion**: as in the underlying lock. Also, a thread that reads by the table may read again, if the underlying
 ///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over
 ///   [`MutexRwLock`](super::MutexRwLock) a thread must not read twice: by the slow path it would wait for itself.
@@ -143,59 +143,30 @@ pub struct Bravo<L, P = Standard> {
 
 /// How a reader got in.
 #[derive(Debug)]
-enum Way<G> {
+pub enum Way<G> {
     /// By the table.
     Fast(Publication),
     /// By the underlying lock.
     Slow(G),
 }
 
-/// Proof of one read acquisition of a [`Bravo`].
+/// How a writer got in.
 #[derive(Debug)]
-pub struct ReadToken<G>(Way<G>, Stays);
+pub enum Comes<G> {
+    /// It has arrived: the fast path stays closed until it leaves.
+    Arrived(G),
+    /// By the underlying lock alone: there was no bias.
+    Unarrived(G),
+}
+
+/// Proof of one read acquisition of a [`Bravo`].
+pub type ReadToken<G> = Remembers<Way<G>>;
 
 /// Proof of one upgradable read of a [`Bravo`], which goes by the underlying lock.
-#[derive(Debug)]
-pub struct UnderToken<G>(G, Stays);
+pub type UnderToken<G> = Remembers<G>;
 
 /// Proof of one write acquisition of a [`Bravo`].
-#[derive(Debug)]
-pub struct WriteToken<G>(G, Comes, Stays);
-
-/// How a writer got in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comes {
-    /// It has arrived: the fast path stays closed until it leaves.
-    Arrived,
-    /// By the underlying lock alone: there was no bias.
-    Unarrived,
-}
-
-impl<G> ReadToken<G> {
-    #[inline(always)] // Nothing but a constructor on the fast path.
-    const fn by(way: Way<G>) -> Self {
-        Self(way, Stays::new())
-    }
-}
-
-impl<G> UnderToken<G> {
-    #[inline(always)] // Nothing but a constructor.
-    const fn new(guard: G) -> Self {
-        Self(guard, Stays::new())
-    }
-}
-
-impl<G> WriteToken<G> {
-    #[inline(always)] // Nothing but a constructor.
-    const fn arrived(guard: G) -> Self {
-        Self(guard, Comes::Arrived, Stays::new())
-    }
-
-    #[inline(always)] // Nothing but a constructor.
-    const fn unarrived(guard: G) -> Self {
-        Self(guard, Comes::Unarrived, Stays::new())
-    }
-}
+pub type WriteToken<G> = Remembers<Comes<G>>;
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
@@ -236,12 +207,12 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             if hint::lasts() {
                 let guard = slow(&self.raw)?;
                 report(&self.policy, Event::SlowRead);
-                return Some(ReadToken::by(Way::Slow(guard)));
+                return Some(Remembers::new(Way::Slow(guard)));
             }
             return self.read_slowly(slow);
         }
         match self.bias.fast_read_by_store(&self.policy) {
-            Ok(publication) => Some(ReadToken::by(Way::Fast(publication))),
+            Ok(publication) => Some(Remembers::new(Way::Fast(publication))),
             Err(missed) => self.read_otherwise(missed, wait, slow),
         }
     }
@@ -260,7 +231,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         // SAFETY: `read_patiently` uses the row at once and does not keep it.
         let row = || unsafe { ReaderRow::here() };
         match self.bias.read_patiently(wait, row, &self.policy) {
-            Some(publication) => Some(ReadToken::by(Way::Fast(publication))),
+            Some(publication) => Some(Remembers::new(Way::Fast(publication))),
             None => self.read_slowly(slow),
         }
     }
@@ -285,7 +256,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         };
         report(&self.policy, Event::SlowRead);
         self.bias.look(bias, latency);
-        Some(ReadToken::by(Way::Slow(guard)))
+        Some(Remembers::new(Way::Slow(guard)))
     }
 
     /// Tries the underlying lock, and returns how many nanoseconds that took. A try, because the time that a reader
@@ -318,7 +289,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
         if !self.bias.is_biased() || !prim::intact!("bias-checked") {
-            return Some(WriteToken::unarrived(guard));
+            return Some(Remembers::new(Comes::Unarrived(guard)));
         }
         // SAFETY: `guard` is the acquisition of this very lock just now, and it is consumed here.
         unsafe { self.raw.unlock_exclusive(guard) };
@@ -341,18 +312,20 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             Some(_) => arrival.stay(),
             None => arrival.give_up(&self.policy),
         }
-        granted.map(WriteToken::arrived)
+        granted.map(|guard| Remembers::new(Comes::Arrived(guard)))
     }
 
     /// The writer's critical section ends. The underlying lock is still held as it was.
     #[inline]
     fn leave(&self, token: WriteToken<L::ExclusiveGuard>) -> L::ExclusiveGuard {
-        let WriteToken(guard, comes, _) = token;
-        // Before the underlying lock is released: those who wait for that see the open path.
-        if comes == Comes::Arrived {
-            self.bias.leave(&self.policy);
+        match token.what() {
+            Comes::Unarrived(guard) => guard,
+            Comes::Arrived(guard) => {
+                // Before the underlying lock is released: those who wait for that see the open path.
+                self.bias.leave(&self.policy);
+                guard
+            }
         }
-        guard
     }
 }
 
@@ -402,7 +375,7 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     #[inline]
     unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
         watch::leave(self, Mode::Read);
-        match token.0 {
+        match token.what() {
             // SAFETY: the token owns the publication. The lock lives, so its drop has not retracted it, and locks of
             // this type are released by token alone.
             Way::Fast(publication) => unsafe { publication.retract() },
@@ -499,6 +472,6 @@ unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P>
         watch::convert(self, Mode::Write, Mode::Read);
         let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        ReadToken::by(Way::Slow(unsafe { self.raw.downgrade(guard) }))
+        Remembers::new(Way::Slow(unsafe { self.raw.downgrade(guard) }))
     }
 }

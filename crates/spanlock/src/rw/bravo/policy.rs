@@ -22,19 +22,21 @@ pub enum Bias {
 pub struct Tuning {
     /// Whether readers may take the fast path.
     pub bias: Bias,
-    /// A bias that did not pay is tried again only after this many times what its revocation cost, but no later than
-    /// after a thirtieth of a second. So at most one part in `bound` of the time goes to trials. A bias that gains
-    /// `bound` / 16 times what its revocations cost is kept. Zero: it is always kept; the largest number: never.
+    /// A bias that did not pay is tried again only when slow readers have lost this many times what its revocation
+    /// cost, but no later than after a thirtieth of a second. So trials take at most one part in `bound` of what slow
+    /// reads do. A bias that gains `bound` / 32 times what its revocations cost is kept. Zero: it is always kept; the
+    /// largest number: never.
     ///
     /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time alone.
     pub bound: u32,
 }
 
 impl Tuning {
-    /// Adaptive. At most a thirty-second part of the time goes to trials, and a bias is kept that gains twice its cost.
+    /// Adaptive. Trials take at most one part in 64 of what slow reads do, and a bias is kept that gains twice its
+    /// cost.
     pub const STANDARD: Self = Self {
         bias: Bias::Adaptive,
-        bound: 32,
+        bound: 64,
     };
 }
 

@@ -46,10 +46,13 @@
 //!   count. A writer may then have entered the underlying lock, and wait for that publication. The release must not
 //!   take its caller for the writer. While the publication stands the bias is set; so it checks the bias after the
 //!   underlying lock.
+//! - **pthread-was-writer**: the two loads of that check may be on either side of a writer that only checks the
+//!   underlying lock and then ends the bias. So the caller is the writer only if the step that takes its hold finds
+//!   one.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
 use super::policy::{Policy, tuning_of};
-use super::state::{BiasState, Missed};
+use super::state::{BiasState, Grade, Missed};
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use crate::wait::Wait;
@@ -93,14 +96,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn read_fast(self, row: impl Fn() -> ReaderRow) -> bool {
-        match self.bias.fast_read(&row, &self.policy) {
-            Ok(_) => true,
-            Err(Missed::NotFree | Missed::SlotBusy) => false,
-            Err(Missed::Revoking(publication)) => {
-                self.back_out_of_table(publication, row);
-                false
-            }
-        }
+        self.read_by(Some(Grade::Free), row)
     }
 
     /// Enters by the table, whatever the grade of the bias, if the fast path is open.
@@ -109,7 +105,12 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// As for [`read_fast`](Self::read_fast).
     #[must_use]
     pub unsafe fn read_by_any_grade(self, row: impl Fn() -> ReaderRow) -> bool {
-        match self.bias.read_by_any_grade(&row, &self.policy) {
+        self.read_by(None, row)
+    }
+
+    #[inline(always)] // Part of the fast path.
+    fn read_by(self, only: Option<Grade>, row: impl Fn() -> ReaderRow) -> bool {
+        match self.bias.fast_read(only, &row, &self.policy) {
             Ok(_) => true,
             Err(Missed::NotFree | Missed::SlotBusy) => false,
             Err(Missed::Revoking(publication)) => {
@@ -295,7 +296,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline]
     #[must_use]
     pub unsafe fn leave_exclusive(self) -> bool {
-        self.under.leave_written()
+        // [pthread-was-writer]
+        self.under.leave_written() || !prim::intact!("pthread-was-writer")
     }
 
     fn give_back(self) {

@@ -59,7 +59,7 @@
 //!   and free if it was? (bias-grade)          lock the underlying lock
 //!     yes: inside                             inside
 //!     no:  slot := 0   (bias-recheck)         the last to leave: open the path      (bias-reopened)
-//!          wait for the word, for 16 us       unlock the underlying lock
+//!          wait for the word, for 32 us       unlock the underlying lock
 //!          at most        (await-bounded)
 //! ```
 //!
@@ -85,7 +85,7 @@
 //!    observed a clear bias keeps it clear, because nobody else can hold that lock to set it.
 //! 5. While a reader is inside by the table, no writer is inside. A writer may hold the underlying lock for a moment,
 //!    to check the bias or after it has opened the path; an upgradable reader may hold it beside readers.
-//! 6. No thread waits for the word to open for longer than 16 us, and a try does not wait for it. (A reader that finds
+//! 6. No thread waits for the word to open for longer than 32 us, and a try does not wait for it. (A reader that finds
 //!    it open and is too late waits anew.) So whoever waits for a reader inside does not wait for one that waits for
 //!    the word.
 //!
@@ -207,13 +207,6 @@ impl BiasState {
         Account(self.account.load(Ordering::Relaxed))
     }
 
-    /// Takes time off the credit, which a thread has waited for nothing.
-    fn waste(&self, nanoseconds: u64) {
-        if self.is_kept() {
-            self.set_account(self.account().wasted(nanoseconds));
-        }
-    }
-
     fn set_account(&self, account: Account) {
         self.account.store(account.0, Ordering::Relaxed);
     }
@@ -243,28 +236,16 @@ impl BiasState {
         self.recheck(publication, Grade::Free, policy)
     }
 
-    /// Tries the fast path where a publication is a store, or a compare-exchange in a row that is shared.
-    #[inline]
+    /// Tries the fast path, if it is open with that grade, or with any.
+    #[inline(always)] // Part of the fast path.
     pub(super) fn fast_read(
         &self,
-        row: impl FnOnce() -> ReaderRow,
-        policy: &impl Policy,
-    ) -> Result<Publication, Missed> {
-        if self.word() != Word::FREE {
-            return Err(Missed::NotFree);
-        }
-        self.read_by(row(), Grade::Free, policy)
-    }
-
-    /// Tries the fast path whatever the grade of the bias.
-    #[inline]
-    pub(super) fn read_by_any_grade(
-        &self,
+        only: Option<Grade>,
         row: impl FnOnce() -> ReaderRow,
         policy: &impl Policy,
     ) -> Result<Publication, Missed> {
         let word = self.word();
-        if !word.is_open() {
+        if !word.is_open() || only.is_some_and(|grade| word.grade() != grade) {
             return Err(Missed::NotFree);
         }
         self.read_by(row(), word.grade(), policy)
@@ -340,7 +321,8 @@ impl BiasState {
             }
             match self.read_by(row(), word.grade(), policy) {
                 Ok(publication) => {
-                    if hint::samples_one_in(PROMOTES) {
+                    if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32)
+                    {
                         self.maybe_free();
                     }
                     return Some(publication);
@@ -366,10 +348,8 @@ impl BiasState {
         let mut spin = Spin::new(spin::ON_HOLDER);
         while word.will_reopen() {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-            let waited = account::now() - since;
-            let overdue = waited >= OVERDUE && prim::intact!("await-bounded");
+            let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
-                self.waste(waited.min(OVERDUE));
                 hint::set(self.address());
                 return None;
             }
@@ -392,10 +372,8 @@ impl BiasState {
         }
     }
 
-    /// Whether a reader that holds the underlying lock may open the path at once: the bias is kept, and nobody has
-    /// arrived.
+    /// Whether a reader that holds the underlying lock may open the path at once: it is kept, and nobody has arrived.
     #[inline]
-    #[must_use]
     pub(super) fn is_left_kept(&self) -> bool {
         self.word() == Word::KEPT
     }
@@ -444,16 +422,13 @@ impl BiasState {
         }
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
+        let (before, open, relaxed) = (before.0, Word::FENCED.0, Ordering::Relaxed);
         // [bias-no-writer]
         if prim::intact!("bias-no-writer") {
-            // It fails if the bias is set already, if it is never to be set, or if a writer has arrived. In each case
-            // there is nothing to do.
-            let (before, open) = (before.0, Word::FENCED.0);
-            let _ = self
-                .word
-                .compare_exchange(before, open, order, Ordering::Relaxed);
+            // It fails if the bias is set, if it is never to be, or if a writer has arrived: there is nothing to do.
+            let _ = self.word.compare_exchange(before, open, order, relaxed);
         } else {
-            self.word.store(Word::FENCED.0, order);
+            self.word.store(open, order);
         }
     }
 
@@ -483,7 +458,7 @@ impl BiasState {
 
 /// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
 /// in a model, where a lock is made with a free bias.)
-const PROMOTES: u32 = prim::sized(64, 1 << 16) as u32;
+const PROMOTES: usize = prim::sized(64, 1 << 16);
 
 impl BiasState {
     /// Makes the state that of an unbiased lock, whatever the memory held before: for a lock that begins its life

@@ -20,8 +20,8 @@
 //! again while another may upgrade.
 
 use super::policy::{Event, Policy, report};
-use super::{Bravo, ReadToken, UnderToken, Way, WriteToken};
-use crate::rw::raw::granted;
+use super::{Bravo, Comes, UnderToken, Way, WriteToken};
+use crate::rw::raw::{Remembers, granted};
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{
@@ -46,7 +46,7 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
     ) -> Option<UnderToken<L::UpgradableGuard>> {
         let guard = lock(&self.raw)?;
         report(&self.policy, Event::SlowRead);
-        Some(UnderToken::new(guard))
+        Some(Remembers::new(guard))
     }
 
     /// Becomes the writer; `upgrade` upgrades the underlying lock.
@@ -59,7 +59,7 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return Err(token);
         }
-        let guard = token.0;
+        let guard = token.what();
         let mut arrival = self.bias.arrive(&self.policy);
         let upgraded = if arrival.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
@@ -70,7 +70,9 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             Ok(_) => arrival.stay(),
             Err(_) => arrival.give_up(&self.policy),
         }
-        upgraded.map(WriteToken::arrived).map_err(UnderToken::new)
+        upgraded
+            .map(|guard| Remembers::new(Comes::Arrived(guard)))
+            .map_err(Remembers::new)
     }
 }
 
@@ -96,7 +98,7 @@ unsafe impl<L: RawRwLockUpgrade, P: Policy> RawRwLockUpgrade for Bravo<L, P> {
     unsafe fn unlock_upgradable(&self, token: Self::UpgradableGuard) {
         watch::leave(self, Mode::Upgradable);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        unsafe { self.raw.unlock_upgradable(token.0) };
+        unsafe { self.raw.unlock_upgradable(token.what()) };
     }
 
     #[track_caller]
@@ -124,14 +126,16 @@ unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade f
     unsafe fn downgrade_upgradable(&self, token: Self::UpgradableGuard) -> Self::SharedGuard {
         watch::convert(self, Mode::Upgradable, Mode::Read);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        ReadToken::by(Way::Slow(unsafe { self.raw.downgrade_upgradable(token.0) }))
+        Remembers::new(Way::Slow(unsafe {
+            self.raw.downgrade_upgradable(token.what())
+        }))
     }
 
     unsafe fn downgrade_to_upgradable(&self, token: Self::ExclusiveGuard) -> Self::UpgradableGuard {
         watch::convert(self, Mode::Write, Mode::Upgradable);
         let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        UnderToken::new(unsafe { self.raw.downgrade_to_upgradable(guard) })
+        Remembers::new(unsafe { self.raw.downgrade_to_upgradable(guard) })
     }
 }
 

@@ -173,10 +173,6 @@ impl BiasState {
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
-        if let Some(since) = self.since {
-            let took = account::now().saturating_sub(since);
-            self.bias.waste(took);
-        }
         // [bias-withdraw] Not Release: who opens the path next holds the underlying lock.
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(ARRIVAL, Ordering::Relaxed);

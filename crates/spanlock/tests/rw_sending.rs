@@ -1,6 +1,12 @@
 //! With the feature `send_guard`: guards go to other threads.
 
-use super::*;
+#[macro_use]
+mod common;
+
+use common::elsewhere;
+use common::rw::{linger, run};
+use lock_api::{RawRwLock, RwLock};
+use std::thread;
 
 for_every_lock! {
     {
