@@ -1,6 +1,6 @@
 //! Bounded spinning, and unbounded spinning for workloads.
 
-pub use hardware::spin::{ON_BUSY_HOLDER, ON_DECISION, ON_HOLDER};
+pub use hardware::spin::{BY_TIME, ON_DECISION, ON_HOLDER};
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::world;

@@ -6,9 +6,8 @@ use core::marker::PhantomData;
 /// Rounds of spinning on a holder before the thread parks: a few microseconds, about the cost of parking and waking.
 pub const ON_HOLDER: u32 = 7;
 
-/// Rounds of spinning on a holder that may be in a critical section of several microseconds: sixteen times as long as
-/// [`ON_HOLDER`], and so for threads only that learn whether it pays.
-pub const ON_BUSY_HOLDER: u32 = 22;
+/// Rounds of a spin that the clock ends.
+pub const BY_TIME: u32 = u32::MAX;
 
 /// The exponent of the longest round: so a thread that waits for long still notices soon that the wait is over.
 const LONGEST: u32 = 7;
@@ -124,7 +123,7 @@ impl<P: Pause> SpinBy<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ON_BUSY_HOLDER, ON_HOLDER, Pause, SpinBy};
+    use super::{ON_HOLDER, Pause, SpinBy};
     use std::cell::RefCell;
 
     thread_local! {
@@ -148,10 +147,8 @@ mod tests {
     fn rounds_double_up_to_a_bound() {
         let short = pauses(SpinBy::new(ON_HOLDER));
         assert_eq!(short, [1, 2, 4, 8, 16, 32, 64]);
-        let long = pauses(SpinBy::new(ON_BUSY_HOLDER));
-        assert_eq!((long[6], long[7], long[21]), (64, 128, 128));
-        let [short, long] = [short, long].map(|pauses| pauses.iter().sum::<u32>());
-        assert_eq!((short, long), (127, 16 * 127 + 15));
+        let long = pauses(SpinBy::new(ON_HOLDER + 3));
+        assert_eq!(long[ON_HOLDER as usize..], [128, 128, 128]);
         assert_eq!(pauses(SpinBy::backing_off()), [64, 128]);
     }
 }

@@ -198,6 +198,33 @@ fn buckets_are_made_beside_a_request(world: &Arc<World<RawSlots>>) {
     other.join();
 }
 
+/// A reader asks for more beside what it holds, while a writer waits for both, in place: one of them withdraws.
+fn a_reader_wants_more_before_a_writer(world: &Arc<World<RawSlots>>) {
+    let mine = world.read(0..1);
+    let writer = world.start([act(|world: &Arc<World<RawSlots>>| {
+        // It has a slot, so it is announced again before it would sleep.
+        world.write(4..5).done();
+        world.write(0..2).done();
+    })]);
+    world.read(1..2).done();
+    mine.done();
+    writer.join();
+}
+
+/// Writers wait in place while there are spins.
+mod spinning {
+    use super::*;
+
+    models! {
+        [.spinning()]
+        a_reader_wants_more_before_a_writer: 1 on unfair_slots bucket_slots;
+        two_writers_overlapping: 1 on slots bucket_slots;
+        a_reader_and_a_writer: 1 on slots;
+        one_behind_two: 1 on fair_slots;
+        a_grant_is_revoked_while_it_is_taken: 1 on slots;
+    }
+}
+
 models! {
     a_range_in_two_buckets: 1 on bucket_slots;
     a_wide_request_meets_a_narrow_one: 2 on bucket_slots;

@@ -1,98 +1,132 @@
 //! How long a thread spins on the holders that it meets.
 
-use prim::spin::{ON_BUSY_HOLDER, ON_HOLDER, Spin};
+use prim::clock;
+use prim::spin::{BY_TIME, ON_HOLDER, Spin};
 use std::cell::Cell;
 
-/// Whether long spins of one thread have paid lately.
+/// How long the waits of one thread have lately taken, and whether its long spins have paid.
 ///
-/// Parking and waking cost the threads that wake others as much as the sleeper, so a thread gains if it spins for as
-/// long as a critical section takes. It loses if the holder does not run, because more threads want to run than there
-/// are processors. A thread cannot see which is true, so it learns: a long spin in vain makes its next spins short,
-/// twice as many each time, and a long spin that pays starts over. So a thread for which long spins never pay makes one
-/// in `2^MOST` of them, and loses less by it than a quarter of what its short spins cost.
+/// Parking and waking cost the threads that wake others as much as the sleeper, and whoever waits for the sleeper waits
+/// for its wake-up, too. So a thread gains if it spins for as long as its waits take: twice as long as they have
+/// usually taken, asleep or not, within [`PARKING`] and [`LONGEST`].
+///
+/// It loses if the holder does not run, because more threads want to run than there are processors. A thread cannot see
+/// which is true, so it learns: a long spin in vain makes its next spins short, twice as many each time, and a long
+/// spin that pays starts over. So a thread for which long spins never pay makes one in `2^MOST` of them.
 #[derive(Debug, Default)]
 pub(crate) struct Spins {
+    /// The moving average of the waits that outlasted a short spin, in nanoseconds from its end.
+    usual: Cell<u64>,
+    /// When the short spin of the last such wait ended, until that wait is over.
+    begun: Cell<Option<u64>>,
     /// How many of the next spins are short.
     short: Cell<u32>,
     /// Long spins in vain since the last that paid, up to [`MOST`].
     in_vain: Cell<u32>,
 }
 
-/// A long spin takes as long as sixteen short ones: in vain once in 64 spins, it costs a quarter of a short one.
+/// About what it costs to park a thread and to wake it, in nanoseconds.
+const PARKING: u64 = 10_000;
+
+/// Short against a time slice of any scheduler.
+const LONGEST: u64 = 128_000;
+
+/// So many waits make an average.
+const WAITS: u64 = 8;
+
+/// Once in 64 spins, the longest spin takes 2 us of each.
 const MOST: u32 = 6;
 
 impl Spins {
-    /// Spins until `is_over` or until the thread should park; whether it is over.
+    /// Spins until `is_over` or until the thread should park; whether it is over. If the thread parks, it calls
+    /// [`over`](Self::over) when it has been woken.
     #[inline]
     pub(crate) fn spin(&self, is_over: impl Fn() -> bool) -> bool {
-        let rounds = self.rounds();
-        let mut spin = Spin::new(rounds);
-        let mut taken = 0;
-        while spin.round() {
-            taken += 1;
+        let mut spin = Spin::new(BY_TIME);
+        let mut ends = 0;
+        self.begun.set(None);
+        for round in 0_u32.. {
+            if round == ON_HOLDER {
+                let now = clock::nanoseconds();
+                self.begun.set(Some(now));
+                ends = now + self.most();
+            }
+            if round >= ON_HOLDER && clock::nanoseconds() >= ends || !spin.round() {
+                break;
+            }
             if is_over() {
-                if taken > ON_HOLDER {
+                if self.begun.get().is_some() {
                     self.in_vain.set(0);
                 }
+                self.over();
                 return true;
             }
         }
-        if rounds == ON_BUSY_HOLDER {
-            let in_vain = (self.in_vain.get() + 1).min(MOST);
-            self.in_vain.set(in_vain);
-            self.short.set((1 << in_vain) - 1);
+        if self.begun.get().is_some() {
+            self.learn();
         }
         false
     }
 
-    /// The rounds of the next spin.
-    fn rounds(&self) -> u32 {
+    /// How long to spin after a short spin.
+    fn most(&self) -> u64 {
         match self.short.get() {
-            0 => ON_BUSY_HOLDER,
-            short => {
-                self.short.set(short - 1);
-                ON_HOLDER
-            }
+            0 => (2 * self.usual.get()).clamp(PARKING, LONGEST),
+            _ => 0,
         }
+    }
+
+    /// Notes a spin in vain.
+    fn learn(&self) {
+        let short = match self.short.get() {
+            0 => {
+                let in_vain = (self.in_vain.get() + 1).min(MOST);
+                self.in_vain.set(in_vain);
+                (1 << in_vain) - 1
+            }
+            short => short - 1,
+        };
+        self.short.set(short);
+    }
+
+    /// Notes that the wait is over in which the thread has spun last.
+    pub(crate) fn over(&self) {
+        if let Some(begun) = self.begun.take() {
+            self.note(clock::nanoseconds().saturating_sub(begun));
+        }
+    }
+
+    fn note(&self, took: u64) {
+        let sum = self.usual.get() * (WAITS - 1) + took;
+        self.usual.set(sum / WAITS);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, MOST, ON_BUSY_HOLDER, ON_HOLDER, Spins};
-
-    /// Spins until the holder has been looked at so often; how often it was looked at.
-    fn looks(spins: &Spins, leaves_after: u32) -> u32 {
-        let looks = Cell::new(0);
-        let is_over = spins.spin(|| {
-            looks.set(looks.get() + 1);
-            looks.get() >= leaves_after
-        });
-        assert_eq!(is_over, looks.get() >= leaves_after);
-        looks.get()
-    }
-
-    const NEVER: u32 = u32::MAX;
+    use super::{Cell, LONGEST, MOST, ON_HOLDER, PARKING, Spins, WAITS};
 
     #[test]
-    fn spins_are_long_while_they_pay() {
+    fn spins_take_twice_as_long_as_waits() {
         let spins = Spins::default();
-        for _ in 0..100 {
-            assert_eq!(looks(&spins, ON_HOLDER + 3), ON_HOLDER + 3);
-        }
-        assert_eq!(looks(&spins, NEVER), ON_BUSY_HOLDER);
-        assert_eq!(looks(&spins, NEVER), ON_HOLDER);
-        assert_eq!(looks(&spins, ON_BUSY_HOLDER), ON_BUSY_HOLDER, "it pays");
-        assert_eq!(looks(&spins, NEVER), ON_BUSY_HOLDER);
-        assert_eq!(looks(&spins, NEVER), ON_HOLDER);
-        assert_eq!(looks(&spins, NEVER), ON_BUSY_HOLDER);
+        assert_eq!(spins.most(), PARKING);
+        (0..10 * WAITS).for_each(|_| spins.note(LONGEST / 4));
+        assert_eq!(spins.most(), 2 * spins.usual.get());
+        assert!(spins.most() > LONGEST / 4);
+        spins.note(16 * LONGEST);
+        assert_eq!(spins.most(), LONGEST);
     }
 
     #[test]
     fn long_spins_in_vain_become_rare() {
         let spins = Spins::default();
-        let all: Vec<_> = (0..1000).map(|_| looks(&spins, NEVER)).collect();
-        let long = |(at, looks): (usize, &u32)| (*looks == ON_BUSY_HOLDER).then_some(at);
+        let is_long = |_| {
+            let is_long = spins.most() != 0;
+            spins.learn();
+            is_long
+        };
+        let all: Vec<_> = (0..1000).map(is_long).collect();
+        let long = |(at, is_long): (usize, &bool)| is_long.then_some(at);
         let long: Vec<_> = all.iter().enumerate().filter_map(long).collect();
         let apart: Vec<_> = long.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(apart[..6], [2, 4, 8, 16, 32, 64]);
@@ -105,11 +139,24 @@ mod tests {
     #[test]
     fn a_short_wait_says_nothing_about_long_spins() {
         let spins = Spins::default();
-        assert_eq!(looks(&spins, NEVER), ON_BUSY_HOLDER);
-        assert_eq!(looks(&spins, 1), 1);
-        assert_eq!(looks(&spins, 1), 1, "with a long spin ahead");
-        assert_eq!(looks(&spins, NEVER), ON_BUSY_HOLDER);
-        let shorts = (0..4).map(|_| looks(&spins, NEVER)).collect::<Vec<_>>();
-        assert_eq!(shorts, [ON_HOLDER, ON_HOLDER, ON_HOLDER, ON_BUSY_HOLDER]);
+        spins.learn();
+        let looks = Cell::new(0);
+        let after = |most| {
+            looks.set(0);
+            spins.spin(|| {
+                looks.set(looks.get() + 1);
+                looks.get() == most
+            })
+        };
+        assert!(after(1));
+        assert_eq!((spins.most(), spins.usual.get()), (0, 0));
+        assert!(!after(u32::MAX), "the only short one");
+        assert_eq!(looks.get(), ON_HOLDER);
+        assert_eq!(spins.usual.get(), 0, "it is not over");
+        spins.over();
+        let usual = spins.usual.get();
+        spins.over();
+        assert_eq!(spins.usual.get(), usual, "it is over once");
+        assert_eq!(spins.most(), (2 * usual).clamp(PARKING, LONGEST));
     }
 }

@@ -26,9 +26,10 @@ use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{
     Blocker as NodeBlocker, Link, ListAcquisition, SharedExclusive, Tried, Walk,
 };
-use crate::range::raw::{Ask, Behind, Mode};
+use crate::range::raw::{Ask, Behind, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
+use crate::wait::Spins;
 use prim::atomic::Ordering;
 use prim::clock;
 use std::panic::Location;
@@ -86,6 +87,7 @@ impl RawSlots {
                     grant: plan.grant(span),
                     buckets: buckets.filter(|_| plan == Plan::Once),
                     seniority: Seniority::NEWCOMER,
+                    stays: None,
                     at,
                 };
                 match self.enter(board, home, &entry) {
@@ -124,6 +126,7 @@ impl RawSlots {
             grant: request.span,
             buckets,
             seniority: Seniority::NEWCOMER,
+            stays: None,
             at,
         };
         match self.enter(board, slot, &entry) {
@@ -178,10 +181,15 @@ impl RawSlots {
                 request,
                 at,
                 seniority: Seniority::NEWCOMER,
+                was_blocked: false,
+                may_wait: wait != Wait::Never,
                 list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
+            let mut blocker = blocker;
             if blocker.is_some() {
                 acquisition.was_blocked();
+                // A request that waits in place waits for whatever is in its way now.
+                blocker = blocker.filter(|_| acquisition.stays().is_none());
             }
             let queue = &self.list.wait_queue;
             let waiter = Waiter::new(queue, record, request, wait, queue.patience());
@@ -246,6 +254,9 @@ struct SlotAcquisition<'a> {
     request: Request,
     at: &'static Location<'static>,
     seniority: Seniority,
+    was_blocked: bool,
+    /// It is not a try.
+    may_wait: bool,
     /// The same request to the list.
     list: ListAcquisition<'a, SharedExclusive, Growth>,
 }
@@ -265,11 +276,19 @@ enum Blocker<'a> {
 }
 
 impl<'a> SlotAcquisition<'a> {
-    /// Notes when the request was blocked for the first time.
+    /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
+    /// they gather, and then they hold their ranges together.
     fn was_blocked(&mut self) {
-        if self.seniority == Seniority::NEWCOMER {
+        self.was_blocked = true;
+        if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
             self.seniority = Seniority::blocked_at(clock::nanoseconds());
         }
+    }
+
+    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken.
+    fn stays(&self) -> Option<&'a Spins> {
+        let is_writer = self.request.mode == Mode::Exclusive;
+        (self.was_blocked && is_writer && self.may_wait).then_some(&self.record.spins)
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
@@ -282,6 +301,7 @@ impl<'a> SlotAcquisition<'a> {
                 .home
                 .and_then(|home| board.buckets_of(home, slot, self.request.span)),
             seniority: self.seniority,
+            stays: self.stays(),
             at: self.at,
         };
         if own.is_home() {
@@ -289,7 +309,7 @@ impl<'a> SlotAcquisition<'a> {
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if self.seniority == Seniority::NEWCOMER || entry.buckets.is_some() {
+        let foreseen = if !self.was_blocked || entry.buckets.is_some() {
             None
         } else {
             board.foresee(slot, &entry)
@@ -384,7 +404,11 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
         match blocker {
             Blocker::Node(node) => self.list.is_blocked_by(node),
-            Blocker::Slot(slot) => slot.is_in_the_way(self.request.mode),
+            // A writer that has met another one in place goes on when that one holds its range: it may be the next.
+            Blocker::Slot(slot) => {
+                slot.is_in_the_way(self.request.mode)
+                    && !(slot.is_decided() && self.stays().is_some())
+            }
         }
     }
 

@@ -6,7 +6,9 @@ use super::policy;
 use super::slot::{Look, Slot, SlotBlocker};
 use super::state::{Audience, Seniority};
 use crate::range::inspect::Request;
+use crate::range::raw::Mode;
 use crate::range::span::Span;
+use crate::wait::Spins;
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::panic::Location;
 use std::ptr;
@@ -19,6 +21,8 @@ pub(super) struct Entry<'a> {
     /// The buckets that it is to be listed in, if it is narrow. Then the grant is not larger and not kept.
     pub(super) buckets: Option<&'a Buckets>,
     pub(super) seniority: Seniority,
+    /// If the request is to wait in place while others are in its way, for how long.
+    pub(super) stays: Option<&'a Spins>,
     pub(super) at: &'static Location<'static>,
 }
 
@@ -30,13 +34,17 @@ pub(super) enum Whole {
 }
 
 impl Board {
-    /// What is announced in the way of a request and is likely to stay. The request itself is not announced meanwhile,
-    /// so it disturbs nobody.
+    /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
+    /// meanwhile, so it disturbs nobody.
     pub(super) fn foresee(&self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'_>> {
         self.find(|slot| {
-            let state = slot.blocks(&entry.request)?;
-            let stays = !slot.is_junior_to(entry.seniority, mine.number());
-            (stays && !ptr::eq(slot, mine)).then_some(SlotBlocker { slot, state })
+            let blocker = slot.blocks(&entry.request)?;
+            let stops = match entry.stays {
+                // One writer waits in place, and it is the next.
+                Some(_) => blocker.is_rival && blocker.state.mode() == Mode::Exclusive,
+                None => !slot.is_junior_to(entry.seniority, mine.number()),
+            };
+            (stops && !ptr::eq(slot, mine)).then_some(blocker)
         })
     }
 
@@ -158,13 +166,34 @@ impl Board {
                 Look::Changed => continue,
                 Look::Held(state) => state,
             };
-            let blocker = SlotBlocker { slot, state };
+            let blocker = SlotBlocker::new(slot, state);
+            let is_junior = slot.is_junior_to(entry.seniority, mine.number());
             // Of two rivals the senior one stays. It waits until the other one has withdrawn.
-            if !slot.is_junior_to(entry.seniority, mine.number())
-                || !blocker.await_decision(entry.request.mode)
-            {
+            if is_junior && blocker.await_decision(entry.request.mode) {
+                continue;
+            }
+            if !Self::outlasts(&blocker, is_junior, entry) {
                 return Some(blocker);
             }
         }
+    }
+
+    /// Whether the request stays announced until what is in its way has left.
+    fn outlasts(blocker: &SlotBlocker<'_>, is_junior: bool, entry: &Entry<'_>) -> bool {
+        // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so it
+        // is about to hold its range.
+        let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
+        let Some(spins) = entry.stays.filter(|_| stays) else {
+            return false;
+        };
+        let mode = entry.request.mode;
+        blocker.contend();
+        while !spins.spin(|| !blocker.is_in_the_way(mode)) {
+            // [stay-bounded] The holder may be waiting for this request.
+            if prim::intact!("stay-bounded") {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -94,6 +94,8 @@
 //! # Edges: steps that must not be left out
 //!
 //! - **slot-validation**: a request that meets an announcement in its way withdraws.
+//! - **stay-bounded**: a writer that waits in place for a holder withdraws after a time. The holder may be waiting for
+//!   that very announcement.
 //! - **slot-sleeper**, **slot-wake**: a request that goes to sleep marks its blocker's state, and does not sleep if the
 //!   same operation shows that the announcement has ended. The end of an announcement wakes if the same operation shows
 //!   the mark. Both are read-modify-writes of one word, so one of them sees the other.
@@ -178,8 +180,8 @@ use std::ptr::NonNull;
 /// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock.
 ///
 /// # Fairness, what blocks, errors and panics
-/// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, the one stays that was
-/// blocked first.
+/// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
+/// blocked before stays rather than a reader, and of several such writers the one that was blocked first.
 ///
 /// # Source
 /// The announcement is the registration of Dekker's algorithm, per range. The list is P1's, see [`list`](super::list).

@@ -12,8 +12,8 @@
 //!   buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
 //!   grant makes requests in buckets look at all slots.
 //!
-//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of a
-//!   thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
+//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of
+//!   a thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,

@@ -313,12 +313,13 @@ impl Slot {
             && request.span.start() <= last
     }
 
-    /// The state, if what is held is in the way of a request.
+    /// What is announced here, if it is in the way of a request.
     #[inline]
-    pub(super) fn blocks(&self, request: &Request) -> Option<State> {
+    pub(super) fn blocks(&self, request: &Request) -> Option<SlotBlocker<'_>> {
         // Acquire, to read the range that belongs to it. Nothing is granted by it.
         let state = self.load(Ordering::Acquire);
-        (state.is_held() && self.hold_conflicts(state, request)).then_some(state)
+        let is_in_the_way = state.is_held() && self.hold_conflicts(state, request);
+        is_in_the_way.then(|| SlotBlocker::new(self, state))
     }
 
     /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
@@ -416,9 +417,36 @@ impl Slot {
 pub(super) struct SlotBlocker<'a> {
     pub(super) slot: &'a Slot,
     pub(super) state: State,
+    /// Whether it was undecided.
+    pub(super) is_rival: bool,
 }
 
-impl SlotBlocker<'_> {
+impl<'a> SlotBlocker<'a> {
+    #[inline]
+    pub(super) fn new(slot: &'a Slot, state: State) -> Self {
+        Self {
+            slot,
+            state,
+            is_rival: slot.is_undecided(),
+        }
+    }
+
+    /// Whether it is a rival in the way that has become a holder.
+    pub(super) fn is_decided(&self) -> bool {
+        self.is_rival && !self.slot.is_undecided()
+    }
+
+    /// Makes the holder give up its grant when it releases its range, so that it announces its next request.
+    pub(super) fn contend(&self) {
+        let marked = self.state.0 | State::CONTENDED;
+        // Relaxed, as the mark in `look`. If the state has changed, so has what is in the way: it is looked at again.
+        let relaxed = Ordering::Relaxed;
+        let _ = self
+            .slot
+            .state
+            .compare_exchange(self.state.0, marked, relaxed, relaxed);
+    }
+
     /// Whether it is still in the way of a request in that mode.
     pub(super) fn is_in_the_way(&self, mode: Mode) -> bool {
         // Relaxed: the next scan acquires.

@@ -299,7 +299,11 @@ impl<'a> Waiter<'a> {
         // [grace-nonblocking] The thread walks no list while it sleeps.
         let _kept = Some(blocker).filter(|_| !prim::intact!("grace-nonblocking"));
         match ticket {
-            Some(ticket) => self.park::<A>(ticket, None).map(|_| ()),
+            Some(ticket) => {
+                let woken = self.park::<A>(ticket, None);
+                self.record.spins.over();
+                woken.map(|_| ())
+            }
             None => self.retry(),
         }
     }
