@@ -90,7 +90,7 @@ pub(super) fn uncontended(Uncontended { locks, pairs }: Uncontended) -> Result {
 
 #[derive(Args)]
 #[command(mut_arg("locks", |locks| {
-    let some = ["list-rw", "list-rw-unfair", "list-ex", "kernel-rw", "parking-lot", "std-rwlock"];
+    let some = ["slots", "list-rw", "list-rw-unfair", "list-ex", "kernel-rw", "parking-lot", "std-rwlock"];
     locks.help("Locks, by name").default_values(some)
 }))]
 pub(super) struct Waiting {

@@ -213,7 +213,7 @@ fn arr_writes_a_line_for_each_run() {
 #[test]
 fn arr_writes_a_table_and_compares() {
     let table = written(
-        "bench arr --locks list-rw,kernel-rw,range-lock --variant disjoint --reads 80 --threads 1,2 \
+        "bench arr --locks slots,kernel-rw,range-lock --variant disjoint --reads 80 --threads 1,2 \
          --seconds 0.005 --warmup 0 --repeat 1",
     );
     has_all(
@@ -226,7 +226,7 @@ fn arr_writes_a_table_and_compares() {
             "command: ",
         ],
     );
-    let verdicts = ["where list-rw is below", "list-rw is nowhere below"];
+    let verdicts = ["where slots is below", "slots is nowhere below"];
     assert!(
         verdicts.iter().any(|verdict| table.contains(verdict)),
         "{table}"

@@ -28,7 +28,7 @@ pub use ranking::{LEVEL, rankings};
 pub use standing::standings;
 
 /// The lock that the comparisons below tables are about.
-pub const OURS: &str = "list-rw";
+pub const OURS: &str = "slots";
 
 /// Those that [`OURS`] is to be compared with.
 pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];

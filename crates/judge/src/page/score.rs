@@ -178,7 +178,7 @@ mod tests {
         ];
         let kernel = [(full, 1, 2e6), (full, 2, 4e6), (disjoint, 2, 2e6)];
         let all = [
-            of("list-rw", &list),
+            of("slots", &list),
             of("kernel-rw", &kernel),
             of("null", &[(full, 1, 9e6)]),
         ];
@@ -195,13 +195,13 @@ mod tests {
                 least,
             };
         let kernel = tally("kernel-rw", [2, 0, 1], [1.0, 0.5]);
-        let list = tally("list-rw", [1, 1, 1], [0.9995, 0.25]);
+        let list = tally("slots", [1, 1, 1], [0.9995, 0.25]);
         assert_eq!(score.locks, [kernel, list]);
         let loss = "full range, 80 % reads, 2 threads, 0.25 of kernel-rw";
         assert_eq!(score.losses, [(0.25, loss.to_owned())]);
         let text = [score.leaders(), score.default()].join(" ");
         for wanted in [
-            "Of 3 panels by threads in which range locks met, these led: kernel-rw in 2, list-rw in 1. list-rw, ",
+            "Of 3 panels by threads in which range locks met, these led: kernel-rw in 2, slots in 1. slots, ",
             "led in 1 of 3, was level with the leader in 1 and behind in 1; ",
             &format!("It lost most in: {loss}."),
         ] {

@@ -132,11 +132,11 @@ mod tests {
     fn medians_decide_where_we_lose_and_ties_are_no_loss() {
         let data = Dataset::of(&listed(
             FULL,
-            "list-rw 1 2e6, list-rw 2 1e6, list-rw 4 1e6, \
+            "slots 1 2e6, slots 2 1e6, slots 4 1e6, \
              kernel-rw 1 1e6, kernel-rw 2 4e6, kernel-rw 4 1.001e6",
         ));
         let text = concluded(&data, 4);
-        assert!(text.contains("where list-rw is below"), "{text}");
+        assert!(text.contains("where slots is below"), "{text}");
         assert!(text.contains("2 threads: 0.25 of kernel-rw"), "{text}");
         assert!(
             !text.contains("of kernel-rw\n  full range, 80 % reads, 4"),
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_best_is_marked_and_null_is_not() {
-        let runs = listed(FULL, "list-rw 1 2e6, kernel-rw 1 1e6, null 1 9e6");
+        let runs = listed(FULL, "slots 1 2e6, kernel-rw 1 1e6, null 1 9e6");
         let text = panels(&runs, Width::USUAL, |panel| panel.to_string());
         let data = Dataset::of(&runs);
         assert!(text.contains("2.000 ±1%*"), "{text}");

@@ -1,7 +1,7 @@
 //! Guards: a holder's proof of its range. Dropping a guard releases the range.
 
-use super::list::{ListEx, ListRw};
 use super::raw::{RawRangeLock, RawRangeMutex};
+use super::slots::RawSlots;
 use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
@@ -45,7 +45,7 @@ impl<L: RawRangeMutex> Drop for Held<'_, L> {
 
 /// Shared hold of a range, from [`RangeLock::read`](super::RangeLock::read) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
-pub struct ReadGuard<'a, L: RawRangeLock = ListRw> {
+pub struct ReadGuard<'a, L: RawRangeLock = RawSlots> {
     _held: Held<'a, L>,
 }
 
@@ -66,13 +66,13 @@ pub struct ReadGuard<'a, L: RawRangeLock = ListRw> {
 /// drop(guard);
 /// ```
 #[must_use = "the range is released when the guard is dropped"]
-pub struct WriteGuard<'a, L: RawRangeLock = ListRw> {
+pub struct WriteGuard<'a, L: RawRangeLock = RawSlots> {
     held: Held<'a, L>,
 }
 
 /// Exclusive hold of a range, from [`RangeMutex::lock`](super::RangeMutex::lock) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
-pub struct LockGuard<'a, L: RawRangeMutex = ListEx> {
+pub struct LockGuard<'a, L: RawRangeMutex = RawSlots> {
     _held: Held<'a, L>,
 }
 

@@ -2,10 +2,10 @@
 
 use super::guard::{Guards, ReadGuard, WriteGuard};
 use super::inspect::Snapshot;
-use super::list::{Builder, ListRw, SharedExclusive};
 use super::many::{self, Exclusive, Shared};
 use super::methods::{granted, many_ranges, one_range, over_raw_lock};
 use super::raw::{RawRangeLock, Wait};
+use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 use std::ops::RangeBounds;
@@ -30,8 +30,8 @@ use std::ops::RangeBounds;
 ///
 /// # When not to use it
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
-/// - Hundreds of ranges are held at a time: an acquisition walks past the ranges that start before it. A
-///   [skip list](super::skip) does not.
+/// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
+///   not.
 /// - A request waits, for hours, for a range that is never released: other requests that overlap it are delayed, in the
 ///   end for hours, too. Use the timed forms.
 /// - The code is a global allocator: a thread's first acquisitions allocate, and so do acquisitions that sleep.
@@ -39,14 +39,12 @@ use std::ops::RangeBounds;
 ///
 /// # Cost
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once a thread is warm and no
-/// system call. Otherwise a walk over the ranges held, one compare-exchange, and for a writer a second walk; one
-/// atomic operation to release. Memory: the lock itself, and one cache line per range held, from a pool of 8 KiB
-/// per thread.
+/// system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's own
+/// line to acquire, a look at the slot of each other thread, and one atomic operation to release. Where ranges are
+/// narrow and far apart, it is two atomic operations and no look at other threads. Memory: the lock itself is one cache
+/// line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
 ///
-/// A released range keeps its cache line until a thread walks past it or sweeps the list. A thread that has to allocate
-/// sweeps within its next acquisitions. On average, one lock keeps in this way, for each thread that uses it, a few
-/// hundred lines at most, and one line for each range that was held when the thread last swept. A lock may keep more if
-/// the thread rarely uses it among others.
+/// Before threads have met, each range held takes one cache line, from a pool of 8 KiB for each thread.
 ///
 /// # Fairness
 /// A request that finds its range taken again after a millisecond of waiting gets a *reservation*: later requests that
@@ -88,15 +86,15 @@ use std::ops::RangeBounds;
 ///   to sleep or waking others must not be used there; any other lock can.
 ///
 /// # Source
-/// The default is the list lock of *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa,
-/// EuroSys 2020, §4), corrected: see [`list`](super::list).
+/// The default is the [slot lock](super::slots), which begins as the list lock of *Scalable Range Locks for Scalable
+/// Address Spaces and Beyond* (Kogan, Dice and Issa, EuroSys 2020, §4), corrected: see [`list`](super::list).
 #[derive(Default)]
-pub struct RangeLock<L: RawRangeLock = ListRw> {
+pub struct RangeLock<L: RawRangeLock = RawSlots> {
     raw: L,
 }
 
 over_raw_lock! {
-    RangeLock over RawRangeLock, by default ListRw, built by Builder<SharedExclusive>;
+    RangeLock over RawRangeLock, by default RawSlots, built by Builder;
     Shared as ReadGuard: read_within, read_many_within;
     Exclusive as WriteGuard: write_within, write_many_within;
 }

@@ -6,10 +6,10 @@
 //! | [`RangeMutex`] | exclusive ranges only |
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
 //! | [`raw`] | the traits that raw locks implement, for authors of locks and of other typed locks |
-//! | [`list`] | the list locks, on which the first three are built by default |
+//! | [`slots`] | a list at first, and then a slot for each thread: the first three are built on it by default |
+//! | [`list`] | the list locks |
 //! | [`skip`] | list locks with an index: skip lists, for many ranges held at the same time |
 //! | [`segment`] | a lock word for each segment of a resource: fast where ranges are narrow, and coarse |
-//! | [`slots`] | a list at first, and then a slot for each thread: for many threads |
 //! | [`Instrumented`] | wraps a raw lock and counts |
 //! | [`inspect`] | the listing of holders and waiting requests |
 //!

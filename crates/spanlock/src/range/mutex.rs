@@ -2,10 +2,10 @@
 
 use super::guard::{Guards, LockGuard};
 use super::inspect::Snapshot;
-use super::list::{Builder, ExclusiveOnly, ListEx};
 use super::many::{self, Exclusive};
 use super::methods::{granted, many_ranges, one_range, over_raw_lock};
 use super::raw::{RawRangeMutex, Wait};
+use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 use std::ops::RangeBounds;
@@ -28,18 +28,18 @@ use std::ops::RangeBounds;
 /// When there are readers: they would exclude each other. For the rest see [`RangeLock`](super::RangeLock).
 ///
 /// # Cost, fairness, blocking, panics, misuse
-/// As [`RangeLock`](super::RangeLock), less the second walk: insertion alone decides.
+/// As [`RangeLock`](super::RangeLock).
 ///
 /// # Source
-/// The default is the exclusive list lock of *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice
-/// and Issa, EuroSys 2020, §4.1): see [`list`](super::list).
+/// The default is the [slot lock](super::slots). The paper that brought range locks made of a list (P1 §4.1) has an
+/// exclusive one: [`ListEx`](super::list::ListEx).
 #[derive(Default)]
-pub struct RangeMutex<L: RawRangeMutex = ListEx> {
+pub struct RangeMutex<L: RawRangeMutex = RawSlots> {
     raw: L,
 }
 
 over_raw_lock! {
-    RangeMutex over RawRangeMutex, by default ListEx, built by Builder<ExclusiveOnly>;
+    RangeMutex over RawRangeMutex, by default RawSlots, built by Builder;
     Exclusive as LockGuard: lock_within, lock_many_within;
 }
 

@@ -1,10 +1,10 @@
 //! A slice that lends its ranges.
 
 use super::guard::{ReadGuard, WriteGuard};
-use super::list::ListRw;
 use super::lock::RangeLock;
 use super::methods::{granted, one_range};
 use super::raw::{RawRangeLock, Wait};
+use super::slots::RawSlots;
 use super::span::ReversedRange;
 use prim::clock::{Duration, Instant};
 use std::cell::UnsafeCell;
@@ -58,7 +58,7 @@ use std::ptr;
 /// };
 /// assert_eq!(kept.len(), 64);
 /// ```
-pub struct RangeLocked<T, L: RawRangeLock = ListRw> {
+pub struct RangeLocked<T, L: RawRangeLock = RawSlots> {
     lock: RangeLock<L>,
     elements: Box<[UnsafeCell<T>]>,
 }
@@ -207,7 +207,7 @@ fn positions(range: &Range<usize>) -> Range<u64> {
 
 /// A range of a [`RangeLocked`] slice, to read.
 #[must_use = "the range is released when the guard is dropped"]
-pub struct SliceReadGuard<'a, T, L: RawRangeLock = ListRw> {
+pub struct SliceReadGuard<'a, T, L: RawRangeLock = RawSlots> {
     slice: *const [T],
     #[expect(dead_code, reason = "its drop releases the range")]
     guard: ReadGuard<'a, L>,
@@ -215,7 +215,7 @@ pub struct SliceReadGuard<'a, T, L: RawRangeLock = ListRw> {
 
 /// A range of a [`RangeLocked`] slice, to write.
 #[must_use = "the range is released when the guard is dropped"]
-pub struct SliceWriteGuard<'a, T, L: RawRangeLock = ListRw> {
+pub struct SliceWriteGuard<'a, T, L: RawRangeLock = RawSlots> {
     slice: *mut [T],
     guard: WriteGuard<'a, L>,
 }

@@ -12,19 +12,23 @@ impl RawSlots {
         match unsafe { token.granted() } {
             // SAFETY: the list granted it.
             Granted::Listed(token) => unsafe { self.list.release(token) },
-            Granted::Announced { slot, is_home } => {
-                if is_home {
-                    if !slot.policy().keeps() || !slot.keep() {
-                        self.leave(slot);
-                    }
-                } else {
-                    self.leave(slot);
-                    let board = self
-                        .board()
-                        .expect("what is announced is announced on a board");
-                    board.give_back(slot);
-                }
+            Granted::Announced { slot, is_home } => self.release_slot(slot, is_home),
+        }
+    }
+
+    /// Not inlined, so that a lock that has not moved is released as fast as a list lock.
+    #[inline(never)]
+    fn release_slot(&self, slot: &Slot, is_home: bool) {
+        if is_home {
+            if !slot.policy().keeps() || !slot.keep() {
+                self.leave(slot);
             }
+        } else {
+            self.leave(slot);
+            let board = self
+                .board()
+                .expect("what is announced is announced on a board");
+            board.give_back(slot);
         }
     }
 
