@@ -34,12 +34,13 @@ use std::ops::RangeBounds;
 ///   not.
 /// - A request waits, for hours, for a range that is never released: other requests that overlap it are delayed, in the
 ///   end for hours, too. Use the timed forms.
-/// - The code is a global allocator: a thread's first acquisitions allocate, and so do acquisitions that sleep.
+/// - The code is a global allocator. Some acquisitions allocate: a thread's first ones, those that sleep, and those
+///   with which the lock grows.
 /// - The protected code is a slice of your own: [`RangeLocked`](super::RangeLocked) lends it without `unsafe`.
 ///
 /// # Cost
-/// Uncontended, one compare-exchange to acquire and one to release; no allocation once a thread is warm and no
-/// system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's
+/// Uncontended, one compare-exchange to acquire and one to release; no allocation once the thread is warm and
+/// no system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's
 /// own line to acquire, a look at the slot of each other thread, and one atomic operation to release. Where ranges are
 /// narrow and far apart, it is two atomic operations and no look at other threads. Memory: the lock itself is one
 /// cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
@@ -83,8 +84,8 @@ use std::ops::RangeBounds;
 /// - Not for signal handlers: a handler that interrupts an acquisition must not acquire.
 /// - After `fork`, the lock does not know what the child's thread held before. The thread may have to give way, for a
 ///   time, to a request that waits for it.
-/// - After `fork`, ranges held by other threads stay locked in the child. A lock in which another thread was just going
-///   to sleep or waking others must not be used there; any other lock can.
+/// - After `fork`, ranges that other threads held or were asking for stay locked in the child. A lock in which another
+///   thread was just going to sleep or waking others must not be used there; any other lock can.
 ///
 /// # Source
 /// The default is the [slot lock](super::slots), which begins as the list lock of *Scalable Range Locks for Scalable
@@ -104,7 +105,7 @@ impl<L: RawRangeLock> RangeLock<L> {
     one_range! {
         range of u64, by read_within, as ReadGuard<'_, L>;
         panics "When the range is reversed.";
-        refused "because a writer holds some of it, or has waited too long for some of it";
+        refused "because a writer holds or awaits some of it";
         /// Locks a range with other readers; blocks while a writer holds any of it.
         ///
         /// # Panics
@@ -115,7 +116,7 @@ impl<L: RawRangeLock> RangeLock<L> {
     one_range! {
         range of u64, by write_within, as WriteGuard<'_, L>;
         panics "When the range is reversed.";
-        refused "because another request holds some of it, or has waited too long for some of it";
+        refused "because another request holds some of it, or a writer awaits it";
         /// Locks a range alone; blocks while any other request holds any of it.
         ///
         /// # Panics

@@ -17,9 +17,9 @@
 //!   RangeLock  RangeMutex  RangeLocked        typed locks: lock.rs mutex.rs slice.rs, guards, many ranges
 //!        \         |         /
 //!      RawRangeMutex  RawRangeLock            raw.rs
-//!       /           |            \
-//!     list   list + index       segment       which range is free, and which request is in the way
-//!       \           |            /
+//!     /        |          |          \
+//!   slots -> list   list + index   segment    which range is free, and which request is in the way; slots begin as
+//!     \        |          |          /        a list
 //!                 wait                        how a blocked request waits: queue, reservations, turns
 //!                   |
 //!          thread    reclaim                  a record for each thread; when nodes may be used again

@@ -47,7 +47,7 @@ impl<L: RawRangeMutex> RangeMutex<L> {
     one_range! {
         range of u64, by lock_within, as LockGuard<'_, L>;
         panics "When the range is reversed.";
-        refused "because another request holds some of it, or has waited too long for some of it";
+        refused "because another request holds or awaits some of it";
         /// Locks a range; blocks while any other request holds any of it.
         ///
         /// # Panics

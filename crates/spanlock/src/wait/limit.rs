@@ -30,4 +30,14 @@ impl Wait {
             Self::Never | Self::Forever => None,
         }
     }
+
+    /// Whether there is no time left to wait.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Until(deadline) => Instant::now() >= deadline,
+            Self::Forever => false,
+        }
+    }
 }

@@ -57,7 +57,7 @@ macro_rules! rows {
 
 /// The sets of both builds, in the order of tables.
 pub static ROWS: &[Row] = rows! {
-    "range-list-rw" "skip list under one range lock: list-rw, the default of RangeLock"
+    "range-list-rw" "skip list under one range lock: list-rw"
         list(ByRange::new(ListRw::new()));
     "range-list-ex" "skip list under one range lock: list-ex, the default of RangeSkipSet"
         list(ByRange::new(ListEx::new()));

@@ -34,8 +34,8 @@
 //! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
 //! | `skip/` | where walks begin: at the head, or at a node found in the index of a [skip list](skip) |
 //!
-//! The waiting loop and the queue are in `range/wait/`, shared with the segment locks. `docs/list-locks.md` explains
-//! the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
+//! The waiting loop and the queue are in `range/wait/`, shared with the other range locks. `docs/list-locks.md`
+//! explains the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
 //!
 //! # Invariants
 //!

@@ -34,8 +34,8 @@
 //! | `acquire.rs` | entering and leaving words, and what a blocked request does |
 //! | `builder.rs` | how a lock is made |
 //!
-//! The waiting loop and the queue are in `range/wait/`, shared with the list locks. `docs/segment-locks.md` explains
-//! the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
+//! The waiting loop and the queue are in `range/wait/`, shared with the other range locks. `docs/segment-locks.md`
+//! explains the protocol in order and argues why it is correct. Below are the invariants and edges that the code cites.
 //!
 //! # Granularity
 //!
@@ -117,7 +117,7 @@ use std::fmt;
 /// - Ranges span many segments: each segment costs an atomic operation to enter and one to leave.
 /// - Threads hold several close ranges at a time: two in one segment exclude each other.
 /// - The resource is large and used in few places: [`SrlTree`]; or its length is unknown: [`SrlTree`], or
-///   [`RangeLock`](super::RangeLock)'s default, which is exact and needs memory only for ranges that are held.
+///   [`RangeLock`](super::RangeLock)'s default, which is exact, and whose memory does not grow with the resource.
 ///
 /// # Cost
 /// One compare-exchange to enter a segment and one atomic operation to leave it; no system call and no allocation

@@ -182,7 +182,7 @@ impl RawSlots {
                 at,
                 seniority: Seniority::NEWCOMER,
                 was_blocked: false,
-                may_wait: wait != Wait::Never,
+                is_unlimited: wait == Wait::Forever,
                 list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
@@ -255,8 +255,8 @@ struct SlotAcquisition<'a> {
     at: &'static Location<'static>,
     seniority: Seniority,
     was_blocked: bool,
-    /// It is not a try.
-    may_wait: bool,
+    /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
+    is_unlimited: bool,
     /// The same request to the list.
     list: ListAcquisition<'a, SharedExclusive, Growth>,
 }
@@ -288,7 +288,7 @@ impl<'a> SlotAcquisition<'a> {
     /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken.
     fn stays(&self) -> Option<&'a Spins> {
         let is_writer = self.request.mode == Mode::Exclusive;
-        (self.was_blocked && is_writer && self.may_wait).then_some(&self.record.spins)
+        (self.was_blocked && is_writer && self.is_unlimited).then_some(&self.record.spins)
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {

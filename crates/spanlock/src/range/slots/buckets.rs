@@ -65,7 +65,7 @@ struct Line([AtomicU64; WORDS]);
 impl Buckets {
     /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket.
     pub(super) fn new(digits: u32) -> Box<Self> {
-        let line_digits = (LINES_A_PROCESSOR * thread::cpus())
+        let line_digits = (LINES_A_PROCESSOR * thread::processors())
             .next_power_of_two()
             .trailing_zeros()
             .max(1);

@@ -62,7 +62,7 @@
 //! 1. No two announcements that conflict are both decided to stay. No grant conflicts with what another thread holds,
 //!    unless the grant is marked as contended.
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
-//! 3. A request that sleeps is not announced, so it blocks no other request.
+//! 3. A request that sleeps is not announced, so it blocks no other request. A writer that waits in place is announced.
 //! 4. Once a lock has moved, nothing is inserted into its list for good.
 //! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
 //!    stays so until the announcement has ended, and counted as long as a grant is kept.
@@ -172,8 +172,8 @@ use std::ptr::NonNull;
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
 /// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of
-/// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once a thread
-/// is warm.
+/// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once the
+/// thread and the lock are warm.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If

@@ -439,7 +439,7 @@ impl<'a> SlotBlocker<'a> {
     /// Makes the holder give up its grant when it releases its range, so that it announces its next request.
     pub(super) fn contend(&self) {
         let marked = self.state.0 | State::CONTENDED;
-        // Relaxed, as the mark in `look`. If the state has changed, so has what is in the way: it is looked at again.
+        // Relaxed, as the mark in `look`. If the state has changed, the request looks at the slot again after its wait.
         let relaxed = Ordering::Relaxed;
         let _ = self
             .slot

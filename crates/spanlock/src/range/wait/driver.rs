@@ -1,7 +1,7 @@
 //! The loop that a request goes round until it is granted or gives up: admission, attempt, wait for the blocker.
 //!
 //! A lock kind takes part with the trait [`Acquisition`]. The loop itself knows requests, times and the queue, and
-//! nothing about lists or segments.
+//! nothing about lists, slots or segments.
 //!
 //! # Edges
 //!

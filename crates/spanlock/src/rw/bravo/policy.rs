@@ -66,7 +66,7 @@ pub enum Event {
     Revocation {
         /// How long it took, from the writer's arrival until the table was empty.
         took: Duration,
-        /// For how long the bias is not tried again; zero if it is kept.
+        /// For how long the bias is not tried again, at rho = 1; zero if it is kept.
         inhibited: Duration,
     },
     /// The last writer to leave opened the fast path again.

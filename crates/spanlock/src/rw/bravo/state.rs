@@ -120,7 +120,6 @@ use super::table::{self, LockAddress, Publication, ReaderRow};
 use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
-use prim::clock::Instant;
 use prim::spin::{self, Spin};
 use prim::thread;
 use word::Word;
@@ -330,7 +329,7 @@ impl BiasState {
                 Err(Missed::Revoking(publication)) => {
                     // SAFETY: this thread made it just now and has not handed it out, so it still stands.
                     unsafe { publication.retract() };
-                    word = self.word();
+                    word = Some(self.word()).filter(|_| !wait.is_over())?;
                 }
                 Err(Missed::SlotBusy | Missed::NotFree) => return None,
             }
@@ -349,7 +348,7 @@ impl BiasState {
         while word.will_reopen() {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
             let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
-            if overdue || wait.deadline().is_some_and(|at| Instant::now() >= at) {
+            if overdue || wait.is_over() {
                 hint::set(self.address());
                 return None;
             }

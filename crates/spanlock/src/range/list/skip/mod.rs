@@ -28,8 +28,8 @@
 //! ```
 //!
 //! # When not to use it
-//! - A dozen ranges are held at a time: the index is not worth its upkeep, and the default of
-//!   [`RangeLock`](crate::range::RangeLock) is as fast and smaller.
+//! - A dozen ranges are held at a time: the index is not worth its upkeep, and a
+//!   [list lock](super) is as fast and smaller.
 //! - Writers among readers of wide ranges: a writer begins its walk before its range by the length of the longest
 //!   shared range *ever* asked for. After one shared request for everything, it walks past all ranges that start before
 //!   its own, as in the list lock.
