@@ -266,7 +266,7 @@ pub struct Counts {
     pub revocations: u64,
     /// How long the revocations took, in all.
     pub revoking: Duration,
-    /// For how long the bias stayed off at least because of them, in all.
+    /// For how long the bias stayed off because of them at rho = 1, in all.
     pub inhibited: Duration,
     /// How often the last writer opened the fast path again.
     pub reopenings: u64,
