@@ -1,13 +1,19 @@
-//! A plain mutex for slow paths: a word of three states and a futex, both simulated. It does not poison.
+//! A plain mutex for slow paths: a word of three states and a futex, both simulated. It does not poison. It spins and
+//! wakes as the mutex of Rust's standard library, which `prim` has on hardware.
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::futex;
+use crate::spin::Machine;
+use hardware::spin::Pause;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const AWAITED: u32 = 2;
+
+/// The pauses of a spin in the mutex of Rust's standard library.
+const SPINS: u32 = 100;
 
 /// A mutual exclusion lock.
 #[derive(Debug, Default)]
@@ -41,18 +47,44 @@ impl<T> Mutex<T> {
             self.state
                 .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
         if uncontended.is_err() {
-            while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-                futex::wait(&self.state, AWAITED, None);
-            }
+            self.lock_contended();
         }
         MutexGuard(self)
+    }
+
+    #[track_caller]
+    fn lock_contended(&self) {
+        let mut seen = self.spin();
+        if seen == FREE {
+            let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            match self.state.compare_exchange(FREE, HELD, acquire, relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+        while seen == AWAITED || self.state.swap(AWAITED, Ordering::Acquire) != FREE {
+            futex::wait(&self.state, AWAITED, None);
+            seen = self.spin();
+        }
+    }
+
+    /// Spins while the mutex is held and nobody sleeps. Returns the state.
+    #[track_caller]
+    fn spin(&self) -> u32 {
+        for _ in 0..SPINS {
+            match self.state.load(Ordering::Relaxed) {
+                HELD => Machine::pause(0),
+                seen => return seen,
+            }
+        }
+        self.state.load(Ordering::Relaxed)
     }
 }
 
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if self.0.state.swap(FREE, Ordering::Release) == AWAITED {
-            futex::wake_all(&self.0.state);
+            futex::wake_one(&self.0.state);
         }
     }
 }
