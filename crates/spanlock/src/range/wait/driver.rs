@@ -13,14 +13,14 @@
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
-use super::queue::{Entry, HolderId, RequestId, Stage};
+use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::reservation::{Patience, Turn};
 use super::{Queue, WaitQueue};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::Wait;
 use crate::range::thread::ThreadRecord;
 use crate::wait::Ticket;
-use prim::clock::Instant;
+use prim::clock::{Duration, Instant};
 use prim::debug;
 
 /// One request, as its lock kind provides it to the loop.
@@ -140,8 +140,10 @@ pub(in crate::range) struct Waiter<'a> {
     reserved: Option<Instant>,
     /// The last turn in which it gave way: a pass for the rest of that round.
     gave_way: Option<Turn<Instant>>,
-    /// When it first waited.
-    since: Option<Instant>,
+    /// Whether it has begun to wait.
+    waits: bool,
+    /// When it asks for a reservation, if it ever does.
+    due: Option<Instant>,
 }
 
 impl<'a> Waiter<'a> {
@@ -161,7 +163,8 @@ impl<'a> Waiter<'a> {
             standing: Standing::Newcomer,
             reserved: None,
             gave_way: None,
-            since: None,
+            waits: false,
+            due: None,
         }
     }
 
@@ -223,14 +226,18 @@ impl<'a> Waiter<'a> {
         if is_unconcerned {
             return Ok(());
         }
-        self.waiting_since();
+        self.begin_to_wait();
+        // A reservation is over as soon as its request has its range.
+        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
+            return Ok(());
+        }
         // [holder-bypass] A reservation may be waiting for what this thread holds.
         let held = acquisition.held();
         let waits_for_us = |reserved: &Request| {
             held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
         };
         loop {
-            let Some((ticket, turn)) = self.queue.with_queue(|queue, wakeups| {
+            let Some((ticket, turn, refused)) = self.queue.with_queue(|queue, wakeups| {
                 let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
                     return Ok(None);
                 };
@@ -239,12 +246,12 @@ impl<'a> Waiter<'a> {
                 }
                 let ticket = self.record.parker.ticket();
                 let entry = self.entry(Stage::GivingWay(first.id), first.request);
-                queue.sleep(entry, wakeups);
-                Ok(Some((ticket, turn)))
+                Ok(Some((ticket, turn, queue.sleep(entry, wakeups))))
             })?
             else {
                 return Ok(());
             };
+            self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
             if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
@@ -316,12 +323,13 @@ impl<'a> Waiter<'a> {
     ) -> Option<Ticket> {
         self.reserve_if_due();
         let ticket = self.record.parker.ticket();
-        self.queue.with_queue(|queue, wakeups| {
+        let refused = self.queue.with_queue(|queue, wakeups| {
             let holder = acquisition.mark(blocker)?;
             let entry = self.entry(Stage::BehindHolder(holder.id), holder.request);
-            queue.sleep(entry, wakeups);
-            Some(ticket)
-        })
+            Some(queue.sleep(entry, wakeups))
+        })?;
+        self.postpone(refused);
+        Some(ticket)
     }
 
     /// Parks the thread until it is signalled, until the turn ends that it gives way for, or as long as the request may
@@ -335,8 +343,7 @@ impl<'a> Waiter<'a> {
         let parker = &self.record.parker;
         let deadline = self.wait.deadline();
         let limit = [turn_ends, deadline].into_iter().flatten().min();
-        let due = self.reservation_due_asleep(A::RESERVES);
-        if let Some(due) = due.filter(|&due| limit.is_none_or(|limit| due < limit)) {
+        while let Some(due) = self.reservation_due_asleep(A::RESERVES, limit) {
             if parker.park(ticket, Some(due)) {
                 return Ok(Woken::Signalled);
             }
@@ -344,8 +351,10 @@ impl<'a> Waiter<'a> {
             let now = Instant::now();
             self.reserved = Some(now);
             let id = self.id();
-            self.queue
+            let refused = self
+                .queue
                 .with_queue(|queue, _| queue.reserve_in_place(id, now));
+            self.postpone(refused);
         }
         if parker.park(ticket, limit) {
             Ok(Woken::Signalled)
@@ -368,7 +377,8 @@ impl<'a> Waiter<'a> {
         if self.reserved.is_some() {
             self.standing = Standing::Queued;
             let entry = self.entry(Stage::Awake, self.request);
-            self.queue.with_queue(|queue, _| queue.reserve(entry));
+            let refused = self.queue.with_queue(|queue, _| queue.reserve(entry));
+            self.postpone(refused);
         }
         Ok(())
     }
@@ -401,34 +411,45 @@ impl<'a> Waiter<'a> {
         self.record.parker.id()
     }
 
-    fn waiting_since(&mut self) -> Instant {
-        *self.since.get_or_insert_with(Instant::now)
+    /// Notes when the request begins to wait.
+    fn begin_to_wait(&mut self) {
+        if !self.waits {
+            self.waits = true;
+            let limit = self.patience.limit();
+            self.due = limit.and_then(|limit| Instant::now().checked_add(limit));
+        }
     }
 
     /// Gets a reservation if the patience has ended.
     fn reserve_if_due(&mut self) {
-        if self.reserved.is_some() {
-            return;
-        }
-        let since = self.waiting_since();
+        self.begin_to_wait();
         let now = Instant::now();
-        let is_due = |limit| now.saturating_duration_since(since) >= limit;
-        self.reserved = self.patience.limit().is_some_and(is_due).then_some(now);
+        if self.reserved.is_none() && self.due.is_some_and(|due| now >= due) {
+            self.reserved = Some(now);
+        }
     }
 
-    /// When the request gets its reservation if it is still asleep then.
-    fn reservation_due_asleep(&mut self, reserves: Reserves) -> Option<Instant> {
-        let since = self.waiting_since();
+    /// Notes that the request did not get a reservation, because reservations pause for so long.
+    fn postpone(&mut self, refused: Option<Duration>) {
+        if let Some(pause) = refused {
+            self.reserved = None;
+            self.due = Instant::now().checked_add(pause);
+        }
+    }
+
+    /// When the request gets its reservation if it is still asleep then, and that is before `limit`.
+    fn reservation_due_asleep(
+        &mut self,
+        reserves: Reserves,
+        limit: Option<Instant>,
+    ) -> Option<Instant> {
+        self.begin_to_wait();
         // [reserve-asleep]
         let may = reserves == Reserves::WhileAsleep
             && self.reserved.is_none()
             && prim::intact!("reserve-asleep");
-        since.checked_add(self.patience.limit().filter(|_| may)?)
-    }
-
-    /// When the patience of a request ends that has begun to wait.
-    fn due(&self) -> Option<Instant> {
-        self.since?.checked_add(self.patience.limit()?)
+        self.due
+            .filter(|&due| may && limit.is_none_or(|limit| due < limit))
     }
 
     /// The request's entry in the queue.
@@ -438,7 +459,8 @@ impl<'a> Waiter<'a> {
             request: self.request,
             parker: &self.record.parker,
             reserved: self.reserved,
-            due: self.due(),
+            patience: self.patience,
+            due: self.due,
             stage,
             behind,
         }

@@ -25,17 +25,19 @@
 //! | file | content |
 //! |---|---|
 //! | `driver.rs` | the loop, and the trait with which a lock kind takes part in it |
+//! | `entry.rs` | where a request in the queue stands |
 //! | `queue.rs` | which requests sleep, and which of them a departure wakes |
 //! | `reservation.rs` | patience, reservations and their turns |
 
 mod driver;
+mod entry;
 mod queue;
 mod reservation;
 
 pub use reservation::Fairness;
 
 pub(super) use driver::{Acquisition, Attempt, Holder, Refused, Reserves, Waiter};
-pub(super) use queue::HolderId;
+pub(super) use entry::HolderId;
 pub(super) use reservation::Patience;
 
 use crate::wait::Wakeups;

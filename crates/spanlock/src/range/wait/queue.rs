@@ -42,72 +42,38 @@
 //!
 //! The lock's mutex guards the queue. Nothing in this file waits.
 
+use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::reservation::{Turn, turn_at};
 use crate::range::inspect::{Request, WaitingRequest};
 use crate::range::raw::Mode;
-use crate::wait::{Parker, Wakeups};
-use prim::clock::Instant;
-
-/// Identifies a holder: the address of its node, or of the segment's word.
-pub(in crate::range) type HolderId = usize;
-
-/// Identifies a request: a thread has one at a time, so the thread's parker names it.
-pub(super) type RequestId = usize;
-
-/// Where a request stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Woken, and not yet granted, asleep again or removed.
-    Awake,
-    /// Asleep until that holder leaves.
-    BehindHolder(HolderId),
-    /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
-    BehindRequest(RequestId),
-    /// Asleep until that request, which has a reservation, is removed, and for one turn at most.
-    GivingWay(RequestId),
-}
-
-impl Stage {
-    /// Whether the request sleeps because of the request `id`.
-    fn is_behind(self, id: RequestId) -> bool {
-        self == Self::BehindRequest(id) || self == Self::GivingWay(id)
-    }
-}
-
-/// A request in the queue.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) id: RequestId,
-    pub(super) request: Request,
-    pub(super) parker: &'static Parker,
-    /// When the request got its reservation, if it has one.
-    pub(super) reserved: Option<Instant>,
-    /// When it gets its reservation if others overtake it; `None`: never.
-    pub(super) due: Option<Instant>,
-    pub(super) stage: Stage,
-    /// The holder or the request that it sleeps behind.
-    pub(super) behind: Request,
-}
+use crate::wait::Wakeups;
+use prim::clock::{self, Duration, Instant};
 
 /// The sleeping and the awake requests of one lock, first come first.
 #[derive(Debug)]
 pub(in crate::range) struct Queue {
     entries: Vec<Entry>,
-    /// How many entries have a reservation.
-    reservations: u32,
+    /// When the next reservation may be granted: see [`pause`](super::reservation::pause).
+    paused_until: u64,
 }
 
 impl Queue {
     pub(super) const fn new() -> Self {
         Self {
             entries: Vec::new(),
-            reservations: 0,
+            paused_until: 0,
         }
     }
 
     /// How many requests have a reservation.
     pub(super) fn reservations(&self) -> u32 {
-        self.reservations
+        let reserved = self.entries.iter().filter(|entry| entry.reserved.is_some());
+        reserved.count() as u32
+    }
+
+    /// How long no reservation is granted from now on.
+    fn pauses_for(&self) -> Duration {
+        Duration::from_nanos(self.paused_until.saturating_sub(clock::nanoseconds()))
     }
 
     /// The first reservation that the request `id` has to give way to.
@@ -157,24 +123,27 @@ impl Queue {
         })
     }
 
-    /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more.
-    pub(super) fn sleep(&mut self, entry: Entry, wakeups: &mut Wakeups) {
-        self.enter(entry);
+    /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more. If it asks for a
+    /// reservation and does not get it, the result is how long reservations pause.
+    pub(super) fn sleep(&mut self, entry: Entry, wakeups: &mut Wakeups) -> Option<Duration> {
+        let refused = self.enter(entry);
         // [sleep-dispatch]
         if prim::intact!("sleep-dispatch") {
             self.dispatch(wakeups, |e| e.stage == Stage::BehindRequest(entry.id));
         }
+        refused
     }
 
-    /// Enters an awake request with its reservation: newcomers give way to it from now on.
-    pub(super) fn reserve(&mut self, entry: Entry) {
-        self.enter(entry);
+    /// Enters an awake request with its reservation: newcomers give way to it from now on. If it does not get the
+    /// reservation, the result is how long reservations pause.
+    pub(super) fn reserve(&mut self, entry: Entry) -> Option<Duration> {
+        self.enter(entry)
     }
 
-    /// Grants a reservation to a request that is in the queue, asleep or awake.
-    pub(super) fn reserve_in_place(&mut self, id: RequestId, now: Instant) {
+    /// The same of a request that is in the queue, asleep or awake.
+    pub(super) fn reserve_in_place(&mut self, id: RequestId, now: Instant) -> Option<Duration> {
         let at = self.position(id).expect("a request that sleeps is entered");
-        self.grant_reservation(at, now);
+        self.grant_reservation(at, now)
     }
 
     /// Notes that a sleeping request goes on without having been woken.
@@ -184,7 +153,7 @@ impl Queue {
     }
 
     /// Enters a request at the end of the queue, or renews it where it is. It keeps a reservation it already has.
-    fn enter(&mut self, entry: Entry) {
+    fn enter(&mut self, entry: Entry) -> Option<Duration> {
         let at = self.position(entry.id).unwrap_or_else(|| {
             self.entries.push(Entry {
                 reserved: None,
@@ -194,16 +163,31 @@ impl Queue {
         });
         let reserved = self.entries[at].reserved;
         self.entries[at] = Entry { reserved, ..entry };
-        if let Some(now) = entry.reserved {
-            self.grant_reservation(at, now);
-        }
+        self.grant_reservation(at, entry.reserved?)
     }
 
-    fn grant_reservation(&mut self, at: usize, now: Instant) {
-        if self.entries[at].reserved.is_none() {
-            self.entries[at].reserved = Some(now);
-            self.reservations += 1;
+    /// Grants a reservation, unless reservations pause: then the result is for how long. Requests ahead whose patience
+    /// has ended come first.
+    fn grant_reservation(&mut self, at: usize, now: Instant) -> Option<Duration> {
+        for earlier in 0..=at {
+            let entry = self.entries[earlier];
+            let wants = earlier == at || entry.due.is_some_and(|due| now >= due);
+            if entry.reserved.is_some() || !wants {
+                continue;
+            }
+            let pause = self.pauses_for();
+            if !pause.is_zero() {
+                return Some(pause);
+            }
+            self.entries[earlier].reserved = Some(now);
+            self.pause(entry.patience.pause(Duration::MAX));
         }
+        None
+    }
+
+    /// No reservation is granted for that long.
+    fn pause(&mut self, pause: Duration) {
+        self.paused_until = clock::nanoseconds() + pause.as_nanos() as u64;
     }
 
     /// Removes a request that was granted its range. Each request that slept behind it sleeps, from now on, behind the
@@ -264,7 +248,10 @@ impl Queue {
     fn remove(&mut self, id: RequestId) {
         if let Some(at) = self.position(id) {
             let entry = self.entries.remove(at);
-            self.reservations -= u32::from(entry.reserved.is_some());
+            if let Some(since) = entry.reserved {
+                let lasted = Instant::now().saturating_duration_since(since);
+                self.pause(entry.patience.pause(lasted).min(self.pauses_for()));
+            }
         }
     }
 
@@ -347,8 +334,9 @@ impl Awake {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
+    use super::{Duration, Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
     use crate::range::span::Span;
+    use crate::range::wait::{Fairness, Patience};
     use crate::wait::Wakeups;
     use std::ops::Range;
 
@@ -359,6 +347,7 @@ mod tests {
             request,
             parker: Box::leak(Box::default()),
             reserved: None,
+            patience: Patience::NONE,
             due: Some(Instant::now()),
             stage: Stage::BehindHolder(behind),
             behind: request,
@@ -404,7 +393,7 @@ mod tests {
     #[test]
     fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
         let now = Instant::now();
-        let later = now.checked_add(std::time::Duration::from_secs(3600));
+        let later = now.checked_add(Duration::from_secs(3600));
         for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
             let mut queue = Queue::new();
             let mut wakeups = Wakeups::default();
@@ -419,6 +408,41 @@ mod tests {
             assert_eq!(queue.entries[0].stage, Stage::BehindRequest(2));
             assert_eq!(queue.reservations(), reservations, "due {due:?}");
         }
+    }
+
+    /// Otherwise each request that sleeps while a reservation is in force would get one, too: see `PAUSE`.
+    #[test]
+    fn reservations_pause_and_the_first_comes_first() {
+        let patience = Patience::of(Fairness::DEFAULT);
+        let longest = patience.pause(Duration::MAX);
+        let mut queue = Queue::new();
+        let mut wakeups = Wakeups::default();
+        let entry = |id| Entry {
+            patience,
+            ..asleep(id, 0..2, 1000)
+        };
+        let reserves = |id| Entry {
+            reserved: Some(Instant::now()),
+            ..entry(id)
+        };
+        let reserved = |queue: &Queue| {
+            let reserved = queue
+                .entries
+                .iter()
+                .filter(|entry| entry.reserved.is_some());
+            reserved.map(|entry| entry.id).collect::<Vec<_>>()
+        };
+        assert_eq!(queue.reserve(reserves(1)), None);
+        queue.sleep(entry(2), &mut wakeups);
+        let refused = queue.sleep(reserves(3), &mut wakeups);
+        // On a slow machine the pause may be over.
+        assert!(refused.is_none_or(|pause| pause <= longest));
+        assert_eq!(refused.is_some(), reserved(&queue) == [1]);
+        queue.granted(1, |_| 1000);
+        queue.paused_until = 0;
+        let refused = queue.sleep(reserves(3), &mut wakeups);
+        assert_eq!(reserved(&queue)[0], 2);
+        assert_eq!(refused.is_some(), reserved(&queue) == [2]);
     }
 
     #[test]

@@ -30,6 +30,10 @@
 //! - The first reservation is granted its range in the first turn `#` that is longer than its blockers' critical
 //!   sections. In the turn `:`, requests with a pass compete with each other, also while the first reservation waits
 //!   for a thread that waits for them.
+//! - Reservations are apart. After one is over, none is granted for eight times as long as it lasted, and after one is
+//!   granted, none for eight times the patience, whichever ends first. Where all wait longer than the patience, because
+//!   they are many, all would get reservations, and wake one after another for ever. Then the first in the queue whose
+//!   patience has ended comes first.
 //! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
 //!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
 
@@ -75,6 +79,12 @@ impl Patience {
         }
     }
 
+    /// How long no reservation is granted after one that lasted that long. Without patience, all are granted at once.
+    pub(super) fn pause(self, lasted: Duration) -> Duration {
+        let most = self.limit().unwrap_or(Duration::ZERO);
+        PAUSE * lasted.min(most)
+    }
+
     pub(super) fn limit(self) -> Option<Duration> {
         (self != Self::ENDLESS).then(|| Duration::from_micros(self.0.into()))
     }
@@ -84,6 +94,9 @@ impl Patience {
 const fn micros(duration: Duration) -> u32 {
     duration.as_micros() as u32
 }
+
+/// While a reservation is in force, requests sleep that could run. So reservations take a ninth of the time at most.
+const PAUSE: u32 = 8;
 
 /// How long the first turn lasts: a few time slices of a scheduler, so that a preempted holder can leave meanwhile.
 const FIRST_TURN: Duration = Duration::from_millis(10);
@@ -119,7 +132,17 @@ pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, FIRST_TURN, turn_at};
+    use super::{Duration, FIRST_TURN, Fairness, PAUSE, Patience, turn_at};
+
+    #[test]
+    fn pauses_are_bounded() {
+        let patience = Patience::of(Fairness::DEFAULT);
+        let limit = patience.limit().unwrap();
+        assert_eq!(patience.pause(limit / 10), PAUSE * limit / 10);
+        assert_eq!(patience.pause(Duration::MAX), PAUSE * limit);
+        assert_eq!(Patience::NONE.pause(Duration::MAX), Duration::ZERO);
+        assert_eq!(Patience::ENDLESS.pause(Duration::MAX), Duration::ZERO);
+    }
 
     fn ms(count: u64) -> Duration {
         FIRST_TURN * u32::try_from(count).unwrap() / 10

@@ -1,0 +1,49 @@
+//! The requests in a queue: where each stands.
+
+use super::reservation::Patience;
+use crate::range::inspect::Request;
+use crate::wait::Parker;
+use prim::clock::Instant;
+
+/// Identifies a holder: the address of its node, or of the segment's word.
+pub(in crate::range) type HolderId = usize;
+
+/// Identifies a request: a thread has one at a time, so the thread's parker names it.
+pub(super) type RequestId = usize;
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Woken, and not yet granted, asleep again or removed.
+    Awake,
+    /// Asleep until that holder leaves.
+    BehindHolder(HolderId),
+    /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
+    BehindRequest(RequestId),
+    /// Asleep until that request, which has a reservation, is removed, and for one turn at most.
+    GivingWay(RequestId),
+}
+
+impl Stage {
+    /// Whether the request sleeps because of the request `id`.
+    pub(super) fn is_behind(self, id: RequestId) -> bool {
+        self == Self::BehindRequest(id) || self == Self::GivingWay(id)
+    }
+}
+
+/// A request in the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) id: RequestId,
+    pub(super) request: Request,
+    pub(super) parker: &'static Parker,
+    /// When the request got its reservation, if it has one.
+    pub(super) reserved: Option<Instant>,
+    /// The lock's patience.
+    pub(super) patience: Patience,
+    /// When it gets its reservation if others overtake it; `None`: never.
+    pub(super) due: Option<Instant>,
+    pub(super) stage: Stage,
+    /// The holder or the request that it sleeps behind.
+    pub(super) behind: Request,
+}
