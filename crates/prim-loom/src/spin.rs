@@ -1,6 +1,6 @@
 //! Spinning, as short as possible: threads that spin on hardware park here, unless a model asks for spins.
 
-pub use hardware::spin::{BY_TIME, ON_DECISION, ON_HOLDER};
+pub use hardware::spin::{ON_DECISION, ON_HOLDER};
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::with_execution;

@@ -1,12 +1,12 @@
 //! Bounded spinning, and unbounded spinning for workloads.
 
-pub use hardware::spin::{BY_TIME, ON_DECISION, ON_HOLDER};
+pub use hardware::spin::{ON_DECISION, ON_HOLDER};
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::world;
 use hardware::spin::{Pause, SpinBy};
 
-/// A bounded spin with exponential back-off: `2^k` pauses in round `k`, and no more than 128.
+/// A bounded spin with exponential back-off: `2^k` pauses in round `k`.
 pub type Spin = SpinBy<Machine>;
 
 /// The machine's pauses. They are private work.

@@ -6,11 +6,9 @@ use core::marker::PhantomData;
 /// Rounds of spinning on a holder before the thread parks: a few microseconds, about the cost of parking and waking.
 pub const ON_HOLDER: u32 = 7;
 
-/// Rounds of a spin that the clock ends.
-pub const BY_TIME: u32 = u32::MAX;
-
-/// The exponent of the longest round: so a thread that waits for long still notices soon that the wait is over.
-const LONGEST: u32 = 7;
+/// The exponent of the longest round of a spin that the clock ends. The thread should notice that its wait is over in
+/// about the time in which a cache line comes from another socket.
+const LONGEST_BY_TIME: u32 = 5;
 
 /// Rounds of spinning while another request, already published, decides whether it stays. It decides after a short
 /// walk.
@@ -68,7 +66,7 @@ impl Pause for Processor {
     }
 }
 
-/// A bounded spin with exponential back-off: `2^k` pauses in round `k`, and no more than 128.
+/// A bounded spin with exponential back-off: `2^k` pauses in round `k`.
 pub type Spin = SpinBy<Processor>;
 
 /// A [`Spin`] on a platform that pauses as `P` does.
@@ -78,6 +76,8 @@ pub struct SpinBy<P> {
     rounds: u32,
     /// The exponent of the first round.
     first: u32,
+    /// The exponent of the longest round.
+    longest: u32,
     platform: PhantomData<P>,
 }
 
@@ -85,7 +85,13 @@ impl<P: Pause> SpinBy<P> {
     /// A spin of at most `rounds` rounds.
     #[must_use]
     pub const fn new(rounds: u32) -> Self {
-        Self::from_exponent(0, rounds)
+        Self::from_exponents(0, u32::BITS - 1, rounds)
+    }
+
+    /// A spin that the clock ends: rounds of up to 32 pauses, without a bound on their number.
+    #[must_use]
+    pub const fn by_time() -> Self {
+        Self::from_exponents(0, LONGEST_BY_TIME, u32::MAX)
     }
 
     /// A spin on a word that the holder also writes.
@@ -96,14 +102,15 @@ impl<P: Pause> SpinBy<P> {
     #[must_use]
     pub const fn backing_off() -> Self {
         // 64 and then 128 pauses. One pause takes from 10 to 140 cycles, depending on the processor.
-        Self::from_exponent(6, 2)
+        Self::from_exponents(6, 7, 2)
     }
 
-    const fn from_exponent(first: u32, rounds: u32) -> Self {
+    const fn from_exponents(first: u32, longest: u32, rounds: u32) -> Self {
         Self {
             round: 0,
             rounds,
             first,
+            longest,
             platform: PhantomData,
         }
     }
@@ -115,7 +122,7 @@ impl<P: Pause> SpinBy<P> {
         if self.round == P::limit(self.rounds) {
             return false;
         }
-        P::pause((self.first + self.round).min(LONGEST));
+        P::pause(self.first.saturating_add(self.round).min(self.longest));
         self.round += 1;
         true
     }
@@ -139,7 +146,7 @@ mod tests {
     }
 
     fn pauses(mut spin: SpinBy<Noted>) -> Vec<u32> {
-        while spin.round() {}
+        while PAUSES.with_borrow(Vec::len) < 10 && spin.round() {}
         PAUSES.take()
     }
 
@@ -147,8 +154,8 @@ mod tests {
     fn rounds_double_up_to_a_bound() {
         let short = pauses(SpinBy::new(ON_HOLDER));
         assert_eq!(short, [1, 2, 4, 8, 16, 32, 64]);
-        let long = pauses(SpinBy::new(ON_HOLDER + 3));
-        assert_eq!(long[ON_HOLDER as usize..], [128, 128, 128]);
+        let long = pauses(SpinBy::by_time());
+        assert_eq!(long, [1, 2, 4, 8, 16, 32, 32, 32, 32, 32]);
         assert_eq!(pauses(SpinBy::backing_off()), [64, 128]);
     }
 }

@@ -1,7 +1,7 @@
 //! How long a thread spins on the holders that it meets.
 
 use prim::clock;
-use prim::spin::{BY_TIME, ON_HOLDER, Spin};
+use prim::spin::{ON_HOLDER, Spin};
 use std::cell::Cell;
 
 /// How long the waits of one thread have lately taken, and whether its long spins have paid.
@@ -42,7 +42,7 @@ impl Spins {
     /// [`over`](Self::over) when it has been woken.
     #[inline]
     pub(crate) fn spin(&self, is_over: impl Fn() -> bool) -> bool {
-        let mut spin = Spin::new(BY_TIME);
+        let mut spin = Spin::by_time();
         let mut ends = 0;
         self.begun.set(None);
         for round in 0_u32.. {
