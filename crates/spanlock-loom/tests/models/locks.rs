@@ -46,6 +46,7 @@ locks! {
     pub fair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
     /// With buckets of two positions, two lines for all buckets, and two words in each.
     pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(AT_ONCE).build();
+    pub unfair_bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(UNFAIR).build();
     pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 
     /// Eight segments of one position.

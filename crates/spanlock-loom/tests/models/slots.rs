@@ -211,6 +211,19 @@ fn a_reader_wants_more_before_a_writer(world: &Arc<World<RawSlots>>) {
     writer.join();
 }
 
+/// A reader sleeps behind a writer that waits in place, in a bucket of both. The writer withdraws, and wakes it.
+fn a_reader_sleeps_behind_a_writer_in_place(world: &Arc<World<RawSlots>>) {
+    let mine = world.read(0..1);
+    let writer = world.start([act(|world: &Arc<World<RawSlots>>| {
+        // It has a slot, so it is announced again before it would sleep.
+        world.write(4..5).done();
+        world.write(0..2).done();
+    })]);
+    world.run([read(1..2)]);
+    mine.done();
+    writer.join();
+}
+
 /// Writers wait in place while there are spins.
 mod spinning {
     use super::*;
@@ -218,6 +231,7 @@ mod spinning {
     models! {
         [.spinning()]
         a_reader_wants_more_before_a_writer: 1 on unfair_slots bucket_slots;
+        a_reader_sleeps_behind_a_writer_in_place: 1 on unfair_bucket_slots;
         two_writers_overlapping: 1 on slots bucket_slots;
         a_reader_and_a_writer: 1 on slots;
         one_behind_two: 1 on fair_slots;

@@ -7,8 +7,8 @@ use std::cell::Cell;
 /// How long the waits of one thread have lately taken, and whether its long spins have paid.
 ///
 /// Parking and waking cost the threads that wake others as much as the sleeper, and whoever waits for the sleeper waits
-/// for its wake-up, too. So a thread gains if it spins for as long as its waits take: twice as long as they have
-/// usually taken, asleep or not, within [`PARKING`] and [`LONGEST`].
+/// for its wake-up, too. So a thread gains if it spins for as long as its waits take: four times as long as they
+/// have usually taken, asleep or not, within [`PARKING`] and [`LONGEST`].
 ///
 /// It loses if the holder does not run, because more threads want to run than there are processors. A thread cannot see
 /// which is true, so it learns: a long spin in vain makes its next spins short, twice as many each time, and a long
@@ -31,6 +31,9 @@ const PARKING: u64 = 10_000;
 /// Short against a time slice of any scheduler.
 const LONGEST: u64 = 128_000;
 
+/// Few waits take so many times as long as usual.
+const USUAL: u64 = 4;
+
 /// So many waits make an average.
 const WAITS: u64 = 8;
 
@@ -42,6 +45,12 @@ impl Spins {
     /// [`over`](Self::over) when it has been woken.
     #[inline]
     pub(crate) fn spin(&self, is_over: impl Fn() -> bool) -> bool {
+        self.spin_until(u64::MAX, is_over)
+    }
+
+    /// The same, but no longer than until that point in time, beyond a short spin.
+    #[inline]
+    fn spin_until(&self, limit: u64, is_over: impl Fn() -> bool) -> bool {
         let mut spin = Spin::by_time();
         let mut ends = 0;
         self.begun.set(None);
@@ -49,7 +58,7 @@ impl Spins {
             if round == ON_HOLDER {
                 let now = clock::nanoseconds();
                 self.begun.set(Some(now));
-                ends = now + self.most();
+                ends = limit.min(now + self.most());
             }
             if round >= ON_HOLDER && clock::nanoseconds() >= ends || !spin.round() {
                 break;
@@ -71,7 +80,7 @@ impl Spins {
     /// How long to spin after a short spin.
     fn most(&self) -> u64 {
         match self.short.get() {
-            0 => (2 * self.usual.get()).clamp(PARKING, LONGEST),
+            0 => (USUAL * self.usual.get()).clamp(PARKING, LONGEST),
             _ => 0,
         }
     }
@@ -103,17 +112,70 @@ impl Spins {
     }
 }
 
+/// The time in which one acquisition may wait while it is in the way of others: as long as the longest spin, in sum.
+#[derive(Debug)]
+pub(crate) struct Stay<'a> {
+    spins: &'a Spins,
+    /// When it ends, in nanoseconds, if it has begun.
+    ends: Cell<Option<u64>>,
+}
+
+impl<'a> Stay<'a> {
+    pub(crate) fn new(spins: &'a Spins) -> Self {
+        let ends = Cell::new(None);
+        Self { spins, ends }
+    }
+
+    /// Whether there is no time left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ends
+            .get()
+            .is_some_and(|ends| clock::nanoseconds() >= ends)
+    }
+
+    /// Spins as [`Spins::spin`], while there is time.
+    pub(crate) fn spin(&self, is_over: impl Fn() -> bool) -> bool {
+        let ends = self
+            .ends
+            .get()
+            .unwrap_or_else(|| clock::nanoseconds() + LONGEST);
+        self.ends.set(Some(ends));
+        self.spins.spin_until(ends, is_over)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Cell, LONGEST, MOST, ON_HOLDER, PARKING, Spins, WAITS};
+    use super::{Cell, LONGEST, MOST, ON_HOLDER, PARKING, Spins, Stay, USUAL, WAITS, clock};
 
     #[test]
-    fn spins_take_twice_as_long_as_waits() {
+    fn a_stay_is_bounded_in_sum() {
+        let spins = Spins::default();
+        let stay = Stay::new(&spins);
+        assert!(!stay.is_over());
+        assert!(stay.spin(|| true));
+        let ends = stay.ends.get().expect("it has begun");
+        // Each spin in vain takes some time, and none begins a new stay.
+        while !stay.is_over() {
+            stay.spin(|| false);
+            assert_eq!(stay.ends.get(), Some(ends));
+        }
+        assert!(clock::nanoseconds() >= ends);
+        let looks = Cell::new(0);
+        stay.spin(|| {
+            looks.set(looks.get() + 1);
+            false
+        });
+        assert_eq!(looks.get(), ON_HOLDER, "a short spin at most");
+    }
+
+    #[test]
+    fn spins_take_as_long_as_most_waits() {
         let spins = Spins::default();
         assert_eq!(spins.most(), PARKING);
-        (0..10 * WAITS).for_each(|_| spins.note(LONGEST / 4));
-        assert_eq!(spins.most(), 2 * spins.usual.get());
-        assert!(spins.most() > LONGEST / 4);
+        (0..10 * WAITS).for_each(|_| spins.note(LONGEST / 8));
+        assert_eq!(spins.most(), USUAL * spins.usual.get());
+        assert!(spins.most() > LONGEST / 8);
         (0..10 * WAITS).for_each(|_| spins.note(16 * LONGEST));
         assert_eq!(spins.most(), LONGEST);
     }
@@ -158,6 +220,6 @@ mod tests {
         let usual = spins.usual.get();
         spins.over();
         assert_eq!(spins.usual.get(), usual, "it is over once");
-        assert_eq!(spins.most(), (2 * usual).clamp(PARKING, LONGEST));
+        assert_eq!(spins.most(), (USUAL * usual).clamp(PARKING, LONGEST));
     }
 }

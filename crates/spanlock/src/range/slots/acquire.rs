@@ -29,9 +29,10 @@ use crate::range::list::{
 use crate::range::raw::{Ask, Behind, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
-use crate::wait::Spins;
+use crate::wait::Stay;
 use prim::atomic::Ordering;
-use prim::clock;
+use prim::spin::{self, Spin};
+use prim::{clock, thread as threads};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -182,6 +183,7 @@ impl RawSlots {
                 at,
                 seniority: Seniority::NEWCOMER,
                 was_blocked: false,
+                stay: Stay::new(&record.spins),
                 is_unlimited: wait == Wait::Forever,
                 list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
@@ -255,6 +257,8 @@ struct SlotAcquisition<'a> {
     at: &'static Location<'static>,
     seniority: Seniority,
     was_blocked: bool,
+    /// How long it waits in place.
+    stay: Stay<'a>,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
     /// The same request to the list.
@@ -286,9 +290,28 @@ impl<'a> SlotAcquisition<'a> {
     }
 
     /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken.
-    fn stays(&self) -> Option<&'a Spins> {
+    fn stays(&self) -> Option<&Stay<'a>> {
         let is_writer = self.request.mode == Mode::Exclusive;
-        (self.was_blocked && is_writer && self.is_unlimited).then_some(&self.record.spins)
+        let may = self.was_blocked && is_writer && self.is_unlimited;
+        Some(&self.stay).filter(|stay| may && !stay.is_over())
+    }
+
+    /// What is announced in the way and would make the request withdraw.
+    ///
+    /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
+    /// one of another node begins to wait in place a little later. The holder is there meanwhile, so nothing is lost. A
+    /// request that has waited for half of the lock's patience gives no precedence.
+    fn foresee(&self, board: &'a Board, slot: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
+        let foreseen = board.foresee(slot, entry);
+        let patience = self.lock.list.wait_queue.patience().limit();
+        let is_young = || patience.is_none_or(|limit| self.seniority.age() < limit / 2);
+        if foreseen.is_some() || entry.stays.is_none() || !is_young() {
+            return foreseen;
+        }
+        let far = board.far_writer(&self.request, threads::node())?;
+        let mut spin = Spin::new(spin::ON_HOLDER);
+        while far.is_in_the_way(self.request.mode) && spin.round() {}
+        board.foresee(slot, entry)
     }
 
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
@@ -312,7 +335,7 @@ impl<'a> SlotAcquisition<'a> {
         let foreseen = if !self.was_blocked || entry.buckets.is_some() {
             None
         } else {
-            board.foresee(slot, &entry)
+            self.foresee(board, slot, &entry)
         };
         let entered = foreseen.map_or_else(|| self.lock.enter(board, slot, &entry), Err);
         let entered = entered.map_err(Blocker::Slot).and_then(|_| {
@@ -321,7 +344,7 @@ impl<'a> SlotAcquisition<'a> {
         });
         match entered {
             Ok(()) => {
-                slot.decide();
+                slot.decide_on(threads::node());
                 Ok(Token::of_slot(slot, own.is_home()))
             }
             Err(blocker) => {
@@ -410,6 +433,10 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     && !(slot.is_decided() && self.stays().is_some())
             }
         }
+    }
+
+    fn has_waited_for(&self, blocker: &Blocker<'a>) -> bool {
+        matches!(blocker, Blocker::Slot(slot) if slot.outlasts_us)
     }
 
     fn sees_withdrawal_of(&self, blocker: &Blocker<'a>) -> bool {

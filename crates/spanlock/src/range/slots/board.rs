@@ -2,7 +2,6 @@
 
 use super::buckets::{Buckets, Places};
 use super::owner::Owner;
-use super::policy;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -148,7 +147,7 @@ impl Board {
         match self.buckets() {
             Some(buckets) => {
                 let is_narrow = buckets.suit(span.start(), span.last());
-                Some(buckets).filter(|_| is_narrow && self.lists(home, slot, buckets))
+                Some(buckets).filter(|_| is_narrow && self.lists(home, buckets))
             }
             None => {
                 if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
@@ -162,16 +161,22 @@ impl Board {
     /// Whether it pays to list the narrow requests of the thread with that home slot. It is about to announce one of
     /// them.
     #[inline]
-    fn lists(&self, home: &Slot, slot: &Slot, buckets: &Buckets) -> bool {
-        // Relaxed: hints.
-        let announcements = slot.load(Ordering::Relaxed).number() + 1;
-        if policy::is_to_judge_listing(announcements) {
-            let pays = policy::is_to_tidy(announcements)
-                || self.counted.load(Ordering::Relaxed) == 0
-                || !self.has_wide(buckets);
-            home.policy().list(pays);
+    fn lists(&self, home: &Slot, buckets: &Buckets) -> bool {
+        if home.policy().is_to_judge_listing() {
+            self.judge_listing(home, buckets);
         }
         home.policy().lists()
+    }
+
+    /// Decides whether narrow requests are listed. Now and then, uncounts the slots that are idle before.
+    #[cold]
+    fn judge_listing(&self, home: &Slot, buckets: &Buckets) {
+        // Relaxed: a hint.
+        let is_counted = || self.counted.load(Ordering::Relaxed) != 0;
+        if is_counted() && home.policy().is_to_tidy() {
+            self.tidy();
+        }
+        home.policy().list(!is_counted() || !self.has_wide(buckets));
     }
 
     /// Whether a slot is counted because of a wide range.

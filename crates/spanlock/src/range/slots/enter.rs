@@ -2,13 +2,12 @@
 
 use super::board::Board;
 use super::buckets::Buckets;
-use super::policy;
 use super::slot::{Look, Slot, SlotBlocker};
 use super::state::{Audience, Seniority};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use crate::wait::Spins;
+use crate::wait::Stay;
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::panic::Location;
 use std::ptr;
@@ -22,7 +21,7 @@ pub(super) struct Entry<'a> {
     pub(super) buckets: Option<&'a Buckets>,
     pub(super) seniority: Seniority,
     /// If the request is to wait in place while others are in its way, for how long.
-    pub(super) stays: Option<&'a Spins>,
+    pub(super) stays: Option<&'a Stay<'a>>,
     pub(super) at: &'static Location<'static>,
 }
 
@@ -40,8 +39,8 @@ impl Board {
         self.find(|slot| {
             let blocker = slot.blocks(&entry.request)?;
             let stops = match entry.stays {
-                // One writer waits in place, and it is the next.
-                Some(_) => blocker.is_rival && blocker.state.mode() == Mode::Exclusive,
+                // One writer waits in place, and it is the next. A newcomer does not wait.
+                Some(_) => blocker.state.mode() == Mode::Exclusive && slot.seniority().has_waited(),
                 None => !slot.is_junior_to(entry.seniority, mine.number()),
             };
             (stops && !ptr::eq(slot, mine)).then_some(blocker)
@@ -87,9 +86,6 @@ impl Board {
                     Self::meet(slot, mine, entry, &mut whole)
                 }
             });
-            if listed.is_some() && policy::is_to_tidy(mine.load(Ordering::Relaxed).number()) {
-                self.tidy();
-            }
         }
         match blocker {
             None => Ok(whole),
@@ -139,7 +135,7 @@ impl Board {
 
     /// Uncounts the slots that are idle.
     #[cold]
-    fn tidy(&self) {
+    pub(super) fn tidy(&self) {
         self.find(|slot| {
             if slot.uncount() {
                 self.uncounted();
@@ -172,28 +168,39 @@ impl Board {
             if is_junior && blocker.await_decision(entry.request.mode) {
                 continue;
             }
-            if !Self::outlasts(&blocker, is_junior, entry) {
+            // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so
+            // it is about to hold its range.
+            let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
+            let Some(stay) = entry.stays.filter(|_| stays) else {
                 return Some(blocker);
+            };
+            if !Self::outlasts(&blocker, stay, entry.request.mode) {
+                return Some(SlotBlocker {
+                    outlasts_us: true,
+                    ..blocker
+                });
             }
         }
     }
 
-    /// Whether the request stays announced until what is in its way has left.
-    fn outlasts(blocker: &SlotBlocker<'_>, is_junior: bool, entry: &Entry<'_>) -> bool {
-        // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so it
-        // is about to hold its range.
-        let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
-        let Some(spins) = entry.stays.filter(|_| stays) else {
-            return false;
-        };
-        let mode = entry.request.mode;
+    /// Whether what is in the way of a request that waits in place has left in time.
+    fn outlasts(blocker: &SlotBlocker<'_>, stay: &Stay<'_>, mode: Mode) -> bool {
         blocker.contend();
-        while !spins.spin(|| !blocker.is_in_the_way(mode)) {
+        while !stay.spin(|| !blocker.is_in_the_way(mode)) {
             // [stay-bounded] The holder may be waiting for this request.
             if prim::intact!("stay-bounded") {
                 return false;
             }
         }
         true
+    }
+
+    /// A writer that holds what is in the way of a request, on another node than that.
+    pub(super) fn far_writer(&self, request: &Request, node: usize) -> Option<SlotBlocker<'_>> {
+        self.find(|slot| {
+            let blocker = slot.blocks(request)?;
+            let is_writer = blocker.state.mode() == Mode::Exclusive;
+            (is_writer && slot.seniority().is_far_from(node)).then_some(blocker)
+        })
     }
 }

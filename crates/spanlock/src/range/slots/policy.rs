@@ -35,12 +35,12 @@ const WORTH: u32 = 8;
 /// The most repetitions that a grant may need.
 const MOST_REPEATS: u32 = 1024;
 
-/// A thread that meets slots which are counted and idle uncounts them so rarely: an owner that comes back loses by it
+/// After so many narrow requests a thread that finds slots which are counted and idle uncounts them: an owner that comes back loses by it
 /// no more than by a useless grant.
-const TIDY_EVERY: u64 = prim::sized(MOST_REPEATS as usize, 1) as u64;
+const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 1) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
-const JUDGE_EVERY: u64 = prim::sized(64, 1) as u64;
+const JUDGE_EVERY: u32 = prim::sized(64, 1) as u32;
 
 /// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
 /// as many slots as they have lines, on a large machine.
@@ -72,14 +72,15 @@ pub(super) struct Policy {
     run: AtomicU32,
     long_run: AtomicU32,
     /// How many slots were looked at for requests that were far apart; above [`LOOKS_DIGITS`] digits, the number of
-    /// digits of the longest. Once there are buckets, [`UNLISTED`] or zero.
+    /// digits of the longest. Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and
+    /// [`UNLISTED`], if they are not listed.
     spread: AtomicU32,
 }
 
 const LOOKS_DIGITS: u32 = 16;
 
 /// Narrow requests are not listed.
-const UNLISTED: u32 = u32::MAX;
+const UNLISTED: u32 = 1 << 31;
 
 /// What the last announcement in a home slot has to do with a request.
 #[derive(Debug, Clone, Copy)]
@@ -98,18 +99,6 @@ pub(super) enum Fewest {
     One = 1,
     /// For a request that looks in its buckets.
     Worth = WORTH,
-}
-
-/// Whether a request that has announced itself so often, and has met counted slots, uncounts those that are idle.
-#[inline]
-pub(super) fn is_to_tidy(announcements: u64) -> bool {
-    announcements.is_multiple_of(TIDY_EVERY)
-}
-
-/// Whether a thread that is about to announce a narrow request for the so-manieth time decides whether it lists them.
-#[inline]
-pub(super) fn is_to_judge_listing(announcements: u64) -> bool {
-    announcements.is_multiple_of(JUDGE_EVERY)
 }
 
 /// With which grant a request is announced.
@@ -199,15 +188,31 @@ impl Policy {
         None
     }
 
+    /// Counts a narrow request, where there are buckets. Returns whether to decide if the next ones are listed.
+    #[inline]
+    pub(super) fn is_to_judge_listing(&self) -> bool {
+        let spread = self.spread.load(Relaxed);
+        let count = (spread & !UNLISTED) % TIDY_EVERY + 1;
+        self.spread.store(spread & UNLISTED | count, Relaxed);
+        count.is_multiple_of(JUDGE_EVERY)
+    }
+
+    /// Whether the thread that decides about that uncounts idle slots before.
+    pub(super) fn is_to_tidy(&self) -> bool {
+        self.spread.load(Relaxed) & !UNLISTED == TIDY_EVERY
+    }
+
     /// Whether narrow requests are listed in the buckets that there are.
     #[inline]
     pub(super) fn lists(&self) -> bool {
-        self.spread.load(Relaxed) != UNLISTED
+        self.spread.load(Relaxed) & UNLISTED == 0
     }
 
     /// Decides about that.
     pub(super) fn list(&self, pays: bool) {
-        self.spread.store(if pays { 0 } else { UNLISTED }, Relaxed);
+        let count = self.spread.load(Relaxed) & !UNLISTED;
+        let flag = if pays { 0 } else { UNLISTED };
+        self.spread.store(count | flag, Relaxed);
     }
 
     /// The plan for a request that no grant covers.
@@ -280,5 +285,27 @@ impl Policy {
         if keeps {
             self.is_wide.store(plan == Plan::Everything, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JUDGE_EVERY, Policy, TIDY_EVERY};
+
+    /// It counts narrow requests alone: a thread that asks for a wide range after each narrow one decides, too.
+    #[test]
+    fn a_thread_decides_about_listing_now_and_then() {
+        let policy = Policy::default();
+        let (mut judged, mut tidied) = (0, 0);
+        for _ in 0..2 * TIDY_EVERY {
+            let listed = policy.lists();
+            if policy.is_to_judge_listing() {
+                judged += 1;
+                tidied += u32::from(policy.is_to_tidy());
+                policy.list(!listed);
+                assert_eq!(policy.lists(), !listed);
+            }
+        }
+        assert_eq!((judged, tidied), (2 * TIDY_EVERY / JUDGE_EVERY, 2));
     }
 }

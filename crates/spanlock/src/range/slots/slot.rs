@@ -255,6 +255,13 @@ impl Slot {
             .store(Seniority::DECIDED.0, Ordering::Relaxed);
     }
 
+    /// The same, and on which node its thread runs.
+    pub(super) fn decide_on(&self, node: usize) {
+        // Relaxed: a hint.
+        self.seniority
+            .store(Seniority::decided_on(node).0, Ordering::Relaxed);
+    }
+
     /// Ends the announcement. Returns the state before.
     #[inline]
     pub(super) fn leave(&self) -> State {
@@ -403,12 +410,18 @@ impl Slot {
     /// Whether the request announced is undecided, and junior to another one.
     #[inline]
     pub(super) fn is_junior_to(&self, seniority: Seniority, number: u32) -> bool {
-        let mine = Seniority(self.seniority.load(Ordering::Relaxed));
-        mine != Seniority::DECIDED && (seniority, number) < (mine, self.number)
+        let mine = self.seniority();
+        !mine.is_decided() && (seniority, number) < (mine, self.number)
+    }
+
+    #[inline]
+    pub(super) fn seniority(&self) -> Seniority {
+        // Relaxed: a hint.
+        Seniority(self.seniority.load(Ordering::Relaxed))
     }
 
     pub(super) fn is_undecided(&self) -> bool {
-        self.seniority.load(Ordering::Relaxed) != Seniority::DECIDED.0
+        !self.seniority().is_decided()
     }
 }
 
@@ -419,6 +432,8 @@ pub(super) struct SlotBlocker<'a> {
     pub(super) state: State,
     /// Whether it was undecided.
     pub(super) is_rival: bool,
+    /// Whether the request has waited for it in place, in vain.
+    pub(super) outlasts_us: bool,
 }
 
 impl<'a> SlotBlocker<'a> {
@@ -428,6 +443,7 @@ impl<'a> SlotBlocker<'a> {
             slot,
             state,
             is_rival: slot.is_undecided(),
+            outlasts_us: false,
         }
     }
 

@@ -16,6 +16,7 @@
 
 use crate::range::raw::Mode;
 use crate::range::span::Span;
+use prim::clock::{self, Duration};
 
 /// What a slot's thread does with it, and in which of its announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,11 +195,38 @@ pub(super) struct Seniority(pub(super) u64);
 impl Seniority {
     /// The request holds its range. It is not a rival any more.
     pub(super) const DECIDED: Self = Self(0);
+    /// Up to here a request is decided, and the number is one more than that of its node, if that is known.
+    const LAST_DECIDED: u64 = 256;
     /// It tries for the first time.
     pub(super) const NEWCOMER: Self = Self(u64::MAX);
 
     /// It was blocked at that time for the first time.
     pub(super) fn blocked_at(nanoseconds: u64) -> Self {
-        Self(nanoseconds.clamp(1, u64::MAX - 1))
+        Self(nanoseconds.clamp(Self::LAST_DECIDED + 1, u64::MAX - 1))
+    }
+
+    /// It holds its range, and its thread runs on that node of the machine.
+    pub(super) fn decided_on(node: usize) -> Self {
+        Self((node as u64 + 1).min(Self::LAST_DECIDED))
+    }
+
+    #[inline]
+    pub(super) fn is_decided(self) -> bool {
+        self.0 <= Self::LAST_DECIDED
+    }
+
+    /// Whether it holds its range on another node than that, as far as known.
+    pub(super) fn is_far_from(self, node: usize) -> bool {
+        self.is_decided() && self != Self::DECIDED && self != Self::decided_on(node)
+    }
+
+    /// How long ago it was blocked for the first time.
+    pub(super) fn age(self) -> Duration {
+        Duration::from_nanos(clock::nanoseconds().saturating_sub(self.0))
+    }
+
+    /// Whether it was blocked, and does not hold its range yet.
+    pub(super) fn has_waited(self) -> bool {
+        !self.is_decided() && self != Self::NEWCOMER
     }
 }

@@ -40,6 +40,11 @@ pub(in crate::range) trait Acquisition {
     /// Whether the blocker is still in the way. The thread spins on this.
     fn is_blocked_by(&self, blocker: &Self::Blocker) -> bool;
 
+    /// Whether the attempt that met the blocker has waited for it. Then the thread does not spin again.
+    fn has_waited_for(&self, _: &Self::Blocker) -> bool {
+        false
+    }
+
     /// Whether the blocker turns out to be a rival that withdraws, within a short spin. A request that may not wait
     /// asks this.
     fn sees_withdrawal_of(&self, _: &Self::Blocker) -> bool {
@@ -292,7 +297,8 @@ impl<'a> Waiter<'a> {
             };
         }
         let spins = &self.record.spins;
-        if spins.spin(|| !acquisition.is_blocked_by(&blocker)) {
+        let is_over = || !acquisition.is_blocked_by(&blocker);
+        if !acquisition.has_waited_for(&blocker) && spins.spin(is_over) {
             drop(blocker);
             return self.retry();
         }

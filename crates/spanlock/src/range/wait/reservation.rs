@@ -85,7 +85,7 @@ impl Patience {
         PAUSE * lasted.min(most)
     }
 
-    pub(super) fn limit(self) -> Option<Duration> {
+    pub(in crate::range) fn limit(self) -> Option<Duration> {
         (self != Self::ENDLESS).then(|| Duration::from_micros(self.0.into()))
     }
 }
