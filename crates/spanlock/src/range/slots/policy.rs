@@ -37,10 +37,10 @@ const MOST_REPEATS: u32 = 1024;
 
 /// After so many narrow requests a thread that finds slots which are counted and idle uncounts them: an owner that comes back loses by it
 /// no more than by a useless grant.
-const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 1) as u32;
+const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
-const JUDGE_EVERY: u32 = prim::sized(64, 1) as u32;
+const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 
 /// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
 /// as many slots as they have lines, on a large machine.
