@@ -184,12 +184,13 @@ impl RawSlots {
                 seniority: Seniority::NEWCOMER,
                 was_blocked: false,
                 stay: Stay::new(&record.spins),
+                is_first: false,
                 is_unlimited: wait == Wait::Forever,
                 list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
-            if blocker.is_some() {
-                acquisition.was_blocked();
+            if let Some(met) = &blocker {
+                acquisition.was_blocked(met);
                 // A request that waits in place waits for whatever is in its way now.
                 blocker = blocker.filter(|_| acquisition.stays().is_none());
             }
@@ -259,6 +260,8 @@ struct SlotAcquisition<'a> {
     was_blocked: bool,
     /// How long it waits in place.
     stay: Stay<'a>,
+    /// It was blocked by a reader that no writer has asked to leave, so most likely none waits in place.
+    is_first: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
     /// The same request to the list.
@@ -282,8 +285,9 @@ enum Blocker<'a> {
 impl<'a> SlotAcquisition<'a> {
     /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
     /// they gather, and then they hold their ranges together.
-    fn was_blocked(&mut self) {
+    fn was_blocked(&mut self, by: &Blocker<'_>) {
         self.was_blocked = true;
+        self.is_first = matches!(by, Blocker::Slot(slot) if slot.is_unasked_reader());
         if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
             self.seniority = Seniority::blocked_at(clock::nanoseconds());
         }
@@ -332,7 +336,10 @@ impl<'a> SlotAcquisition<'a> {
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if !self.was_blocked || entry.buckets.is_some() {
+        let foreseen = if !self.was_blocked
+            || entry.buckets.is_some()
+            || self.is_first && entry.stays.is_some()
+        {
             None
         } else {
             self.foresee(board, slot, &entry)
@@ -351,7 +358,7 @@ impl<'a> SlotAcquisition<'a> {
                 if !own.is_home() {
                     board.give_back(slot);
                 }
-                self.was_blocked();
+                self.was_blocked(&blocker);
                 Err(blocker)
             }
         }

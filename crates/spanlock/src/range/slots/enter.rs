@@ -32,6 +32,13 @@ pub(super) enum Whole {
     RuledOut,
 }
 
+/// What a scan has found and done so far.
+struct Scan {
+    whole: Whole,
+    /// Whether all in the way were asked to leave.
+    has_asked: bool,
+}
+
 impl Board {
     /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
     /// meanwhile, so it disturbs nobody.
@@ -61,7 +68,10 @@ impl Board {
         if prim::intact!("slot-handshake") {
             fence_after_rmw();
         }
-        let mut whole = Whole::Granted;
+        let mut scan = Scan {
+            whole: Whole::Granted,
+            has_asked: false,
+        };
         let mut everyone_listed = false;
         let mut blocker = None;
         if let Some(buckets) = listed {
@@ -72,7 +82,7 @@ impl Board {
             blocker = buckets.find(&entry.request, mine.number(), |number| {
                 // [bucket-look]
                 let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"));
-                Self::meet(slot?, mine, entry, &mut whole)
+                self.meet(slot?, mine, entry, &mut scan)
             });
         }
         if blocker.is_none() && !everyone_listed {
@@ -83,12 +93,12 @@ impl Board {
                 if is_mine {
                     None
                 } else {
-                    Self::meet(slot, mine, entry, &mut whole)
+                    self.meet(slot, mine, entry, &mut scan)
                 }
             });
         }
         match blocker {
-            None => Ok(whole),
+            None => Ok(scan.whole),
             Some(blocker) => Err(blocker),
         }
     }
@@ -144,19 +154,34 @@ impl Board {
         });
     }
 
+    /// Asks all that are in the way of a request that waits in place to leave, before it waits for the first of them. So
+    /// it waits for all at the same time. Kept grants are revoked, and the others are not kept.
+    #[cold] // It has to wait.
+    fn ask_all(&self, mine: &Slot, entry: &Entry<'_>) {
+        self.find(|slot| {
+            if !ptr::eq(slot, mine)
+                && let Look::Held(state) = slot.look(&entry.request, entry.grant)
+            {
+                SlotBlocker::new(slot, state).contend();
+            }
+            None::<()>
+        });
+    }
+
     /// What is held in a slot, if it is in the way and stays.
     #[inline]
     fn meet<'a>(
+        &self,
         slot: &'a Slot,
         mine: &Slot,
         entry: &Entry<'_>,
-        whole: &mut Whole,
+        scan: &mut Scan,
     ) -> Option<SlotBlocker<'a>> {
         loop {
             let state = match slot.look(&entry.request, entry.grant) {
                 Look::Clear => return None,
                 Look::RulesOutGrant => {
-                    *whole = Whole::RuledOut;
+                    scan.whole = Whole::RuledOut;
                     return None;
                 }
                 Look::Changed => continue,
@@ -174,6 +199,10 @@ impl Board {
             let Some(stay) = entry.stays.filter(|_| stays) else {
                 return Some(blocker);
             };
+            if !scan.has_asked {
+                scan.has_asked = true;
+                self.ask_all(mine, entry);
+            }
             if !Self::outlasts(&blocker, stay, entry.request.mode) {
                 return Some(SlotBlocker {
                     outlasts_us: true,

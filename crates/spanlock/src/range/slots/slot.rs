@@ -455,12 +455,21 @@ impl<'a> SlotBlocker<'a> {
     /// Makes the holder give up its grant when it releases its range, so that it announces its next request.
     pub(super) fn contend(&self) {
         let marked = self.state.0 | State::CONTENDED;
+        if marked == self.state.0 {
+            return;
+        }
         // Relaxed, as the mark in `look`. If the state has changed, the request looks at the slot again after its wait.
         let relaxed = Ordering::Relaxed;
         let _ = self
             .slot
             .state
             .compare_exchange(self.state.0, marked, relaxed, relaxed);
+    }
+
+    /// Whether it is a reader that no writer in place has asked to leave.
+    pub(super) fn is_unasked_reader(&self) -> bool {
+        let asked = self.state.0 & State::CONTENDED != 0;
+        !self.is_rival && !asked && self.state.mode() == Mode::Shared
     }
 
     /// Whether it is still in the way of a request in that mode.
