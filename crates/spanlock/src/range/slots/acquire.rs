@@ -16,16 +16,15 @@
 //!
 //! The edges cited are the parent module's.
 
+use super::blocker::SlotBlocker;
 use super::board::Board;
 use super::enter::{Entry, Whole};
 use super::policy::{Fewest, Last, Plan};
-use super::slot::{Slot, SlotBlocker};
+use super::slot::Slot;
 use super::state::Seniority;
 use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{
-    Blocker as NodeBlocker, Link, ListAcquisition, SharedExclusive, Tried, Walk,
-};
+use crate::range::list::{Blocker as NodeBlocker, ListAcquisition, SharedExclusive, Tried, Walk};
 use crate::range::raw::{Ask, Behind, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -220,33 +219,6 @@ impl RawSlots {
             self.leave(slot);
         }
         entered
-    }
-
-    /// Makes a board, and moves what is in the list to its residue. What is held stays held.
-    #[cold] // Once in a lock's life.
-    fn move_to_slots(&self) {
-        let board = Board::new();
-        if let Growth::Buckets(digits) = self.list.index {
-            board.make_buckets(digits.into());
-        }
-        let list = &self.list;
-        let mut seen = list.head.load(Ordering::Acquire);
-        while !seen.is_moved() {
-            board.residue().set(seen);
-            let moved = Link::moved(NonNull::from(board.residue()));
-            // [move] Release: pairs with [move-acquire], and with the loads of the head by walks.
-            let release = prim::order!("move", Ordering::Release);
-            match list.head.replace(seen, moved, release, Ordering::Acquire) {
-                Ok(()) => {
-                    // From now on the lock's head leads to it.
-                    Box::leak(board);
-                    break;
-                }
-                Err(now) => seen = now,
-            }
-        }
-        // A hint: the fast path would fail.
-        list.is_crowded.store(true, Ordering::Relaxed);
     }
 }
 

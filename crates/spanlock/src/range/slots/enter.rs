@@ -1,8 +1,9 @@
 //! How a request is announced on a board, and how it looks at the others. The edges cited are the parent module's.
 
+use super::blocker::SlotBlocker;
 use super::board::Board;
 use super::buckets::Buckets;
-use super::slot::{Look, Slot, SlotBlocker};
+use super::slot::{Look, Slot};
 use super::state::{Audience, Seniority};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;

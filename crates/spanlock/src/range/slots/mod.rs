@@ -48,6 +48,8 @@
 //! | `owner.rs` | whose a slot is, and what only the owner uses |
 //! | `buckets.rs` | buckets: which slots a narrow request looks at |
 //! | `board.rs` | the slots of a lock |
+//! | `blocker.rs` | an announcement in the way of a request |
+//! | `moving.rs` | the move from the list to a board |
 //! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
 //! | `policy.rs` | when a thread keeps its grant |
@@ -124,9 +126,11 @@
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
 
 mod acquire;
+mod blocker;
 mod board;
 mod buckets;
 mod enter;
+mod moving;
 mod owner;
 mod policy;
 mod release;
