@@ -75,8 +75,8 @@ use std::ops::RangeBounds;
 /// [`builder`](Self::builder) has other policies. Without fairness no request gives way.
 ///
 /// # Blocking, panics, misuse
-/// - Acquisitions spin before they sleep: for about four times as long as this thread's waits have lately taken, at most
-///   128 us, and for about a microsecond if longer spins were in vain. Releases never block.
+/// - Acquisitions spin before they sleep: for about four times as long as this thread's waits have lately taken, at
+///   most 128 us, and for about a microsecond if longer spins were in vain. Releases never block.
 /// - A range that starts after it ends panics. An empty range is granted at once and conflicts with nothing.
 /// - A thread that asks for what it holds itself waits forever, as with a mutex. Debug builds panic instead, at the
 ///   caller's line, and name the range that is held and the line that locked it.

@@ -155,8 +155,8 @@ impl Board {
         });
     }
 
-    /// Asks all that are in the way of a request that waits in place to leave, before it waits for the first of them. So
-    /// it waits for all at the same time. Kept grants are revoked, and the others are not kept.
+    /// Asks all that are in the way of a request that waits in place to leave, before it waits for the first of them.
+    /// So it waits for all at the same time. Kept grants are revoked, and the others are not kept.
     #[cold] // It has to wait.
     fn ask_all(&self, mine: &Slot, entry: &Entry<'_>) {
         self.find(|slot| {
