@@ -35,8 +35,8 @@ const WORTH: u32 = 8;
 /// The most repetitions that a grant may need.
 const MOST_REPEATS: u32 = 1024;
 
-/// After so many narrow requests a thread that finds slots which are counted and idle uncounts them: an owner that comes
-/// back loses by it no more than by a useless grant.
+/// After so many narrow requests a thread that finds slots which are counted and idle uncounts them: an owner that
+/// comes back loses by it no more than by a useless grant.
 const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
