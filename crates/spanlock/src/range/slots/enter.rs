@@ -71,7 +71,8 @@ impl Board {
         }
         let mut scan = Scan {
             whole: Whole::Granted,
-            has_asked: false,
+            // A listed request looks at few slots.
+            has_asked: entry.buckets.is_some(),
         };
         let mut everyone_listed = false;
         let mut blocker = None;
