@@ -6,6 +6,7 @@
 //! | [`edges`] | the names of protocol edges, and where comments cite them |
 //! | [`exclusion`] | the oracle: panics when holders coexist that exclude each other |
 //! | `fork` | runs a part of a test in a forked child |
+//! | [`history`] | the oracle: whether the operations of all threads are linearisable |
 //! | [`mutation`] | weakens one named edge at a time and expects a model to fail |
 //! | [`watchdog`] | ends a process whose work gets nowhere |
 
@@ -14,6 +15,7 @@ pub mod edges;
 pub mod exclusion;
 #[cfg(target_os = "linux")]
 pub mod fork;
+pub mod history;
 pub mod mutation;
 pub mod watchdog;
 
