@@ -19,9 +19,9 @@
 //! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
 //! over its service time ([`SERVICE`]), which a reader measures now and then. Rho goes half the way to each sample,
 //! rounded down, and nothing is tried while it rises: one reader that was interrupted, or came behind a writer, says
-//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 32, which is as near as it comes to samples of 64. A fenced read saves a lone reader nothing,
-//! because to fence takes as long as an underlying lock that nobody else wants. So while the bias is fenced, an eighth
-//! of the life is then a cost, and only a free bias earns it.
+//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 32, which is as near as it comes to samples of 64.
+//! A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
+//! wants. So while the bias is fenced, an eighth of the life is then a cost, and only a free bias earns it.
 //!
 //! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
 //! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
@@ -30,11 +30,11 @@
 //! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
 //! threads notice it one after another, and until then the underlying lock is busy and closings are long.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost.
-//! That time is divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
-//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
-//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
-//! all threads use it.
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost. That
+//! time is divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials
+//! are rare, and where they crowd a trial that fails is soon repeated. That matters, because both states are stable
+//! there: readers that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail
+//! although the bias would pay once all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
