@@ -191,8 +191,8 @@ impl Actor {
         ranges.next(&mut self.rng).0
     }
 
-    /// In even phases its own part, in odd ones any range. A phase is so many operations of all threads: it has the same
-    /// work for each lock, whoever does it.
+    /// In even phases its own part, in odd ones any range. A phase is so many operations of all threads: it has the
+    /// same work for each lock, whoever does it.
     fn in_phases_of(&mut self, operations: u64, number: u64, shared: &Shared) -> Range<usize> {
         if number.is_multiple_of(STRIDE) {
             self.phase = shared.strides.fetch_add(1, Relaxed) * STRIDE / operations;
