@@ -19,9 +19,9 @@
 //! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
 //! over its service time ([`SERVICE`]), which a reader measures now and then. Rho goes half the way to each sample,
 //! rounded down, and nothing is tried while it rises: one reader that was interrupted, or came behind a writer, says
-//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 32, which is as near as it comes to samples of 64.
-//! A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
-//! wants. So while the bias is fenced, an eighth of the life is then a cost, and only a free bias earns it.
+//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 64. A fenced read saves a lone reader nothing,
+//! because to fence takes as long as an underlying lock that nobody else wants. So while the bias is fenced, an eighth
+//! of the life is then a cost, and only a free bias earns it.
 //!
 //! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
 //! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
@@ -30,11 +30,12 @@
 //! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
 //! threads notice it one after another, and until then the underlying lock is busy and closings are long.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost. That
-//! time is divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials
-//! are rare, and where they crowd a trial that fails is soon repeated. That matters, because both states are stable
-//! there: readers that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail
-//! although the bias would pay once all threads use it.
+//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
+//! which is no more than [`OVERDUE`], because nobody waits for longer. That time is divided by rho: what slow reads
+//! lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
+//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
+//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
+//! all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
@@ -70,9 +71,6 @@ const UNIT: u64 = 1 << 7;
 const TIME_BITS: u32 = 20;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
-/// A difference of times from here on is negative: of a time up to a quarter of all, or 33 ms, ahead.
-const AHEAD: u32 = TIMES - TIMES / 4;
-
 /// Nanoseconds in a unit of credit: less than the shortest revocation costs.
 const CREDIT: u64 = 1 << 9;
 
@@ -91,7 +89,7 @@ const SERVICE: u64 = 256;
 /// The power of two of rho = 1: rho is counted in eighths.
 const EIGHTHS: u32 = 3;
 
-/// The power of two of a sample of 64, the largest. Rho comes half the way, rounded down, so it is never more than 32.
+/// The power of two of rho = 64.
 const MOST_RHO: u32 = EIGHTHS + 6;
 
 /// Rho of a lock whose slow reads are short: its readers hardly meet.
@@ -151,12 +149,9 @@ impl Account {
         self.0 >> (TIME_BITS + CREDIT_BITS)
     }
 
-    /// Nanoseconds since the time in the word; none, if another thread has stored a time that is a little later.
+    /// Nanoseconds since the time in the word.
     pub(super) fn elapsed(self, now: u64) -> u64 {
-        match units(now).wrapping_sub(self.0) & TIMES {
-            AHEAD.. => 0,
-            units => u64::from(units) * UNIT,
-        }
+        u64::from(units(now).wrapping_sub(self.0) & TIMES) * UNIT
     }
 
     /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
@@ -194,11 +189,6 @@ impl Account {
     /// The path is open again, or closed again, from now on.
     pub(super) fn at(self, now: u64) -> Self {
         Self::new(now, self.credit(), self.rho())
-    }
-
-    /// A writer closed the path at `since`, gives up now, and leaves the bias set: that time is none of its life.
-    pub(super) fn resumed(self, since: u64, now: u64) -> Self {
-        self.at(now.saturating_sub(self.elapsed(since)))
     }
 
     /// Whether a bias has lived long.
@@ -240,7 +230,8 @@ impl Account {
             let credit = (credit / CREDIT).min(MOST_CREDIT) as u32;
             return (Fate::Kept, Self::new(now, credit, self.rho()));
         }
-        let price = cost.saturating_mul(u64::from(tuning.bound)) / UNIT;
+        // Nobody waits for longer.
+        let price = cost.min(OVERDUE).saturating_mul(u64::from(tuning.bound)) / UNIT;
         let price = price.clamp(1, LONGEST).next_power_of_two();
         let inhibited = Duration::from_nanos(price * UNIT);
         let account = Self::new(now, price.ilog2(), self.rho());
@@ -377,36 +368,6 @@ mod tests {
         let (fate, ended) = account.left(1142 * US, TUNING);
         assert_ne!(fate, Fate::Kept);
         assert!(ended.tried(2142 * US, 256, 8).is_err());
-    }
-
-    #[test]
-    fn what_writers_closed_that_gave_up_is_not_life() {
-        let account = tried(100 * US, 512).resumed(200 * US, 10_000 * US);
-        assert_eq!(account.elapsed(10_000 * US).div_ceil(US), 100);
-        // Another one that began before the first gave up.
-        assert_eq!(
-            account.resumed(300 * US, 10_001 * US).elapsed(10_001 * US),
-            0
-        );
-    }
-
-    #[test]
-    fn a_time_that_another_thread_stored_a_little_later_is_no_long_life() {
-        for ahead in [1, UNIT, US, 1000 * US] {
-            assert_eq!(
-                tried(5000 * US + ahead, 512).elapsed(5000 * US),
-                0,
-                "{ahead}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_trial_beside_slow_readers_is_paid_for_by_all_that_it_took() {
-        let slow = 400 * US;
-        let (fate, _) = tried(US, 512).revoked(Fenced, US, US + slow, TUNING);
-        let bound = slow * u64::from(TUNING.bound);
-        assert!(matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound)));
     }
 
     #[test]

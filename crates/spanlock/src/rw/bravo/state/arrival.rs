@@ -173,10 +173,6 @@ impl BiasState {
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
-        if let Some(since) = self.since {
-            let account = self.bias.account().resumed(since, account::now());
-            self.bias.set_account(account);
-        }
         // [bias-withdraw] Not Release: who opens the path next holds the underlying lock.
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(ARRIVAL, Ordering::Relaxed);
