@@ -1,6 +1,7 @@
 //! `spanlock sim`, from outside.
 
 use spanlock_judge::record::Line;
+use spanlock_testkit::on_all_processors;
 use std::process::{Command, Output};
 
 /// Nothing is taken from what earlier runs have kept, unless a test says where that is.
@@ -27,7 +28,7 @@ fn machines_are_listed() {
 
 #[test]
 fn the_same_command_writes_the_same_bytes() {
-    for command in [
+    let commands = [
         "sim arr --threads 1,12,40 --seconds 0.0001",
         "sim arr --locks list-rw,list-ex --threads 1,20,40 --seconds 0.0002 --format json --no-cache",
         "sim batch --threads 1,20,40 --seconds 0.00002 --no-cache",
@@ -39,11 +40,12 @@ fn the_same_command_writes_the_same_bytes() {
          --no-cache",
         "sim arr --machine xeon-4x18x2 --placement compact --locks list-rw --threads 144 --variant disjoint --reads 60 \
          --seconds 0.0001",
-    ] {
+    ];
+    on_all_processors(commands.into_iter(), |command| {
         let first = written(command);
         assert_eq!(first, written(command), "{command}");
         assert!(first.contains("list-rw"), "{first}");
-    }
+    });
 }
 
 #[test]

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `case.rs` | a case: the machine and the work that follow from a seed; the search for a seed that fails |
 //! | `crew.rs` | the threads of a case, and their meetings |
-//! | `history.rs` | whether the operations of all threads are linearisable |
 //! | `isolated.rs` | the search in a process of its own |
 //! | `lock.rs` | the locks by name |
 //! | `mutant.rs` | the named edges that a run can weaken |
@@ -20,7 +19,6 @@
 
 mod case;
 mod crew;
-mod history;
 pub mod isolated;
 mod lock;
 mod mutant;

@@ -6,6 +6,7 @@
 //! | [`edges`] | the names of protocol edges, and where comments cite them |
 //! | [`exclusion`] | the oracle: panics when holders coexist that exclude each other |
 //! | `fork` | runs a part of a test in a forked child |
+//! | [`history`] | the oracle: whether the operations of all threads are linearisable |
 //! | [`mutation`] | weakens one named edge at a time and expects a model to fail |
 //! | [`watchdog`] | ends a process whose work gets nowhere |
 
@@ -14,8 +15,12 @@ pub mod edges;
 pub mod exclusion;
 #[cfg(target_os = "linux")]
 pub mod fork;
+pub mod history;
 pub mod mutation;
 pub mod watchdog;
+
+use std::sync::Mutex;
+use std::thread;
 
 /// Checks that `run` yields the same twice, whatever was allocated between.
 ///
@@ -26,6 +31,24 @@ pub fn assert_repeats<T: PartialEq + std::fmt::Debug>(what: &str, run: impl Fn()
     let disturbance: Vec<_> = (1..50).map(|size| vec![0_u8; size * 16]).collect();
     assert_eq!(first, run(), "{what}");
     drop(disturbance);
+}
+
+/// Does something with each, on all processors.
+///
+/// # Panics
+/// When `f` does.
+pub fn on_all_processors<T: Send>(all: impl Iterator<Item = T> + Send, f: impl Fn(T) + Sync) {
+    let all = Mutex::new(all);
+    let next = || all.lock().expect("no panic while held").next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(one) = next() {
+                    f(one);
+                }
+            });
+        }
+    });
 }
 
 /// The number in an environment variable, or `default`.

@@ -46,11 +46,12 @@ pub const MAX_BYSTANDERS: u16 = 1000;
 /// Bytes of a line, the smallest part of a resource.
 pub const LINE_BYTES: usize = 64;
 
-/// Operations in a long phase: many times as many as a lock needs to adapt.
+/// Operations of all threads in a long phase: many times as many as a lock needs to adapt. A simulated run of a few
+/// milliseconds has several such phases.
 pub const LONG: u64 = 1024;
 
-/// Operations in a short phase, between two sweeps, and until a part passes on: about as many as a lock needs to adapt,
-/// so that it adapts in vain.
+/// Operations of all threads in a short phase, and of one thread between two sweeps and until a part passes on: about
+/// as many as a lock needs to adapt, so that it adapts in vain.
 pub const SHORT: u64 = 64;
 
 /// Operations of a thread that another replaces: about as long as it takes to start one.

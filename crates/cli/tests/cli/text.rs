@@ -1,6 +1,7 @@
 //! Help and tables: how wide they are, and what they leave out.
 
 use super::*;
+use spanlock_testkit::on_all_processors;
 
 /// The longest line, but for the command, which is whole so that it can be copied.
 fn widest(text: &str) -> usize {
@@ -81,7 +82,7 @@ const COMMANDS: [&str; 15] = [
 
 #[test]
 fn tables_are_as_wide_as_the_terminal() {
-    for command in COMMANDS {
+    on_all_processors(COMMANDS.into_iter(), |command| {
         let usual = written(command);
         assert!(widest(&usual) <= 80, "{command}:\n{usual}");
         let wide = written_at("200", command);
@@ -92,7 +93,7 @@ fn tables_are_as_wide_as_the_terminal() {
         );
         let narrow = written_at("70", command);
         assert!(widest(&narrow) <= 70, "{command}:\n{narrow}");
-    }
+    });
 }
 
 #[test]

@@ -4,7 +4,6 @@
 mod operation;
 
 use crate::crew::{Work, Worker};
-use crate::history::History;
 use crate::{Case, Lock, Run};
 use operation::{Done, Map, Operation};
 use ordered_sim::exclusion::Exclusion;
@@ -13,6 +12,7 @@ use prim_sim::atomic::{Ordering, fence};
 use prim_sim::{cost, mark};
 use spanlock_sim::range::list::{ListEx, ListRw};
 use spanlock_sim::range::skip::SkipEx;
+use spanlock_testkit::history::History;
 use spanlock_trial::lock::Role;
 
 /// All that are fuzzed: maps over range locks of different kinds, and with a lock in each node.
@@ -64,7 +64,7 @@ impl<X: Exclusion + Send + Sync + 'static> Work for Resource<X> {
             cost::work(1_000_000);
             let view = map.pin();
             worker.perform(&view, Operation::All);
-            history.explained(Map::new());
+            history.explained(Map::default());
             for key in view.iter().map(|(key, _)| *key).collect::<Vec<_>>() {
                 assert!(view.contains(&key) && view.remove(&key).is_some());
             }

@@ -1,6 +1,6 @@
 //! Operations on a map of numbers.
 
-use crate::history::Model;
+use spanlock_testkit::history::Model;
 use std::collections::BTreeMap;
 
 /// An operation.
@@ -27,31 +27,33 @@ pub(crate) enum Done {
 }
 
 /// What one thread would have.
-pub(super) type Map = BTreeMap<u64, u64>;
+#[derive(Debug, Clone, Default)]
+pub(super) struct Map(BTreeMap<u64, u64>);
 
 impl Model for Map {
     type Operation = Operation;
     type Outcome = Done;
-    type State = Self;
+    type State = BTreeMap<u64, u64>;
 
     fn apply(&mut self, operation: &Operation) -> Done {
+        let Self(map) = self;
         let own = |(key, value): (&u64, &u64)| (*key, *value);
         match *operation {
-            Operation::Insert(key, value) => Done::Value(self.insert(key, value)),
-            Operation::Remove(key) => Done::Entry(self.remove_entry(&key)),
-            Operation::Update(key) => Done::Value(self.get_mut(&key).map(|value| {
+            Operation::Insert(key, value) => Done::Value(map.insert(key, value)),
+            Operation::Remove(key) => Done::Entry(map.remove_entry(&key)),
+            Operation::Update(key) => Done::Value(map.get_mut(&key).map(|value| {
                 *value += 1;
                 *value
             })),
-            Operation::PopFirst => Done::Entry(self.pop_first()),
-            Operation::First => Done::Entry(self.first_key_value().map(own)),
-            Operation::Last => Done::Entry(self.last_key_value().map(own)),
-            Operation::Get(key) => Done::Value(self.get(&key).copied()),
-            Operation::All => Done::Entries(self.iter().map(own).collect()),
+            Operation::PopFirst => Done::Entry(map.pop_first()),
+            Operation::First => Done::Entry(map.first_key_value().map(own)),
+            Operation::Last => Done::Entry(map.last_key_value().map(own)),
+            Operation::Get(key) => Done::Value(map.get(&key).copied()),
+            Operation::All => Done::Entries(map.iter().map(own).collect()),
         }
     }
 
-    fn state(&self) -> Self {
-        self.clone()
+    fn state(&self) -> Self::State {
+        self.0.clone()
     }
 }

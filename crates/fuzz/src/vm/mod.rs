@@ -4,13 +4,13 @@
 mod sequential;
 
 use crate::crew::{Work, Worker};
-use crate::history::{self, History};
 use crate::{Case, Lock, Run};
 use fastrand::Rng;
 use prim_sim::mark;
 use sequential::block::Block;
 use sequential::model::Model;
 use sequential::step::{BASE, PAGES, Step, layout, on_model, on_space};
+use spanlock_testkit::history::{self, History};
 use spanlock_trial::lock::Role;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{

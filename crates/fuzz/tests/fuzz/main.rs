@@ -7,9 +7,8 @@
 mod mutants;
 
 use spanlock_fuzz::{Lock, Mutant, search};
-use spanlock_testkit::{assert_repeats, setting};
-use std::sync::Mutex;
-use std::{env, thread};
+use spanlock_testkit::{assert_repeats, on_all_processors, setting};
+use std::env;
 
 /// Memory on lines: runs repeat exactly.
 #[global_allocator]
@@ -20,23 +19,8 @@ fn runs() -> u64 {
     setting("SPANLOCK_FUZZ_RUNS", 150)
 }
 
-/// Does something with each, on all cores.
-fn on_all_cores<T: Send>(all: impl Iterator<Item = T> + Send, f: impl Fn(T) + Sync) {
-    let all = Mutex::new(all);
-    let next = || all.lock().expect("no panic while held").next();
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(one) = next() {
-                    f(one);
-                }
-            });
-        }
-    });
-}
-
 fn no_schedule_breaks(locks: impl Iterator<Item = &'static Lock> + Send) {
-    on_all_cores(locks, |lock| {
+    on_all_processors(locks, |lock| {
         if let Err(failure) = search(|case| lock.run(case), 0..runs(), None, |_| ()) {
             panic!("{}: {failure}", lock.name());
         }

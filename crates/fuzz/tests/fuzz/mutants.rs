@@ -1,8 +1,9 @@
 //! The weakened edges that random schedules find.
 
-use crate::{on_all_cores, runs};
+use crate::runs;
 use spanlock_fuzz::isolated::{listen, search_aloud};
 use spanlock_fuzz::{Lock, Mutant};
+use spanlock_testkit::on_all_processors;
 use std::env;
 use std::process::{self, Command};
 use std::sync::Mutex;
@@ -64,7 +65,7 @@ fn hunt(hunts: &[Hunt]) {
         caught.chain(others)
     });
     let missed = Mutex::new(Vec::new());
-    on_all_cores(sought, |(edge, hunt, runs)| {
+    on_all_processors(sought, |(edge, hunt, runs)| {
         if !is_caught(edge, hunt, runs) && hunt.caught.contains(&edge) {
             missed.lock().expect("no panic while held").push(edge);
         }

@@ -30,6 +30,9 @@ use libtest_mimic::Arguments;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 
+/// How many scenarios run at once, unless the caller says so: mostly they wait.
+const AT_ONCE: usize = 8;
+
 fn main() -> ExitCode {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -41,5 +44,7 @@ fn main() -> ExitCode {
     let mut suite = suite::Suite::default();
     locks::register(&mut suite);
     suite.trials.extend(document::trials(suite.locks));
-    libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    libtest_mimic::run(&arguments, suite.trials).exit_code()
 }

@@ -3,12 +3,15 @@
 use crate::arr::Ranges;
 use crossbeam_utils::CachePadded;
 use fastrand::Rng;
-use prim::atomic::{AtomicUsize, Ordering::Relaxed};
+use prim::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use prim::cost;
 use spanlock::range::raw::Mode;
 use spanlock_trial::arr::Variant;
 use spanlock_trial::pattern::{LONG, Load, Pattern, SHORT, Shape};
 use std::ops::Range;
+
+/// Each thread counts its operations in steps of so many, lest the count become what is measured.
+const STRIDE: u64 = 8;
 
 /// Cycles of a draw on a simulated machine. An assumption: a few instructions.
 const DRAW: u64 = 20;
@@ -30,8 +33,8 @@ pub(super) struct Shared {
     shape: Shape,
     /// The end of the log, in lines. Only the first thread changes it.
     end: CachePadded<AtomicUsize>,
-    /// The number of the phase. Only the first thread changes it.
-    phase: CachePadded<AtomicUsize>,
+    /// How many [`STRIDE`]s of operations all threads together have begun.
+    strides: CachePadded<AtomicU64>,
     /// For each lock how popular it and those before it are.
     popular: Vec<f64>,
 }
@@ -45,7 +48,7 @@ impl Shared {
         Self {
             shape,
             end: CachePadded::new(AtomicUsize::new(Self::kept(shape))),
-            phase: CachePadded::default(),
+            strides: CachePadded::default(),
             popular: popular.collect(),
         }
     }
@@ -72,6 +75,8 @@ pub(super) struct Actor {
     rng: Rng,
     /// Operations drawn so far.
     number: u64,
+    /// The number of the phase in which this thread is.
+    phase: u64,
 }
 
 impl Actor {
@@ -82,6 +87,7 @@ impl Actor {
             threads,
             rng,
             number: 0,
+            phase: 0,
         }
     }
 
@@ -185,13 +191,13 @@ impl Actor {
         ranges.next(&mut self.rng).0
     }
 
-    /// In even phases its own part, in odd ones any range. A phase is so many operations of the first thread.
+    /// In even phases its own part, in odd ones any range. A phase is so many operations of all threads: it has the
+    /// same work for each lock, whoever does it.
     fn in_phases_of(&mut self, operations: u64, number: u64, shared: &Shared) -> Range<usize> {
-        if self.thread == 0 && number % operations == operations - 1 {
-            let phase = shared.phase.load(Relaxed);
-            shared.phase.store(phase + 1, Relaxed);
+        if number.is_multiple_of(STRIDE) {
+            self.phase = shared.strides.fetch_add(1, Relaxed) * STRIDE / operations;
         }
-        if shared.phase.load(Relaxed).is_multiple_of(2) {
+        if self.phase.is_multiple_of(2) {
             self.part_of_next(0)
         } else {
             self.anywhere()
@@ -201,7 +207,7 @@ impl Actor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actor, Drawn, Mode, Pattern, Shared};
+    use super::{Actor, Drawn, Mode, Pattern, STRIDE, Shared};
     use spanlock_trial::arr::{Percent, Timing};
     use spanlock_trial::pattern::{LONG, Load, SHORT};
 
@@ -324,18 +330,35 @@ mod tests {
         for (pattern, length) in [(Pattern::Phases, LONG), (Pattern::Restless, SHORT)] {
             let length = usize::try_from(length).unwrap();
             let all = drawn(pattern, 0, 3 * length);
-            let is_private = |drawn: &Drawn| drawn.locked == (0..85);
-            let [first, second, third] = [0, 1, 2].map(|phase| {
-                // The operation that ends a phase is the first of the next.
-                let from = (phase * length).saturating_sub(1);
-                all[from..(phase + 1) * length - 1]
-                    .iter()
-                    .filter(|one| is_private(one))
-                    .count()
-            });
-            assert_eq!((first, third), (length - 1, length), "{pattern}");
-            assert!(second < length / 8, "{pattern}: {second}");
+            let private: Vec<_> = all
+                .chunks(length)
+                .map(|phase| phase.iter().filter(|one| one.locked == (0..85)).count())
+                .collect();
+            assert_eq!([private[0], private[2]], [length; 2], "{pattern}");
+            assert!(private[1] < length / 8, "{pattern}: {private:?}");
         }
+    }
+
+    /// One thread's operations end the phase of another.
+    #[test]
+    fn a_phase_is_the_same_for_all() {
+        let pattern = Pattern::Phases;
+        let shared = Shared::new(pattern.shape());
+        let new = |thread| Actor::new(load(pattern), thread, 3, fastrand::Rng::with_seed(5));
+        let (mut busy, mut late) = (new(0), new(1));
+        let mut late_is_private = |shared: &Shared| {
+            let stride = (0..STRIDE).map(|_| late.next(shared).locked);
+            stride.filter(|locked| *locked == (85..170)).count() == 8
+        };
+        assert!(late_is_private(&shared));
+        for _ in STRIDE..LONG {
+            busy.next(&shared);
+        }
+        assert!(!late_is_private(&shared));
+        for _ in STRIDE..LONG {
+            busy.next(&shared);
+        }
+        assert!(late_is_private(&shared));
     }
 
     #[test]

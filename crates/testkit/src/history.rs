@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::sync::Mutex;
 
 /// What one thread would see.
-pub(crate) trait Model: Clone {
+pub trait Model: Clone {
     /// An operation.
     type Operation: Clone + Debug;
     /// Its result.
@@ -34,7 +34,7 @@ struct Event<O, D> {
 
 /// What all threads have done. It is of the host: no simulated machine sees it.
 #[derive(Debug)]
-pub(crate) struct History<M: Model>(Mutex<Told<M>>);
+pub struct History<M: Model>(Mutex<Told<M>>);
 
 #[derive(Debug)]
 struct Told<M: Model> {
@@ -65,7 +65,7 @@ impl<M: Model> Default for History<M> {
 
 impl<M: Model> History<M> {
     /// An operation begins. Returns its number.
-    pub(crate) fn begin(&self, operation: M::Operation) -> usize {
+    pub fn begin(&self, operation: M::Operation) -> usize {
         let told = &mut *self.0.lock().expect("no panic while held");
         told.moments += 1;
         told.events.push(Event {
@@ -78,7 +78,7 @@ impl<M: Model> History<M> {
     }
 
     /// The operation with this number has ended.
-    pub(crate) fn end(&self, number: usize, outcome: M::Outcome) {
+    pub fn end(&self, number: usize, outcome: M::Outcome) {
         let told = &mut *self.0.lock().expect("no panic while held");
         told.moments += 1;
         let event = &mut told.events[number];
@@ -89,7 +89,7 @@ impl<M: Model> History<M> {
     ///
     /// # Panics
     /// When there is none. The message has what is left after the longest order.
-    pub(crate) fn explained(&self, model: M) -> M {
+    pub fn explained(&self, model: M) -> M {
         let events = self.0.lock().expect("no panic while held").events.clone();
         order(&events, model).unwrap_or_else(|longest| panic!("{}", longest.without(&events)))
     }
