@@ -10,8 +10,8 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
-use crate::range::slots::Slot;
-use crate::reclaim::{Epoch, Pool, Recycled};
+use crate::range::slots::{self, Share};
+use crate::reclaim::{Epoch, Pool, Recycled, Retired};
 use crate::wait::{Parker, Spins};
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
@@ -24,6 +24,8 @@ use std::ptr::{self, NonNull};
 pub(crate) struct ThreadRecord {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
+    /// Shares in boards that locks have left.
+    boards: Retired<Share>,
     /// How many nodes the thread allocates before it sweeps a list.
     sweep_after: Cell<usize>,
     /// The state of a generator of random numbers.
@@ -56,6 +58,7 @@ impl Default for ThreadRecord {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
+            boards: Retired::new(),
             sweep_after: Cell::new(first_sweep()),
             random: Cell::new(0),
             holds: Cell::new(0),
@@ -80,33 +83,6 @@ prim::local! {
     /// A node for the fast path, assigned to this thread. Null while a range is held by it, and before the thread's
     /// first acquisition; [`EXITED`] after its last.
     static SPARE: Cell<*mut Node> = Cell::new(ptr::null_mut());
-}
-
-/// How many locks a thread finds its slot in without a search.
-const SEATS: usize = 16;
-
-prim::local! {
-    /// The thread's home slots in the locks that it used last, each with the number of the lock's board. The numbers of
-    /// boards are never used again, so a pointer beside the number of a living board is valid.
-    static HOMES: [Cell<(u64, *const Slot)>; SEATS] = [const { Cell::new((0, ptr::null())) }; SEATS];
-}
-
-/// This thread's home slot in the lock whose board has that number, if the thread used it lately.
-#[inline]
-pub(crate) fn home_slot(board: u64) -> Option<NonNull<Slot>> {
-    HOMES.with(|homes| {
-        let (of, slot) = homes[board as usize % SEATS].get();
-        NonNull::new(slot.cast_mut()).filter(|_| of == board)
-    })
-}
-
-/// Remembers this thread's home slot in a lock.
-pub(crate) fn remember_home_slot(board: u64, slot: NonNull<Slot>) {
-    HOMES.with(|homes| homes[board as usize % SEATS].set((board, slot.as_ptr())));
-}
-
-fn forget_home_slots() {
-    HOMES.with(|homes| homes.iter().for_each(|home| home.set((0, ptr::null()))));
 }
 
 /// Whether that record is the running thread's, for good. Not, if the thread is exiting and has borrowed it.
@@ -185,9 +161,10 @@ fn on_exit(index: usize) {
         record.put_back(spare);
     }
     SPARE.with(|spare| spare.set(EXITED));
-    forget_home_slots();
+    slots::forget_all();
     record.nodes.flush(epochs);
     record.tall_nodes.flush(epochs);
+    record.boards.collect();
     // `sweep_after` stays: the next thread with this record inherits the progress towards a sweep. Many short-lived
     // threads leave as many nodes behind as one long-lived thread.
     record.holds.set(0);
@@ -216,7 +193,7 @@ extern "C" fn after_fork() {
         if ptr::eq(record, here) {
             record.thread.set(thread::id());
             // What the thread announces in its slots from now on is to bear the new id.
-            forget_home_slots();
+            slots::forget_all();
             if let Some(spare) = take_spare() {
                 // SAFETY: a spare node is alive, and known to its thread only.
                 unsafe { Node::assign(spare, record.thread()) };
@@ -380,6 +357,11 @@ impl ThreadRecord {
         let in_the_way = |held: &&HeldSegments| held.lock == lock && wanted.meets(held.segments);
         let held = noted.iter().find(in_the_way)?;
         Some((held.segments, held.at))
+    }
+
+    /// Gives up a lock's share in a board that the lock's head does not lead to any more.
+    pub(crate) fn retire_board(&self, share: Share) {
+        self.boards.retire(share, epochs);
     }
 
     /// Begins a walk, which lasts until the result is dropped.

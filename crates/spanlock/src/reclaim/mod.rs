@@ -46,6 +46,8 @@
 
 mod epoch;
 mod pool;
+mod retired;
 
 pub(crate) use epoch::{Epoch, Grace};
 pub(crate) use pool::{Pool, Recycled};
+pub(crate) use retired::Retired;

@@ -301,9 +301,9 @@ impl AtomicLink {
         Self(AtomicPtr::new(link.0))
     }
 
-    /// Sets the link, which no other thread accesses yet.
-    pub(in crate::range) fn set(&self, link: Link) {
-        self.0.store(link.0, Ordering::Relaxed);
+    /// Sets the link, which no other thread changes at the same time.
+    pub(in crate::range) fn set(&self, link: Link, order: Ordering) {
+        self.0.store(link.0, order);
     }
 
     #[inline]

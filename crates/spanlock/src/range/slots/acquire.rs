@@ -19,6 +19,7 @@
 use super::blocker::SlotBlocker;
 use super::board::Board;
 use super::enter::{Entry, Whole};
+use super::home::{self, Share};
 use super::policy::{Fewest, Last, Plan};
 use super::slot::Slot;
 use super::state::Seniority;
@@ -59,9 +60,16 @@ impl RawSlots {
         let mut blocker = None;
         if let Some(board) = self.board()
             && !self.list.wait_queue.has_reservations()
-            && let Some(home) = board.known_home()
+            && let Some(home) = home::known(board)
         {
+            // SAFETY: the thread has a share in the board.
+            let board = unsafe { board.as_ref() };
+            // SAFETY: the slots of a board live as long as the board.
+            let home = unsafe { home.as_ref() };
             let state = home.load(Ordering::Relaxed);
+            if state.is_time_to_look_around() && self.returns(board, home, at) {
+                return self.acquire_slowly(mode, ask, None);
+            }
             if home.take_again(state, span, mode, at) {
                 home.policy().took_again();
                 return Some(Token::of_slot(home, true));
@@ -96,7 +104,7 @@ impl RawSlots {
                         home.policy().granted(plan, whole);
                         return Some(Token::of_slot(home, true));
                     }
-                    Err(met) => blocker = Some(Blocker::Slot(met)),
+                    Err(met) => blocker = met.map(Blocker::Slot),
                 }
             }
         }
@@ -136,7 +144,7 @@ impl RawSlots {
             }
             Err(met) => {
                 board.give_back(slot);
-                Beside::Blocked(met)
+                met.map_or(Beside::Untried, Beside::Blocked)
             }
         }
     }
@@ -185,6 +193,7 @@ impl RawSlots {
                 stay: Stay::new(&record.spins),
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
+                share: None,
                 list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
@@ -206,17 +215,22 @@ impl RawSlots {
         Refused::answer(outcome)
     }
 
-    /// Announces a request, and makes sure that no other announcement is in its way. Otherwise the request withdraws.
+    /// Announces a request, and makes sure that no other announcement is in its way, and that the lock has not left
+    /// the board. Otherwise the request withdraws. `None`: the lock has left.
     #[inline]
-    fn enter<'a>(
+    pub(super) fn enter<'a>(
         &self,
         board: &'a Board,
         slot: &'a Slot,
         entry: &Entry<'_>,
-    ) -> Result<Whole, SlotBlocker<'a>> {
-        let entered = board.enter(slot, entry);
+    ) -> Result<Whole, Option<SlotBlocker<'a>>> {
+        let entered = match board.enter(slot, entry) {
+            // [returned-check]
+            Ok(_) if !self.is_on(board) && prim::intact!("returned-check") => Err(None),
+            entered => entered.map_err(Some),
+        };
         if entered.is_err() {
-            self.leave(slot);
+            self.leave(board, slot);
         }
         entered
     }
@@ -236,6 +250,8 @@ struct SlotAcquisition<'a> {
     is_first: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
+    /// A share in the board that it was announced on last, unless its thread has one.
+    share: Option<Share>,
     /// The same request to the list.
     list: ListAcquisition<'a, SharedExclusive, Growth>,
 }
@@ -290,7 +306,22 @@ impl<'a> SlotAcquisition<'a> {
         board.foresee(slot, entry)
     }
 
-    fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Blocker<'a>> {
+    /// The board, if the lock has moved.
+    ///
+    /// Its lifetime is a fiction: what is reached from it must not be used after the next call.
+    fn board(&mut self) -> Option<&'a Board> {
+        let mut board = self.lock.board()?;
+        let is_shared = self.share.as_ref().is_some_and(|share| share.is_in(board));
+        if !is_shared && home::known(board).is_none() {
+            self.share = self.lock.share(self.record);
+            board = self.share.as_ref()?.address();
+        }
+        // SAFETY: either the thread or this acquisition has a share in it until the next call.
+        Some(unsafe { board.as_ref() })
+    }
+
+    /// One attempt on the board. `Err(None)`: the lock has left it meanwhile.
+    fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Option<Blocker<'a>>> {
         let own = board.own_slot(self.record);
         let slot = own.slot;
         let entry = Entry {
@@ -316,11 +347,17 @@ impl<'a> SlotAcquisition<'a> {
         } else {
             self.foresee(board, slot, &entry)
         };
-        let entered = foreseen.map_or_else(|| self.lock.enter(board, slot, &entry), Err);
-        let entered = entered.map_err(Blocker::Slot).and_then(|_| {
-            self.check_residue(board)
-                .inspect_err(|_| self.lock.leave(slot))
-        });
+        let entered = match foreseen {
+            Some(blocker) => Err(Some(blocker)),
+            None => self.lock.enter(board, slot, &entry),
+        };
+        let entered = match entered {
+            Ok(_) => self.check_residue(board).map_err(|node| {
+                self.lock.leave(board, slot);
+                Some(node)
+            }),
+            Err(met) => Err(met.map(Blocker::Slot)),
+        };
         match entered {
             Ok(()) => {
                 slot.decide_on(threads::node());
@@ -330,7 +367,9 @@ impl<'a> SlotAcquisition<'a> {
                 if !own.is_home() {
                     board.give_back(slot);
                 }
-                self.was_blocked(&blocker);
+                if let Some(blocker) = &blocker {
+                    self.was_blocked(blocker);
+                }
                 Err(blocker)
             }
         }
@@ -385,17 +424,17 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn attempt(&mut self) -> Attempt<Token, Blocker<'a>> {
         loop {
-            if let Some(board) = self.lock.board() {
+            if let Some(board) = self.board() {
                 if !self.lock.list.is_crowded.load(Ordering::Relaxed) {
                     // A request that was inserted just before the move has changed the hint.
                     self.lock.list.is_crowded.store(true, Ordering::Relaxed);
                 }
-                return match self.attempt_on(board) {
-                    Ok(token) => Attempt::Granted(token),
-                    Err(blocker) => Attempt::Blocked(blocker),
-                };
-            }
-            if self.lock.list.index != Growth::WhenMet {
+                match self.attempt_on(board) {
+                    Ok(token) => return Attempt::Granted(token),
+                    Err(Some(blocker)) => return Attempt::Blocked(blocker),
+                    Err(None) => {}
+                }
+            } else if self.lock.list.index != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;

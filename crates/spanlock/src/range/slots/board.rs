@@ -1,12 +1,13 @@
 //! The board of a lock: all its slots.
 
 use super::buckets::{Buckets, Places};
+use super::home::{self, Share};
 use super::owner::Owner;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use prim::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use prim::track::Track;
 use std::ptr::{self, NonNull};
 
@@ -16,17 +17,13 @@ const FIRST_CHUNK: usize = prim::sized(4, 2);
 /// More slots than memory has room for.
 const CHUNKS: usize = 26;
 
-prim::global! {
-    static BOARDS: AtomicU64 = AtomicU64::new(0);
-}
-
 /// The slots of one lock, in chunks that never move.
 #[repr(C)] // The residue comes first, so that a pointer to the board leads to it.
-pub(super) struct Board {
+pub(crate) struct Board {
     /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
     residue: AtomicLink,
-    /// No other board ever has this number.
-    id: u64,
+    /// How many [shares](Share) there are.
+    pub(super) shares: AtomicUsize,
     /// How many slots there are.
     len: AtomicUsize,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
@@ -58,8 +55,8 @@ impl Board {
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
             residue: AtomicLink::new(),
-            // Relaxed: each number is handed out once. Zero is nobody's.
-            id: BOARDS.fetch_add(1, Ordering::Relaxed) + 1,
+            // The lock's.
+            shares: AtomicUsize::new(1),
             len: AtomicUsize::new(0),
             vacant: AtomicUsize::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
@@ -75,6 +72,20 @@ impl Board {
         &self.residue
     }
 
+    /// How many announcements there were in the slots of all threads but the one with that home slot.
+    pub(super) fn announced_beside(&self, home: &Slot) -> u32 {
+        let mut sum = 0_u32;
+        self.find(|slot| {
+            if !slot.has_owner_of(home) {
+                // Relaxed: a hint.
+                let number = slot.load(Ordering::Relaxed).number();
+                sum = sum.wrapping_add(number as u32);
+            }
+            None::<()>
+        });
+        sum
+    }
+
     /// Whether nothing is left in that list. It stays empty.
     #[inline]
     pub(super) fn residue_is_empty(&self) -> bool {
@@ -87,14 +98,6 @@ impl Board {
     pub(super) fn len(&self) -> usize {
         // Relaxed: the fence of the handshake orders it [registry].
         self.len.load(Ordering::Relaxed)
-    }
-
-    /// This thread's home slot, if the thread has used the lock lately.
-    #[inline]
-    pub(super) fn known_home(&self) -> Option<&Slot> {
-        let home = thread::home_slot(self.id)?;
-        // SAFETY: the slots of a board live as long as the board, and the number is this living board's.
-        Some(unsafe { home.as_ref() })
     }
 
     /// A free slot for a request of the running thread.
@@ -209,14 +212,14 @@ impl Board {
 
     /// The home slot of the running thread, whose record is at that address.
     fn home(&self, record: usize) -> &Slot {
-        if let Some(home) = thread::home_slot(self.id) {
-            // SAFETY: as in `free_home`.
+        if let Some(home) = home::known(NonNull::from(self)) {
+            // SAFETY: the slots of a board live as long as the board.
             return unsafe { home.as_ref() };
         }
         let owner = Owner::Home(record);
         let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
         let home = known.unwrap_or_else(|| self.claim(owner));
-        thread::remember_home_slot(self.id, NonNull::from(home));
+        home::remember(Share::of(self), home);
         home
     }
 

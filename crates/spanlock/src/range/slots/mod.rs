@@ -27,6 +27,9 @@
 //!                                                                                       slots
 //! ```
 //!
+//! When one thread has used the lock alone for long, the lock *returns* to its list, and the board is freed once no thread
+//! has a share in it.
+//!
 //! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
 //! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
 //! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
@@ -49,7 +52,8 @@
 //! | `buckets.rs` | buckets: which slots a narrow request looks at |
 //! | `board.rs` | the slots of a lock |
 //! | `blocker.rs` | an announcement in the way of a request |
-//! | `moving.rs` | the move from the list to a board |
+//! | `home.rs` | shares in boards; where a thread finds its home slots |
+//! | `moving.rs` | the move from the list to a board, and the return |
 //! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
 //! | `policy.rs` | when a thread keeps its grant |
@@ -65,12 +69,14 @@
 //!    unless the grant is marked as contended.
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request. A writer that waits in place is announced.
-//! 4. Once a lock has moved, nothing is inserted into its list for good.
+//! 4. As long as the head leads to a board, nothing is inserted into the board's residue for good.
 //! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
 //!    stays so until the announcement has ended, and counted as long as a grant is kept.
 //! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is
 //!    taken off after the flag is gone.
-//! 7. A slot is in at most one thread's list of free slots. One that is in none has no successor.
+//! 7. The head stops leading to a board only while one thread holds everything there, and the residue is empty.
+//! 8. A thread uses a board only while it has a share in it, holds a range there, or walks its residue.
+//! 9. A slot is in at most one thread's list of free slots. One that is in none has no successor.
 //!
 //! # Edges: memory ordering
 //!
@@ -124,12 +130,18 @@
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
+//! - **return-alone**: a thread holds everything on the board before it takes the board out of the head.
+//! - **returned-check**: a request that meets nothing in its way loads the head again. If it was announced too late to be
+//!   met by the thread that held everything, it has met the end of that announcement, and finds that the lock has left.
+//! - **board-grace**: a thread takes a share within a walk, and the lock's own share is given up when all walks have
+//!   ended that were under way when the board left the head.
 
 mod acquire;
 mod blocker;
 mod board;
 mod buckets;
 mod enter;
+mod home;
 mod moving;
 mod owner;
 mod policy;
@@ -139,7 +151,7 @@ mod state;
 
 pub use super::wait::Fairness;
 
-pub(crate) use slot::Slot;
+pub(crate) use home::{Share, forget_all};
 
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
@@ -148,6 +160,7 @@ use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
 use super::wait::Patience;
 use board::Board;
+use slot::Slot;
 use prim::atomic::Ordering;
 use std::fmt;
 use std::ptr::NonNull;
@@ -271,23 +284,29 @@ impl RawSlots {
         }
     }
 
-    /// The board, if the lock has moved.
+    /// The board, if the lock has moved. It may be freed, unless the caller has a share in it, or holds a range there.
     #[inline]
-    fn board(&self) -> Option<&Board> {
+    fn board(&self) -> Option<NonNull<Board>> {
         // [move-acquire] Acquire: pairs with the Release in `move_to_slots`.
         let head = self
             .list
             .head
             .load(prim::order!("move-acquire", Ordering::Acquire));
-        // SAFETY: a board begins with its residue, and lives as long as the lock whose head it is in.
-        head.new_head()
-            .map(|residue| unsafe { residue.cast::<Board>().as_ref() })
+        // A board begins with its residue.
+        head.new_head().map(NonNull::cast)
+    }
+
+    /// A share in the board, if the lock has moved.
+    fn share(&self, record: &'static ThreadRecord) -> Option<Share> {
+        let _pin = record.pin();
+        // SAFETY: [board-grace] the lock gives its share up when this walk has ended, at the earliest.
+        self.board().map(|board| Share::of(unsafe { board.as_ref() }))
     }
 
     /// The requests that hold their ranges, in order of range start.
     fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
         let mut holders = self.list.holders(record);
-        if let Some(board) = self.board() {
+        if let Some(board) = self.share(record) {
             board.find(|slot| {
                 holders.extend(slot.holder());
                 None::<()>
@@ -380,9 +399,8 @@ impl Drop for RawSlots {
         let Some(residue) = self.list.head.load(Ordering::Relaxed).new_head() else {
             return;
         };
-        // SAFETY: `move_to_slots` has put a board into the head, which begins with its residue. Nobody uses a lock that
-        // is dropped.
-        let board = unsafe { Box::from_raw(residue.cast::<Board>().as_ptr()) };
+        // SAFETY: `move_to_slots` has put a board into the head, which begins with its residue, and the lock's share.
+        let board = unsafe { Share::kept(residue.cast()) };
         // The list frees what is left of it.
         self.list.head = AtomicLink::holding(board.residue().load(Ordering::Relaxed));
     }

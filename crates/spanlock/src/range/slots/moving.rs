@@ -1,14 +1,33 @@
-//! How a lock moves from its list to a board. The edges cited are the parent module's.
+//! How a lock moves from its list to a board, and returns.
+//!
+//! ```text
+//!              threads have met                              one thread has been alone for long,
+//!   list ----------------------------> board, and the        and holds everything on the board
+//!    ^                                 list as residue ----------------------+
+//!    |                                                                       |
+//!    +-----------------------------------------------------------------------+
+//! ```
+//!
+//! The edges cited are the parent module's.
 
 use super::board::Board;
+use super::enter::Entry;
+use super::home::{self, Share};
+use super::slot::Slot;
+use super::state::Seniority;
 use super::{Growth, RawSlots};
+use crate::range::inspect::Request;
 use crate::range::list::Link;
+use crate::range::raw::Mode;
+use crate::range::span::Span;
+use crate::range::thread;
 use prim::atomic::Ordering;
+use std::panic::Location;
 use std::ptr::NonNull;
 
 impl RawSlots {
     /// Makes a board, and moves what is in the list to its residue. What is held stays held.
-    #[cold] // Once in a lock's life.
+    #[cold] // Once for many acquisitions.
     pub(super) fn move_to_slots(&self) {
         let board = Board::new();
         if let Growth::Buckets(digits) = self.list.index {
@@ -17,14 +36,15 @@ impl RawSlots {
         let list = &self.list;
         let mut seen = list.head.load(Ordering::Acquire);
         while !seen.is_moved() {
-            board.residue().set(seen);
+            // Relaxed: published with the board.
+            board.residue().set(seen, Ordering::Relaxed);
             let moved = Link::moved(NonNull::from(board.residue()));
             // [move] Release: pairs with [move-acquire], and with the loads of the head by walks.
             let release = prim::order!("move", Ordering::Release);
             match list.head.replace(seen, moved, release, Ordering::Acquire) {
                 Ok(()) => {
                     // From now on the lock's head leads to it.
-                    Box::leak(board);
+                    Share::first(board).keep();
                     break;
                 }
                 Err(now) => seen = now,
@@ -32,5 +52,60 @@ impl RawSlots {
         }
         // A hint: the fast path would fail.
         list.is_crowded.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the head still leads to that board, in which the running thread has a share.
+    #[inline]
+    pub(super) fn is_on(&self, board: &Board) -> bool {
+        self.board() == Some(NonNull::from(board))
+    }
+
+    /// Returns to the list, if the running thread, whose home slot that is, has been alone since it looked around last.
+    #[cold]
+    pub(super) fn returns(
+        &self,
+        board: &Board,
+        home: &Slot,
+        at: &'static Location<'static>,
+    ) -> bool {
+        let is_alone = home.policy().is_alone(board.announced_beside(home));
+        if !is_alone || self.list.index != Growth::WhenMet {
+            return false;
+        }
+        let everything = Entry {
+            request: Request::new(Span::ALL, Mode::Exclusive, home.thread()),
+            grant: Span::ALL,
+            buckets: None,
+            seniority: Seniority::NEWCOMER,
+            stays: None,
+            at,
+        };
+        // [return-alone] A request that is announced before is met, and one that is announced later meets this one, or
+        // what it has done [returned-check].
+        let is_granted = self.enter(board, home, &everything).is_ok();
+        if !is_granted && prim::intact!("return-alone") {
+            return false;
+        }
+        home.decide();
+        let returns = board.residue_is_empty();
+        if returns {
+            // Release: pairs with the Acquire of the list's insertions. What was held on the board comes before.
+            self.list.head.set(Link::NULL, Ordering::Release);
+            self.list.is_crowded.store(false, Ordering::Relaxed);
+        }
+        if is_granted {
+            self.leave(board, home);
+        }
+        if returns {
+            let board = NonNull::from(board);
+            home::forget(board);
+            // SAFETY: the head led to it until now, so this is the lock's share.
+            let share = unsafe { Share::kept(board) };
+            // [board-grace] Walks may stand on its residue, and threads may be about to take a share.
+            if prim::intact!("board-grace") {
+                thread::with_record(|record| record.retire_board(share));
+            }
+        }
+        returns
     }
 }

@@ -90,6 +90,19 @@ impl Slot {
         self.owner.who.load(Ordering::Relaxed) == owner.word()
     }
 
+    /// Whether both have the same owner.
+    pub(super) fn has_owner_of(&self, home: &Self) -> bool {
+        // Relaxed: a hint.
+        let who = |slot: &Self| slot.owner.who.load(Ordering::Relaxed) & !1;
+        who(self) == who(home)
+    }
+
+    /// Whether the announcement is listed in buckets.
+    #[inline]
+    pub(super) fn is_listed(&self) -> bool {
+        self.owner.places.load(Ordering::Relaxed) != Places::NONE.0
+    }
+
     /// Takes one of the free slots that a thread has besides its home slot, which this is.
     pub(super) fn take_other(&self) -> Option<NonNull<Self>> {
         let other = NonNull::new(self.owner.free.get().cast_mut())?;

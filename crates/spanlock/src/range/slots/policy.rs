@@ -75,6 +75,8 @@ pub(super) struct Policy {
     /// digits of the longest. Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and
     /// [`UNLISTED`], if they are not listed.
     spread: AtomicU32,
+    /// How many announcements of other threads there were when the thread looked around last.
+    others: AtomicU32,
 }
 
 const LOOKS_DIGITS: u32 = 16;
@@ -133,6 +135,7 @@ impl Default for Policy {
             run: AtomicU32::new(0),
             long_run: AtomicU32::new(FIRST_RUN),
             spread: AtomicU32::new(0),
+            others: AtomicU32::new(u32::MAX),
         }
     }
 }
@@ -142,6 +145,13 @@ impl Policy {
     #[inline]
     pub(super) fn keeps(&self) -> bool {
         self.keeps.load(Relaxed)
+    }
+
+    /// Whether there are as many announcements of other threads as when the thread looked around last.
+    pub(super) fn is_alone(&self, others: u32) -> bool {
+        let before = self.others.load(Relaxed);
+        self.others.store(others, Relaxed);
+        before == others
     }
 
     /// The grant was taken again.

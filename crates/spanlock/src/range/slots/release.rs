@@ -1,7 +1,12 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
+use super::board::Board;
 use super::buckets::Places;
-use super::{Granted, RawSlots, Slot, Token};
+use super::home::{self, Share};
+use super::slot::Slot;
+use super::{Granted, RawSlots, Token};
+use std::ops::Deref;
+use std::ptr::NonNull;
 
 impl RawSlots {
     /// # Safety
@@ -19,31 +24,49 @@ impl RawSlots {
     /// Not inlined, so that a lock that has not moved is released as fast as a list lock.
     #[inline(never)]
     fn release_slot(&self, slot: &Slot, is_home: bool) {
-        if is_home {
-            if !slot.policy().keeps() || !slot.keep() {
-                self.leave(slot);
-            }
-        } else {
-            self.leave(slot);
-            let board = self
-                .board()
-                .expect("what is announced is announced on a board");
+        if is_home && slot.policy().keeps() && slot.keep() {
+            return;
+        }
+        if is_home && !slot.is_listed() {
+            self.end(slot);
+            return;
+        }
+        let board = self.board_of_holder();
+        self.leave(&board, slot);
+        if !is_home {
             board.give_back(slot);
         }
     }
 
-    /// Ends what this thread has announced in a slot, and wakes the requests asleep behind it.
+    /// The board, for a thread that holds a range there: it may use the board after its release.
     #[inline]
-    pub(super) fn leave(&self, slot: &Slot) {
+    fn board_of_holder(&self) -> InUse {
+        // The lock does not leave a board while a range is held there.
+        let board = self.board().expect("what is announced is on a board");
+        let is_known = home::known(board).is_some();
+        // SAFETY: so the lock has a share in it.
+        let share = (!is_known).then(|| Share::of(unsafe { board.as_ref() }));
+        InUse {
+            board,
+            _share: share,
+        }
+    }
+
+    /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
+    #[inline]
+    pub(super) fn leave(&self, board: &Board, slot: &Slot) {
         let places = slot.take_places();
-        let before = slot.leave();
-        if places != Places::NONE
-            && let Some(board) = self.board()
-        {
+        self.end(slot);
+        if places != Places::NONE {
             board.strike(places);
         }
-        // [slot-wake] The same operation that ended the announcement has loaded the sleepers' mark [slot-sleeper].
-        if before.has_sleeper() && prim::intact!("slot-wake") {
+    }
+
+    /// Ends what is announced in a slot that is not listed.
+    #[inline]
+    fn end(&self, slot: &Slot) {
+        // [slot-wake] The same operation that ends the announcement loads the sleepers' mark [slot-sleeper].
+        if slot.leave().has_sleeper() && prim::intact!("slot-wake") {
             self.list
                 .wait_queue
                 .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
@@ -65,5 +88,22 @@ impl RawSlots {
                 }
             }
         }
+    }
+}
+
+/// A board in which this thread has a share.
+struct InUse {
+    board: NonNull<Board>,
+    /// Unless the thread has one anyway.
+    _share: Option<Share>,
+}
+
+impl Deref for InUse {
+    type Target = Board;
+
+    #[inline]
+    fn deref(&self) -> &Board {
+        // SAFETY: the share keeps it. A thread keeps its own share as long as it runs in this lock.
+        unsafe { self.board.as_ref() }
     }
 }

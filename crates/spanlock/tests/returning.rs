@@ -1,0 +1,159 @@
+//! A slot lock returns to its list when one thread uses it alone for long, and moves again when threads meet.
+
+use spanlock::range::RangeLock;
+use spanlock_testkit::watchdog;
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+const HANG: Duration = Duration::from_secs(120);
+
+/// More acquisitions than a thread makes until it has looked around twice.
+const LONG: u64 = 3 << 16;
+
+fn has_moved(lock: &RangeLock) -> bool {
+    let described = format!("{lock:?}");
+    assert!(described.contains("has_moved"), "{described}");
+    described.contains("has_moved: true")
+}
+
+/// Two threads meet until the lock moves.
+fn move_to_slots(lock: &RangeLock) {
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !has_ended.load(Relaxed) {
+                    let held = lock.write(0..8);
+                    thread::yield_now();
+                    drop(held);
+                    if has_moved(lock) {
+                        has_ended.store(true, Relaxed);
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn write_alone(lock: &RangeLock) {
+    for at in 0..LONG {
+        drop(lock.write(at % 7..8));
+    }
+}
+
+#[test]
+fn a_lock_returns_and_moves_again() {
+    let lock = RangeLock::new();
+    watchdog("the lock is left alone", HANG, || {
+        for _ in 0..3 {
+            move_to_slots(&lock);
+            write_alone(&lock);
+            assert!(!has_moved(&lock), "one thread used it alone");
+        }
+    });
+}
+
+/// The same where the thread asks for one range again and again, reads, or asks for narrow ranges far apart.
+#[test]
+fn a_lock_returns_whatever_is_asked_for() {
+    let ask: [fn(&RangeLock, u64); 3] = [
+        |lock, _| drop(lock.write(0..1)),
+        |lock, at| drop(lock.read(at..at + 2)),
+        |lock, at| drop(lock.write(1000 * at..1000 * at + 1)),
+    ];
+    for ask in ask {
+        let lock = RangeLock::new();
+        move_to_slots(&lock);
+        (0..LONG).for_each(|at| ask(&lock, at));
+        assert!(!has_moved(&lock), "one thread used it alone");
+    }
+}
+
+/// What another thread holds keeps the lock on its board, and that thread still knows its slot when the lock is back.
+#[test]
+fn a_holder_keeps_the_lock_from_returning() {
+    let lock = RangeLock::new();
+    move_to_slots(&lock);
+    let (holds, held) = channel();
+    let (go_on, goes_on) = channel();
+    watchdog("a holder beside one that is alone", HANG, || {
+        thread::scope(|scope| {
+            let lock = &lock;
+            scope.spawn(move || {
+                let mine = lock.write(100..200);
+                holds.send(()).expect("the test listens");
+                goes_on.recv().expect("the test sends");
+                drop(mine);
+                holds.send(()).expect("the test listens");
+                goes_on.recv().expect("the test sends");
+                assert!(lock.try_write(0..300).is_none(), "the other one holds 0..1");
+                holds.send(()).expect("the test listens");
+                drop(lock.write(0..300));
+            });
+            held.recv().expect("it holds");
+            write_alone(lock);
+            assert!(has_moved(lock), "a range is held there");
+            assert!(lock.try_read(150..151).is_none(), "it is held");
+            go_on.send(()).expect("the thread listens");
+            held.recv().expect("it does not hold any more");
+            write_alone(lock);
+            assert!(!has_moved(lock), "one thread used it alone");
+            let mine = lock.write(0..1);
+            go_on.send(()).expect("the thread listens");
+            held.recv().expect("it has tried");
+            drop(mine);
+        });
+    });
+}
+
+/// Counters that a range lock protects.
+struct Counters([UnsafeCell<u64>; 8]);
+
+// SAFETY: the threads of the test reach each counter under the lock alone.
+unsafe impl Sync for Counters {}
+
+impl Counters {
+    fn count(&self, lock: &RangeLock, range: Range<u64>) {
+        let held = lock.write(range.clone());
+        for at in range {
+            // SAFETY: the range is held exclusively.
+            unsafe { *self.0[at as usize].get() += 1 };
+        }
+        drop(held);
+    }
+}
+
+#[test]
+fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
+    const THREADS: u64 = 3;
+    const ROUNDS: u64 = 6;
+    const TOGETHER: u64 = 5_000;
+    let lock = RangeLock::new();
+    let counters = Counters(Default::default());
+    let barrier = Barrier::new(THREADS as usize);
+    watchdog("alone and together in turn", HANG, || {
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (lock, counters, barrier) = (&lock, &counters, &barrier);
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        // The others come back while it is alone, or after it has returned.
+                        let alone = if round % THREADS == thread { LONG } else { 0 };
+                        for at in 0..alone + TOGETHER {
+                            let start = (at + thread) % 6;
+                            counters.count(lock, start..start + 2);
+                        }
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+    });
+    let sum: u64 = counters.0.into_iter().map(UnsafeCell::into_inner).sum();
+    assert_eq!(sum, 2 * (ROUNDS * LONG + THREADS * ROUNDS * TOGETHER));
+}
