@@ -4,19 +4,24 @@ use spanlock::range::RangeLock;
 use spanlock_testkit::watchdog;
 use std::cell::UnsafeCell;
 use std::ops::Range;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
-use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
 const HANG: Duration = Duration::from_secs(120);
 
+/// A scenario is to end in time.
+fn watched<R>(what: &str, work: impl FnOnce() -> R) -> R {
+    watchdog::watched(HANG, || (), |()| what.to_owned(), work)
+}
+
 /// More acquisitions than a thread makes until it has looked around twice.
 const LONG: u64 = 3 << 16;
 
 fn has_moved(lock: &RangeLock) -> bool {
-    let described = format!("{lock:?}");
+    let described = format!("{:?}", lock.raw());
     assert!(described.contains("has_moved"), "{described}");
     described.contains("has_moved: true")
 }
@@ -49,7 +54,7 @@ fn write_alone(lock: &RangeLock) {
 #[test]
 fn a_lock_returns_and_moves_again() {
     let lock = RangeLock::new();
-    watchdog("the lock is left alone", HANG, || {
+    watched("the lock is left alone", || {
         for _ in 0..3 {
             move_to_slots(&lock);
             write_alone(&lock);
@@ -81,7 +86,7 @@ fn a_holder_keeps_the_lock_from_returning() {
     move_to_slots(&lock);
     let (holds, held) = channel();
     let (go_on, goes_on) = channel();
-    watchdog("a holder beside one that is alone", HANG, || {
+    watched("a holder beside one that is alone", || {
         thread::scope(|scope| {
             let lock = &lock;
             scope.spawn(move || {
@@ -136,7 +141,7 @@ fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
     let lock = RangeLock::new();
     let counters = Counters(Default::default());
     let barrier = Barrier::new(THREADS as usize);
-    watchdog("alone and together in turn", HANG, || {
+    watched("alone and together in turn", || {
         thread::scope(|scope| {
             for thread in 0..THREADS {
                 let (lock, counters, barrier) = (&lock, &counters, &barrier);

@@ -28,6 +28,8 @@ impl<T> Retired<T> {
     /// Drops what no walk stands on any more.
     #[cold]
     pub(crate) fn collect(&self) {
-        self.0.borrow_mut().retain_mut(|(_, grace)| !grace.is_over());
+        self.0
+            .borrow_mut()
+            .retain_mut(|(_, grace)| !grace.is_over());
     }
 }

@@ -160,8 +160,8 @@ use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
 use super::wait::Patience;
 use board::Board;
-use slot::Slot;
 use prim::atomic::Ordering;
+use slot::Slot;
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -194,7 +194,8 @@ use std::ptr::NonNull;
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If
-/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock.
+/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock, or when
+/// one thread has used the lock alone for long. A thread that stays idle may keep the memory of up to 16 such boards.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
@@ -300,7 +301,8 @@ impl RawSlots {
     fn share(&self, record: &'static ThreadRecord) -> Option<Share> {
         let _pin = record.pin();
         // SAFETY: [board-grace] the lock gives its share up when this walk has ended, at the earliest.
-        self.board().map(|board| Share::of(unsafe { board.as_ref() }))
+        self.board()
+            .map(|board| Share::of(unsafe { board.as_ref() }))
     }
 
     /// The requests that hold their ranges, in order of range start.
