@@ -2,6 +2,7 @@
 
 use super::buckets::{Buckets, Places};
 use super::owner::Owner;
+use super::policy;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -150,11 +151,20 @@ impl Board {
                 Some(buckets).filter(|_| is_narrow && self.lists(home, buckets))
             }
             None => {
-                if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
-                    self.make_buckets(digits);
+                // Relaxed: the owner's.
+                if policy::is_sample(slot.load(Ordering::Relaxed).number()) {
+                    self.judge_spread(home, slot, span);
                 }
                 None
             }
+        }
+    }
+
+    /// Makes buckets, if it is time for them.
+    #[cold]
+    fn judge_spread(&self, home: &Slot, slot: &Slot, span: Span) {
+        if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
+            self.make_buckets(digits);
         }
     }
 
