@@ -279,22 +279,16 @@ impl Policy {
         self.long_run.store((4 * run).min(LONGEST_RUN), Relaxed);
     }
 
-    /// The request was granted.
+    /// The request was granted, with a grant to be kept.
     #[inline]
     pub(super) fn granted(&self, plan: Plan, whole: Whole) {
-        let keeps = match plan {
-            Plan::Once => false,
-            Plan::Keep => true,
-            Plan::Everything => {
-                if whole == Whole::RuledOut {
-                    self.wait_longer();
-                }
-                whole == Whole::Granted
+        match whole {
+            Whole::Granted => {
+                self.keeps.store(true, Relaxed);
+                self.is_wide.store(plan == Plan::Everything, Relaxed);
             }
-        };
-        self.keeps.store(keeps, Relaxed);
-        if keeps {
-            self.is_wide.store(plan == Plan::Everything, Relaxed);
+            // Only everything is more than was asked for.
+            Whole::RuledOut => self.wait_longer(),
         }
     }
 }
