@@ -1,6 +1,7 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
 use super::buckets::Places;
+use super::state::State;
 use super::{Granted, RawSlots, Slot, Token};
 
 impl RawSlots {
@@ -19,17 +20,20 @@ impl RawSlots {
     /// Not inlined, so that a lock that has not moved is released as fast as a list lock.
     #[inline(never)]
     fn release_slot(&self, slot: &Slot, is_home: bool) {
-        if is_home {
-            if !slot.policy().keeps() || !slot.keep() {
-                self.leave(slot);
-            }
-        } else {
+        if !is_home {
+            self.release_other(slot);
+        } else if !slot.policy().keeps() || !slot.keep() {
             self.leave(slot);
-            let board = self
-                .board()
-                .expect("what is announced is announced on a board");
-            board.give_back(slot);
         }
+    }
+
+    #[inline(never)] // The thread holds several ranges.
+    fn release_other(&self, slot: &Slot) {
+        self.leave(slot);
+        let board = self
+            .board()
+            .expect("what is announced is announced on a board");
+        board.give_back(slot);
     }
 
     /// Ends what this thread has announced in a slot, and wakes the requests asleep behind it.
@@ -37,6 +41,13 @@ impl RawSlots {
     pub(super) fn leave(&self, slot: &Slot) {
         let places = slot.take_places();
         let before = slot.leave();
+        if places != Places::NONE || before.has_sleeper() {
+            self.left(slot, before, places);
+        }
+    }
+
+    #[inline(never)] // So that a wide range behind which nobody sleeps is released without it.
+    fn left(&self, slot: &Slot, before: State, places: Places) {
         if places != Places::NONE
             && let Some(board) = self.board()
         {
