@@ -9,8 +9,8 @@
 //!
 //! - A thread that has looked at [`MANY`] slots for requests far apart makes *buckets*: its requests are rarely in
 //!   anybody's way, and yet it looks at all slots for each. Of its requests [a few](is_sample) are considered. From
-//!   then on a narrow request is listed in buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
-//!   grant makes requests in buckets look at all slots.
+//!   then on a narrow request is listed in buckets, and looks there. A narrow range has to be repeated [`WORTH`] times
+//!   before its grant is kept, since a kept grant makes requests in buckets look at all slots.
 //!
 //! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of
 //!   a thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
@@ -46,8 +46,8 @@ const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 /// as many slots as they have lines, on a large machine.
 const MANY: u32 = prim::sized(2048, 2) as u32;
 
-/// One announcement in `2^SAMPLE_DIGITS` is considered for that: it takes as many instructions as all else that a thread
-/// does before its announcement.
+/// One announcement in `2^SAMPLE_DIGITS` is considered for that: it takes as many instructions as all else that a
+/// thread does before its announcement.
 const SAMPLE_DIGITS: u32 = prim::sized(3, 0) as u32;
 
 /// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
