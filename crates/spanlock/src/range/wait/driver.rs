@@ -232,15 +232,19 @@ impl<'a> Waiter<'a> {
             return Ok(());
         }
         self.begin_to_wait();
-        // A reservation is over as soon as its request has its range.
-        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
-            return Ok(());
-        }
         // [holder-bypass] A reservation may be waiting for what this thread holds.
         let held = acquisition.held();
         let waits_for_us = |reserved: &Request| {
             held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
         };
+        let gives_way = self.turn_to_await(&self.queue.queue(), waits_for_us);
+        if gives_way.is_none() {
+            return Ok(());
+        }
+        // A reservation is over as soon as its request has its range.
+        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
+            return Ok(());
+        }
         loop {
             let Some((ticket, turn, refused)) = self.queue.with_queue(|queue, wakeups| {
                 let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
