@@ -263,7 +263,9 @@ impl<'a> Waiter<'a> {
             self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
-            if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
+            let woken = self.park::<A>(ticket, ends);
+            self.record.spins.over();
+            if woken? == Woken::TurnEnded {
                 self.gave_way = Some(turn);
                 self.queue.with_queue(|queue, _| queue.resume(id));
                 return Ok(());
@@ -469,6 +471,7 @@ impl<'a> Waiter<'a> {
             request: self.request,
             parker: &self.record.parker,
             reserved: self.reserved,
+            asks: false, // The queue knows.
             patience: self.patience,
             due: self.due,
             stage,
