@@ -51,7 +51,7 @@
 //! | `blocker.rs` | an announcement in the way of a request |
 //! | `moving.rs` | the move from the list to a board |
 //! | `enter.rs` | announcing a request, and looking at the others |
-//! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
+//! | `acquire.rs` | how a range is acquired, in the list or on the board |
 //! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
 //!
