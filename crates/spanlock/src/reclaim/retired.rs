@@ -1,4 +1,5 @@
-//! What a thread has taken away from under walks, each thing with a grace period of its own. For what is given up seldom.
+//! What a thread has taken away from under walks, each thing with a grace period of its own: for what is given up
+//! seldom.
 
 use super::{Epoch, Grace};
 use std::cell::RefCell;

@@ -18,6 +18,7 @@
 
 use super::blocker::SlotBlocker;
 use super::board::Board;
+use super::buckets::Buckets;
 use super::enter::{Entry, Whole};
 use super::home::{self, Share};
 use super::policy::{Fewest, Last, Plan};
@@ -90,21 +91,22 @@ impl RawSlots {
                 };
                 let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
                 let plan = home.policy().plan(last, mode, fewest);
-                let entry = Entry {
-                    request: Request::new(span, mode, home.thread()),
-                    grant: plan.grant(span),
-                    buckets: buckets.filter(|_| plan == Plan::Once),
-                    seniority: Seniority::NEWCOMER,
-                    stays: None,
-                    at,
+                let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
+                let entered = match (plan, buckets) {
+                    (Plan::Once, None) => board.enter(home, &entry),
+                    (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, entry),
+                    (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, entry, plan),
                 };
-                match self.enter(board, home, &entry) {
-                    Ok(whole) => {
+                match entered {
+                    Ok(_) if !self.has_left(board) => {
                         home.decide();
-                        home.policy().granted(plan, whole);
                         return Some(Token::of_slot(home, true));
                     }
-                    Err(met) => blocker = met.map(Blocker::Slot),
+                    Ok(_) => self.withdraw(board, home),
+                    Err(met) => {
+                        self.withdraw(board, home);
+                        blocker = Some(Blocker::Slot(met));
+                    }
                 }
             }
         }
@@ -123,21 +125,14 @@ impl RawSlots {
         let buckets = board
             .buckets()
             .and_then(|_| board.buckets_of(home, home, request.span));
-        let Some(slot) = buckets
+        let Some((buckets, slot)) = buckets
             .filter(|_| board.residue_is_empty())
-            .and_then(|_| board.take_other(home))
+            .and_then(|buckets| Some((buckets, board.take_other(home)?)))
         else {
             return Beside::Untried;
         };
-        let entry = Entry {
-            request,
-            grant: request.span,
-            buckets,
-            seniority: Seniority::NEWCOMER,
-            stays: None,
-            at,
-        };
-        match self.enter(board, slot, &entry) {
+        let entry = Entry::newcomer(request, at);
+        match self.enter(board, slot, Some(buckets), entry) {
             Ok(_) => {
                 slot.decide();
                 Beside::Granted(Token::of_slot(slot, false))
@@ -217,22 +212,28 @@ impl RawSlots {
 
     /// Announces a request, and makes sure that no other announcement is in its way, and that the lock has not left
     /// the board. Otherwise the request withdraws. `None`: the lock has left.
-    #[inline]
     pub(super) fn enter<'a>(
         &self,
         board: &'a Board,
         slot: &'a Slot,
-        entry: &Entry<'_>,
+        buckets: Option<&Buckets>,
+        entry: Entry<'_>,
     ) -> Result<Whole, Option<SlotBlocker<'a>>> {
-        let entered = match board.enter(slot, entry) {
-            // [returned-check]
-            Ok(_) if !self.is_on(board) && prim::intact!("returned-check") => Err(None),
+        let entered = match buckets {
+            Some(buckets) => board.enter_buckets(buckets, slot, entry),
+            None => board.enter(slot, &entry),
+        };
+        let entered = match entered {
+            Ok(_) if self.has_left(board) => Err(None),
             entered => entered.map_err(Some),
         };
-        if entered.is_err() {
-            self.leave(board, slot);
-        }
-        entered
+        entered.inspect_err(|_| self.withdraw(board, slot))
+    }
+
+    /// Ends the announcement of a request that was not granted.
+    #[cold]
+    fn withdraw(&self, board: &Board, slot: &Slot) {
+        self.leave(board, slot);
     }
 }
 
@@ -325,31 +326,27 @@ impl<'a> SlotAcquisition<'a> {
         let own = board.own_slot(self.record);
         let slot = own.slot;
         let entry = Entry {
-            request: self.request,
-            grant: self.request.span,
-            buckets: own
-                .home
-                .and_then(|home| board.buckets_of(home, slot, self.request.span)),
             seniority: self.seniority,
             stays: self.stays(),
-            at: self.at,
+            ..Entry::newcomer(self.request, self.at)
         };
+        let buckets = own
+            .home
+            .and_then(|home| board.buckets_of(home, slot, self.request.span));
         if own.is_home() {
             slot.policy().was_blocked();
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if !self.was_blocked
-            || entry.buckets.is_some()
-            || self.is_first && entry.stays.is_some()
-        {
-            None
-        } else {
-            self.foresee(board, slot, &entry)
-        };
+        let foreseen =
+            if !self.was_blocked || buckets.is_some() || self.is_first && entry.stays.is_some() {
+                None
+            } else {
+                self.foresee(board, slot, &entry)
+            };
         let entered = match foreseen {
             Some(blocker) => Err(Some(blocker)),
-            None => self.lock.enter(board, slot, &entry),
+            None => self.lock.enter(board, slot, buckets, entry),
         };
         let entered = match entered {
             Ok(_) => self.check_residue(board).map_err(|node| {

@@ -3,6 +3,7 @@
 use super::buckets::{Buckets, Places};
 use super::home::{self, Share};
 use super::owner::Owner;
+use super::policy;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
@@ -51,6 +52,9 @@ impl OwnSlot<'_> {
 }
 
 impl Board {
+    /// So many slots are in the first chunk.
+    pub(super) const FEW: usize = FIRST_CHUNK;
+
     /// A board without slots.
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
@@ -153,11 +157,20 @@ impl Board {
                 Some(buckets).filter(|_| is_narrow && self.lists(home, buckets))
             }
             None => {
-                if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
-                    self.make_buckets(digits);
+                // Relaxed: the owner's.
+                if policy::is_sample(slot.load(Ordering::Relaxed).number()) {
+                    self.judge_spread(home, slot, span);
                 }
                 None
             }
+        }
+    }
+
+    /// Makes buckets, if it is time for them.
+    #[cold]
+    fn judge_spread(&self, home: &Slot, slot: &Slot, span: Span) {
+        if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
+            self.make_buckets(digits);
         }
     }
 
@@ -287,36 +300,53 @@ impl Board {
     /// What `f` returns for the first slot for which it returns anything.
     #[inline]
     pub(super) fn find<'a, R>(&'a self, mut f: impl FnMut(&'a Slot) -> Option<R>) -> Option<R> {
-        self.find_among(self.len(), &mut f)
+        self.find_from(0, self.len(), &mut f)
     }
 
-    /// The same among the first slots, so many.
+    /// The same in that chunk and those after it, among the first `len` slots of the board.
     #[inline]
-    pub(super) fn find_among<'a, R>(
+    pub(super) fn find_from<'a, R>(
         &'a self,
-        mut left: usize,
+        at: usize,
+        len: usize,
         f: &mut impl FnMut(&'a Slot) -> Option<R>,
     ) -> Option<R> {
-        for (at, chunk) in self.chunks.iter().enumerate() {
+        let mut left = len.saturating_sub(first_of(at));
+        for at in at..CHUNKS {
             if left == 0 {
                 break;
             }
             let count = left.min(chunk_len(at));
             left -= count;
-            // [chunk] Acquire: pairs with the Release in `make`.
-            let first = chunk.load(prim::order!("chunk", Ordering::Acquire));
-            if first.is_null() {
-                // Nothing is announced there: a slot is counted before its chunk is made.
-                continue;
+            let found = self.find_in(at, count, f);
+            if found.is_some() {
+                return found;
             }
-            for slot in 0..count {
-                // SAFETY: a chunk that was published has so many slots.
-                let slot = unsafe { first.add(slot) };
-                // SAFETY: it lives as long as the board.
-                let found = f(unsafe { &*slot });
-                if found.is_some() {
-                    return found;
-                }
+        }
+        None
+    }
+
+    /// The same in that chunk alone, among its first slots, so many.
+    #[inline]
+    pub(super) fn find_in<'a, R>(
+        &'a self,
+        at: usize,
+        count: usize,
+        f: &mut impl FnMut(&'a Slot) -> Option<R>,
+    ) -> Option<R> {
+        // [chunk] Acquire: pairs with the Release in `make`.
+        let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
+        if first.is_null() {
+            // Nothing is announced there: a slot is counted before its chunk is made.
+            return None;
+        }
+        for slot in 0..count {
+            // SAFETY: a chunk that was published has so many slots.
+            let slot = unsafe { first.add(slot) };
+            // SAFETY: it lives as long as the board.
+            let found = f(unsafe { &*slot });
+            if found.is_some() {
+                return found;
             }
         }
         None
@@ -371,7 +401,12 @@ const fn chunk_len(at: usize) -> usize {
 /// The chunk of a slot, and where in the chunk the slot is.
 fn place(number: usize) -> (usize, usize) {
     let at = (number / FIRST_CHUNK + 1).ilog2() as usize;
-    (at, number - FIRST_CHUNK * ((1 << at) - 1))
+    (at, number - first_of(at))
+}
+
+/// The number of a chunk's first slot.
+const fn first_of(at: usize) -> usize {
+    FIRST_CHUNK * ((1 << at) - 1)
 }
 
 /// The box of a chunk.

@@ -49,6 +49,20 @@ impl Iterator for Places {
     }
 }
 
+/// A narrow request of a slot: for each of its buckets the line, and what is to be listed there.
+pub(super) struct Parts {
+    slot: u32,
+    both: [(usize, Word); 2],
+    count: usize,
+}
+
+impl Parts {
+    #[inline]
+    fn each(&self) -> impl Iterator<Item = (usize, Word)> {
+        self.both[..self.count].iter().copied()
+    }
+}
+
 /// The buckets of one lock.
 pub(super) struct Buckets {
     /// A bucket has `2^width_digits` positions.
@@ -90,37 +104,41 @@ impl Buckets {
         position >> self.width_digits
     }
 
-    /// The line of each bucket of a narrow range, and what is to be listed in it.
+    /// What is to be listed of a narrow request, and where.
     #[inline]
-    fn parts(&self, request: &Request, slot: u32) -> impl Iterator<Item = (usize, Word)> {
+    pub(super) fn parts(&self, request: &Request, slot: u32) -> Parts {
         let first = self.bucket_of(request.span.start());
         let last = self.bucket_of(request.span.last());
-        let second = (last != first && prim::intact!("bucket-listed")).then_some(last);
-        let request = *request;
-        [Some(first), second]
-            .into_iter()
-            .flatten()
-            .map(move |bucket| {
-                // Fibonacci hashing: buckets at equal distances do not meet in one line.
-                let hash =
-                    bucket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - self.line_digits);
-                (
-                    hash as usize,
-                    Word::of(&request, bucket, self.width_digits, slot),
-                )
-            })
+        let part = |bucket: u64| {
+            // Fibonacci hashing: buckets at equal distances do not meet in one line.
+            let hash = bucket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - self.line_digits);
+            (
+                hash as usize,
+                Word::of(request, bucket, self.width_digits, slot),
+            )
+        };
+        let mut parts = Parts {
+            slot,
+            both: [part(first); 2],
+            count: 1,
+        };
+        if last != first && prim::intact!("bucket-listed") {
+            parts.both[1] = part(last);
+            parts.count = 2;
+        }
+        parts
     }
 
     /// Lists a slot in the buckets of its narrow request. `None`: a line is full, or the slot's number too large.
     #[inline]
-    pub(super) fn list(&self, request: &Request, slot: u32) -> Option<Places> {
+    pub(super) fn list(&self, parts: &Parts) -> Option<Places> {
         let mut places = Places::NONE;
-        if slot > Word::LAST_SLOT {
+        if parts.slot > Word::LAST_SLOT {
             return None;
         }
         // [bucket-listed] In each bucket of the range, so that each request that overlaps has a bucket in common.
-        for (line, word) in self.parts(request, slot) {
-            let Some(at) = self.lines[line].take(word, slot as usize) else {
+        for (line, word) in parts.each() {
+            let Some(at) = self.lines[line].take(word, parts.slot as usize) else {
                 self.strike(places);
                 return None;
             };
@@ -144,13 +162,8 @@ impl Buckets {
     /// What `f` returns for the first slot listed in a bucket of the request for which it returns anything. The slot
     /// may be in the way of the request, which is listed, too.
     #[inline]
-    pub(super) fn find<R>(
-        &self,
-        request: &Request,
-        slot: u32,
-        mut f: impl FnMut(u32) -> Option<R>,
-    ) -> Option<R> {
-        for (line, mine) in self.parts(request, slot) {
+    pub(super) fn find<R>(&self, parts: &Parts, mut f: impl FnMut(u32) -> Option<R>) -> Option<R> {
+        for (line, mine) in parts.each() {
             for word in &self.lines[line].0 {
                 // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
                 let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
@@ -237,7 +250,7 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
-    use super::{Buckets, Word};
+    use super::{Buckets, Places, Word};
     use crate::range::inspect::Request;
     use crate::range::raw::Mode;
     use crate::range::span::Span;
@@ -245,6 +258,14 @@ mod tests {
     fn request(start: u64, len: u64, mode: Mode) -> Request {
         let last = start.saturating_add(len - 1);
         Request::new(Span::of(start..=last).expect("it has positions"), mode, 1)
+    }
+
+    fn list(buckets: &Buckets, request: &Request, slot: u32) -> Option<Places> {
+        buckets.list(&buckets.parts(request, slot))
+    }
+
+    fn find(buckets: &Buckets, request: &Request, slot: u32) -> Option<u32> {
+        buckets.find(&buckets.parts(request, slot), Some)
     }
 
     /// Of two narrow requests that conflict, each is listed where the other one looks, and is not passed by.
@@ -266,13 +287,13 @@ mod tests {
                 .filter(|one| buckets.suit(one.span.start(), one.span.last()))
                 .collect();
             for other in &narrow {
-                let listed = buckets.list(other, 7).expect("there is room");
+                let listed = list(&buckets, other, 7).expect("there is room");
                 for one in narrow.iter().filter(|one| one.conflicts(other)) {
-                    assert_eq!(buckets.find(one, 3, Some), Some(7), "{one:?} and {other:?}");
+                    assert_eq!(find(&buckets, one, 3), Some(7), "{one:?} and {other:?}");
                     met += 1;
                 }
                 buckets.strike(listed);
-                assert_eq!(buckets.find(other, 3, Some), None);
+                assert_eq!(find(&buckets, other, 3), None);
             }
         }
         assert_ne!(met, 0);
@@ -282,11 +303,11 @@ mod tests {
     fn neighbours_in_a_bucket_are_passed_by() {
         let buckets = Buckets::new(10);
         let listed = request(0, 100, Mode::Exclusive);
-        buckets.list(&listed, 7).expect("there is room");
+        list(&buckets, &listed, 7).expect("there is room");
         let beside = request(100, 100, Mode::Exclusive);
-        assert_eq!(buckets.find(&beside, 3, Some), None);
+        assert_eq!(find(&buckets, &beside, 3), None);
         assert_eq!(
-            buckets.find(&listed, 7, Some),
+            find(&buckets, &listed, 7),
             None,
             "a request is not in its own way"
         );
@@ -296,12 +317,9 @@ mod tests {
     fn a_line_is_full_at_last() {
         let buckets = Buckets::new(4);
         let narrow = request(0, 1, Mode::Shared);
-        let listed = (0..100).take_while(|&slot| buckets.list(&narrow, slot).is_some());
+        let listed = (0..100).take_while(|&slot| list(&buckets, &narrow, slot).is_some());
         assert_eq!(listed.count(), super::WORDS);
-        assert!(
-            buckets
-                .list(&request(1 << 40, 1, Mode::Shared), Word::LAST_SLOT + 1)
-                .is_none()
-        );
+        let elsewhere = request(1 << 40, 1, Mode::Shared);
+        assert!(list(&buckets, &elsewhere, Word::LAST_SLOT + 1).is_none());
     }
 }

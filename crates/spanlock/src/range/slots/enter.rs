@@ -2,9 +2,10 @@
 
 use super::blocker::SlotBlocker;
 use super::board::Board;
-use super::buckets::Buckets;
+use super::buckets::{Buckets, Parts};
+use super::policy::Plan;
 use super::slot::{Look, Slot};
-use super::state::{Audience, Seniority};
+use super::state::{Audience, Seniority, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
@@ -14,16 +15,29 @@ use std::panic::Location;
 use std::ptr;
 
 /// A request to be announced.
+#[derive(Clone, Copy)] // Only what is done rarely takes it from memory.
 pub(super) struct Entry<'a> {
     pub(super) request: Request,
     /// What the thread may take again later, if it keeps it.
     pub(super) grant: Span,
-    /// The buckets that it is to be listed in, if it is narrow. Then the grant is not larger and not kept.
-    pub(super) buckets: Option<&'a Buckets>,
     pub(super) seniority: Seniority,
     /// If the request is to wait in place while others are in its way, for how long.
     pub(super) stays: Option<&'a Stay<'a>>,
     pub(super) at: &'static Location<'static>,
+}
+
+impl<'a> Entry<'a> {
+    /// That of a request which tries for the first time.
+    #[inline]
+    pub(super) fn newcomer(request: Request, at: &'static Location<'static>) -> Self {
+        Self {
+            request,
+            grant: request.span,
+            seniority: Seniority::NEWCOMER,
+            stays: None,
+            at,
+        }
+    }
 }
 
 /// Whether a request that was granted has all of the grant that it was announced with.
@@ -57,68 +71,129 @@ impl Board {
 
     /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
     /// withdraw.
-    #[inline]
+    #[inline(always)] // Most of a newcomer's entry is constant.
     pub(super) fn enter<'a>(
         &'a self,
         mine: &'a Slot,
         entry: &Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let early = (!prim::intact!("registry")).then(|| self.len());
-        let listed = self.announce(mine, entry);
+        let before = mine.announce(entry, Audience::All);
+        // [counted] Before the fence. Relaxed: that orders it.
+        if !before.is_counted() && prim::intact!("counted") {
+            self.counted.fetch_add(1, Ordering::Relaxed);
+        }
+        Self::handshake();
+        // [registry] How many there are is loaded after the fence.
+        let len = early.unwrap_or_else(|| self.len());
+        let mut scan = Scan {
+            whole: Whole::Granted,
+            has_asked: false,
+        };
+        let few = len.min(Self::FEW);
+        let blocker = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
+        match blocker {
+            Some(blocker) => Err(blocker),
+            None if len > few => self.look_from(1, len, mine, *entry, scan),
+            None => Ok(scan.whole),
+        }
+    }
+
+    /// The same for a request whose grant the thread plans to keep.
+    #[inline(never)] // So that one that is not kept is announced without it.
+    pub(super) fn enter_to_keep<'a>(
+        &'a self,
+        mine: &'a Slot,
+        mut entry: Entry<'_>,
+        plan: Plan,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        entry.grant = plan.grant(entry.request.span);
+        self.enter(mine, &entry)
+            .inspect(|&whole| mine.policy().granted(plan, whole))
+    }
+
+    /// The same for a narrow request, which is to be listed in buckets. Its grant is not larger and not kept.
+    pub(super) fn enter_buckets<'a>(
+        &'a self,
+        buckets: &Buckets,
+        mine: &'a Slot,
+        entry: Entry<'_>,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let parts = buckets.parts(&entry.request, mine.number());
+        let is_listed = self.list(buckets, &parts, mine, &entry);
+        Self::handshake();
+        let mut scan = Scan {
+            whole: Whole::Granted,
+            // A listed request looks at few slots.
+            has_asked: true,
+        };
+        if is_listed {
+            // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
+            let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
+            // [counted-look] What is not listed is counted.
+            let everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
+            let blocker = buckets.find(&parts, |number| {
+                // [bucket-look]
+                let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"))?;
+                self.meet(slot, slot.see(), mine, entry, &mut scan)
+            });
+            if blocker.is_some() || everyone_listed {
+                return blocker.map_or(Ok(scan.whole), Err);
+            }
+        }
+        // [registry] As before.
+        self.look_from(0, self.len(), mine, entry, scan)
+    }
+
+    /// The fence between an announcement and the look at the others.
+    #[inline]
+    fn handshake() {
         // [slot-handshake] Both sides announce, fence and look.
         if prim::intact!("slot-handshake") {
             fence_after_rmw();
         }
-        let mut scan = Scan {
-            whole: Whole::Granted,
-            // A listed request looks at few slots.
-            has_asked: entry.buckets.is_some(),
-        };
-        let mut everyone_listed = false;
-        let mut blocker = None;
-        if let Some(buckets) = listed {
-            // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
-            let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
-            // [counted-look] What is not listed is counted.
-            everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
-            blocker = buckets.find(&entry.request, mine.number(), |number| {
-                // [bucket-look]
-                let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"));
-                self.meet(slot?, mine, entry, &mut scan)
-            });
-        }
-        if blocker.is_none() && !everyone_listed {
-            // [registry] How many there are is loaded after the fence.
-            let len = early.unwrap_or_else(|| self.len());
-            blocker = self.find_among(len, &mut |slot| {
-                let is_mine = ptr::eq(slot, mine);
-                if is_mine {
-                    None
-                } else {
-                    self.meet(slot, mine, entry, &mut scan)
-                }
-            });
-        }
-        match blocker {
-            None => Ok(scan.whole),
-            Some(blocker) => Err(blocker),
-        }
     }
 
-    /// Announces a request in a slot, for the fence that follows: either it is listed in each of its buckets, or its
-    /// slot is counted. The last step is a read-modify-write.
+    /// Looks at the slots in that chunk and those after it, among the first `len`.
+    #[inline(never)] // So that few slots are looked at without a loop over chunks.
+    fn look_from<'a>(
+        &'a self,
+        chunk: usize,
+        len: usize,
+        mine: &Slot,
+        entry: Entry<'_>,
+        mut scan: Scan,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let mut pass = |slot| self.pass(slot, mine, &entry, &mut scan);
+        let blocker = self.find_from(chunk, len, &mut pass);
+        blocker.map_or(Ok(scan.whole), Err)
+    }
+
+    /// What is held in a slot, if it is in the way and stays.
     #[inline]
-    fn announce<'a>(&self, mine: &Slot, entry: &Entry<'a>) -> Option<&'a Buckets> {
-        let Some(buckets) = entry.buckets else {
-            let before = mine.announce(entry, Audience::All);
-            // [counted] Before the fence. Relaxed: that orders it.
-            if !before.is_counted() && prim::intact!("counted") {
-                self.counted.fetch_add(1, Ordering::Relaxed);
-            }
+    fn pass<'a>(
+        &self,
+        slot: &'a Slot,
+        mine: &Slot,
+        entry: &Entry<'_>,
+        scan: &mut Scan,
+    ) -> Option<SlotBlocker<'a>> {
+        if ptr::eq(slot, mine) {
             return None;
-        };
+        }
+        let state = slot.see();
+        if !state.concerns(entry.request.mode) {
+            return None;
+        }
+        self.meet(slot, state, mine, *entry, scan)
+    }
+
+    /// Announces a narrow request in a slot, for the fence that follows: either it is listed in each of its buckets,
+    /// or its slot is counted. The last step is a read-modify-write. Returns whether it is listed.
+    #[inline]
+    fn list(&self, buckets: &Buckets, parts: &Parts, mine: &Slot, entry: &Entry<'_>) -> bool {
         let before = mine.announce(entry, Audience::Bucket);
-        let listed = buckets.list(&entry.request, mine.number());
+        let listed = buckets.list(parts);
         match listed {
             Some(places) => {
                 mine.set_places(places);
@@ -135,7 +210,7 @@ impl Board {
             }
             None => {}
         }
-        listed.map(|_| buckets)
+        listed.is_some()
     }
 
     /// A slot is no longer counted.
@@ -162,7 +237,7 @@ impl Board {
     fn ask_all(&self, mine: &Slot, entry: &Entry<'_>) {
         self.find(|slot| {
             if !ptr::eq(slot, mine)
-                && let Look::Held(state) = slot.look(&entry.request, entry.grant)
+                && let Look::Held(state) = slot.look(slot.see(), &entry.request, entry.grant)
             {
                 SlotBlocker::new(slot, state).contend();
             }
@@ -170,48 +245,64 @@ impl Board {
         });
     }
 
-    /// What is held in a slot, if it is in the way and stays.
-    #[inline]
+    /// The same for a slot that was seen in that state.
+    #[inline(never)] // So that a scan that meets nobody is short.
     fn meet<'a>(
         &self,
         slot: &'a Slot,
+        mut seen: State,
         mine: &Slot,
-        entry: &Entry<'_>,
+        entry: Entry<'_>,
         scan: &mut Scan,
     ) -> Option<SlotBlocker<'a>> {
         loop {
-            let state = match slot.look(&entry.request, entry.grant) {
+            match slot.look(seen, &entry.request, entry.grant) {
                 Look::Clear => return None,
                 Look::RulesOutGrant => {
                     scan.whole = Whole::RuledOut;
                     return None;
                 }
-                Look::Changed => continue,
-                Look::Held(state) => state,
-            };
-            let blocker = SlotBlocker::new(slot, state);
-            let is_junior = slot.is_junior_to(entry.seniority, mine.number());
-            // Of two rivals the senior one stays. It waits until the other one has withdrawn.
-            if is_junior && blocker.await_decision(entry.request.mode) {
-                continue;
+                Look::Changed => {}
+                Look::Held(state) => {
+                    let blocker = SlotBlocker::new(slot, state);
+                    let stays = self.outwait(blocker, mine, &entry, scan);
+                    if stays.is_some() {
+                        return stays;
+                    }
+                }
             }
-            // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so
-            // it is about to hold its range.
-            let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
-            let Some(stay) = entry.stays.filter(|_| stays) else {
-                return Some(blocker);
-            };
-            if !scan.has_asked {
-                scan.has_asked = true;
-                self.ask_all(mine, entry);
-            }
-            if !Self::outlasts(&blocker, stay, entry.request.mode) {
-                return Some(SlotBlocker {
-                    outlasts_us: true,
-                    ..blocker
-                });
-            }
+            seen = slot.see();
         }
+    }
+
+    /// Waits for what is in the way of a request, if the request stays meanwhile. Returns it, unless it has left.
+    fn outwait<'a>(
+        &self,
+        blocker: SlotBlocker<'a>,
+        mine: &Slot,
+        entry: &Entry<'_>,
+        scan: &mut Scan,
+    ) -> Option<SlotBlocker<'a>> {
+        let is_junior = blocker.slot.is_junior_to(entry.seniority, mine.number());
+        // Of two rivals the senior one stays. It waits until the other one has withdrawn.
+        if is_junior && blocker.await_decision(entry.request.mode) {
+            return None;
+        }
+        // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so
+        // it is about to hold its range.
+        let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
+        let Some(stay) = entry.stays.filter(|_| stays) else {
+            return Some(blocker);
+        };
+        if !scan.has_asked {
+            scan.has_asked = true;
+            self.ask_all(mine, entry);
+        }
+        let has_left = Self::outlasts(&blocker, stay, entry.request.mode);
+        (!has_left).then_some(SlotBlocker {
+            outlasts_us: true,
+            ..blocker
+        })
     }
 
     /// Whether what is in the way of a request that waits in place has left in time.

@@ -115,8 +115,8 @@ prim::local! {
     static SEATS_TAKEN: [Cell<Seat>; SEATS] = [const { Cell::new(Seat::EMPTY) }; SEATS];
 }
 
-/// Boards that were allocated one after another get different seats, whether they are 256 or 272 bytes apart. The higher
-/// digits of addresses differ from run to run, and would make simulated results differ, too.
+/// Boards that were allocated one after another get different seats, whether they are 256 or 272 bytes apart. The
+/// higher digits of addresses differ from run to run, and would make simulated results differ, too.
 #[inline]
 fn place(board: *const Board) -> usize {
     (board.addr() / 16 + board.addr() / 256) % SEATS

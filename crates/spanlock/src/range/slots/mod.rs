@@ -27,8 +27,8 @@
 //!                                                                                       slots
 //! ```
 //!
-//! When one thread has used the lock alone for long, the lock *returns* to its list, and the board is freed once no thread
-//! has a share in it.
+//! When one thread has used the lock alone for long, the lock *returns* to its list, and the board is freed once no
+//! thread has a share in it.
 //!
 //! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
 //! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
@@ -55,7 +55,7 @@
 //! | `home.rs` | shares in boards; where a thread finds its home slots |
 //! | `moving.rs` | the move from the list to a board, and the return |
 //! | `enter.rs` | announcing a request, and looking at the others |
-//! | `acquire.rs` | how a range is acquired, in the list or on the board; the move |
+//! | `acquire.rs` | how a range is acquired, in the list or on the board |
 //! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
 //!
@@ -131,8 +131,9 @@
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
 //! - **return-alone**: a thread holds everything on the board before it takes the board out of the head.
-//! - **returned-check**: a request that meets nothing in its way loads the head again. If it was announced too late to be
-//!   met by the thread that held everything, it has met the end of that announcement, and finds that the lock has left.
+//! - **returned-check**: a request that meets nothing in its way loads the head again. If it was announced too late to
+//!   be met by the thread that held everything, it has met the end of that announcement, and finds that the lock has
+//!   left.
 //! - **board-grace**: a thread takes a share within a walk, and the lock's own share is given up when all walks have
 //!   ended that were under way when the board left the head.
 
@@ -194,8 +195,9 @@ use std::ptr::NonNull;
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If
-/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock, or when
-/// one thread has used the lock alone for long. A thread that stays idle may keep the memory of up to 16 such boards.
+/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock, or
+/// when one thread has used the lock alone for long. A thread that stays idle may keep the memory of up to 16 such
+/// boards.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was

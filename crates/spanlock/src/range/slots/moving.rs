@@ -14,7 +14,6 @@ use super::board::Board;
 use super::enter::Entry;
 use super::home::{self, Share};
 use super::slot::Slot;
-use super::state::Seniority;
 use super::{Growth, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Link;
@@ -54,10 +53,12 @@ impl RawSlots {
         list.is_crowded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the head still leads to that board, in which the running thread has a share.
+    /// Whether the lock has left that board, in which the running thread has a share. A request whose scan has met
+    /// nothing asks this.
     #[inline]
-    pub(super) fn is_on(&self, board: &Board) -> bool {
-        self.board() == Some(NonNull::from(board))
+    pub(super) fn has_left(&self, board: &Board) -> bool {
+        // [returned-check]
+        self.board() != Some(NonNull::from(board)) && prim::intact!("returned-check")
     }
 
     /// Returns to the list, if the running thread, whose home slot that is, has been alone since it looked around last.
@@ -72,17 +73,11 @@ impl RawSlots {
         if !is_alone || self.list.index != Growth::WhenMet {
             return false;
         }
-        let everything = Entry {
-            request: Request::new(Span::ALL, Mode::Exclusive, home.thread()),
-            grant: Span::ALL,
-            buckets: None,
-            seniority: Seniority::NEWCOMER,
-            stays: None,
-            at,
-        };
+        let everything = Request::new(Span::ALL, Mode::Exclusive, home.thread());
+        let entry = Entry::newcomer(everything, at);
         // [return-alone] A request that is announced before is met, and one that is announced later meets this one, or
         // what it has done [returned-check].
-        let is_granted = self.enter(board, home, &everything).is_ok();
+        let is_granted = self.enter(board, home, None, entry).is_ok();
         if !is_granted && prim::intact!("return-alone") {
             return false;
         }

@@ -8,9 +8,9 @@
 //!   it was of use, makes the next one come four times later.
 //!
 //! - A thread that has looked at [`MANY`] slots for requests far apart makes *buckets*: its requests are rarely in
-//!   anybody's way, and yet it looks at all slots for each. From then on a narrow request is listed in
-//!   buckets, and looks there. A narrow range has to be repeated [`WORTH`] times before its grant is kept, since a kept
-//!   grant makes requests in buckets look at all slots.
+//!   anybody's way, and yet it looks at all slots for each. Of its requests [a few](is_sample) are considered. From
+//!   then on a narrow request is listed in buckets, and looks there. A narrow range has to be repeated [`WORTH`] times
+//!   before its grant is kept, since a kept grant makes requests in buckets look at all slots.
 //!
 //! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of
 //!   a thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
@@ -45,6 +45,10 @@ const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 /// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
 /// as many slots as they have lines, on a large machine.
 const MANY: u32 = prim::sized(2048, 2) as u32;
+
+/// One announcement in `2^SAMPLE_DIGITS` is considered for that: it takes as many instructions as all else that a
+/// thread does before its announcement.
+const SAMPLE_DIGITS: u32 = prim::sized(3, 0) as u32;
 
 /// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
 /// time are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
@@ -83,6 +87,13 @@ const LOOKS_DIGITS: u32 = 16;
 
 /// Narrow requests are not listed.
 const UNLISTED: u32 = 1 << 31;
+
+/// Whether the request after the announcement with that number is considered for buckets.
+#[inline]
+pub(super) fn is_sample(number: u64) -> bool {
+    // Fibonacci hashing: no requests that recur in turn are in step with it.
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) <= u64::MAX >> SAMPLE_DIGITS
+}
 
 /// What the last announcement in a home slot has to do with a request.
 #[derive(Debug, Clone, Copy)]
@@ -278,29 +289,38 @@ impl Policy {
         self.long_run.store((4 * run).min(LONGEST_RUN), Relaxed);
     }
 
-    /// The request was granted.
+    /// The request was granted, with a grant to be kept.
     #[inline]
     pub(super) fn granted(&self, plan: Plan, whole: Whole) {
-        let keeps = match plan {
-            Plan::Once => false,
-            Plan::Keep => true,
-            Plan::Everything => {
-                if whole == Whole::RuledOut {
-                    self.wait_longer();
-                }
-                whole == Whole::Granted
+        match whole {
+            Whole::Granted => {
+                self.keeps.store(true, Relaxed);
+                self.is_wide.store(plan == Plan::Everything, Relaxed);
             }
-        };
-        self.keeps.store(keeps, Relaxed);
-        if keeps {
-            self.is_wide.store(plan == Plan::Everything, Relaxed);
+            // Only everything is more than was asked for.
+            Whole::RuledOut => self.wait_longer(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{JUDGE_EVERY, Policy, TIDY_EVERY};
+    use super::{JUDGE_EVERY, Policy, SAMPLE_DIGITS, TIDY_EVERY, is_sample};
+
+    /// A thread that does the same things in turn has each of them considered, about as often as the others.
+    #[test]
+    fn samples_are_in_step_with_nothing() {
+        for turns in 1..=64 {
+            for turn in 0..turns {
+                let samples = (0..1 << 12).filter(|round| is_sample(turn + round * turns));
+                let (count, fair) = (samples.count(), 1 << (12 - SAMPLE_DIGITS));
+                assert!(
+                    count > fair / 2 && count < 2 * fair,
+                    "{turn} of {turns}: {count}"
+                );
+            }
+        }
+    }
 
     /// It counts narrow requests alone: a thread that asks for a wide range after each narrow one decides, too.
     #[test]

@@ -24,13 +24,15 @@ impl RawSlots {
     /// Not inlined, so that a lock that has not moved is released as fast as a list lock.
     #[inline(never)]
     fn release_slot(&self, slot: &Slot, is_home: bool) {
-        if is_home && slot.policy().keeps() && slot.keep() {
-            return;
-        }
-        if is_home && !slot.is_listed() {
+        if !is_home || slot.is_listed() {
+            self.release_on_board(slot, is_home);
+        } else if !slot.policy().keeps() || !slot.keep() {
             self.end(slot);
-            return;
         }
+    }
+
+    #[inline(never)] // The thread holds several ranges, or narrow ones.
+    fn release_on_board(&self, slot: &Slot, is_home: bool) {
         let board = self.board_of_holder();
         self.leave(&board, slot);
         if !is_home {
@@ -67,10 +69,15 @@ impl RawSlots {
     fn end(&self, slot: &Slot) {
         // [slot-wake] The same operation that ends the announcement loads the sleepers' mark [slot-sleeper].
         if slot.leave().has_sleeper() && prim::intact!("slot-wake") {
-            self.list
-                .wait_queue
-                .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
+            self.wake_sleepers(slot);
         }
+    }
+
+    #[inline(never)] // So that a range behind which nobody sleeps is released without it.
+    fn wake_sleepers(&self, slot: &Slot) {
+        self.list
+            .wait_queue
+            .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
     }
 
     /// # Safety

@@ -329,14 +329,19 @@ impl Slot {
         is_in_the_way.then(|| SlotBlocker::new(self, state))
     }
 
-    /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
-    /// is kept and in the way of the request; marks one that is in use and whose other parts are.
+    /// The state, for a request of another slot.
     #[inline]
-    pub(super) fn look(&self, request: &Request, grant: Span) -> Look {
+    pub(super) fn see(&self) -> State {
         // [slot-acquire] Acquire: what the holder did before [slot-release] or [slot-downgrade].
-        let state = self.load(prim::order!("slot-acquire", Ordering::Acquire));
-        if state.0 & (State::HELD | State::KEPT) == 0 || !state.grant_mode().conflicts(request.mode)
-        {
+        self.load(prim::order!("slot-acquire", Ordering::Acquire))
+    }
+
+    /// Looks at the slot, which was seen in that state, on behalf of a request of another slot, which is announced with
+    /// `grant`. Revokes a grant that is kept and in the way of the request; marks one that is in use and whose other
+    /// parts are.
+    #[inline]
+    pub(super) fn look(&self, state: State, request: &Request, grant: Span) -> Look {
+        if !state.concerns(request.mode) {
             return Look::Clear;
         }
         if !self.grant_overlaps(request.span) {

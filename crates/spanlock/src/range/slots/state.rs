@@ -133,6 +133,12 @@ impl State {
         Self::exclusive_if(self.has(Self::OWNS))
     }
 
+    /// Whether a range is held or a grant kept, in a mode that conflicts with that one.
+    #[inline]
+    pub(super) fn concerns(self, mode: Mode) -> bool {
+        self.has(Self::HELD | Self::KEPT) && self.grant_mode().conflicts(mode)
+    }
+
     /// Whether a request is announced: it holds its range or may be about to.
     #[inline]
     pub(super) fn is_held(self) -> bool {

@@ -232,15 +232,19 @@ impl<'a> Waiter<'a> {
             return Ok(());
         }
         self.begin_to_wait();
-        // A reservation is over as soon as its request has its range.
-        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
-            return Ok(());
-        }
         // [holder-bypass] A reservation may be waiting for what this thread holds.
         let held = acquisition.held();
         let waits_for_us = |reserved: &Request| {
             held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
         };
+        let gives_way = self.turn_to_await(&self.queue.queue(), waits_for_us);
+        if gives_way.is_none() {
+            return Ok(());
+        }
+        // A reservation is over as soon as its request has its range.
+        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
+            return Ok(());
+        }
         loop {
             let Some((ticket, turn, refused)) = self.queue.with_queue(|queue, wakeups| {
                 let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
@@ -259,7 +263,9 @@ impl<'a> Waiter<'a> {
             self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
-            if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
+            let woken = self.park::<A>(ticket, ends);
+            self.record.spins.over();
+            if woken? == Woken::TurnEnded {
                 self.gave_way = Some(turn);
                 self.queue.with_queue(|queue, _| queue.resume(id));
                 return Ok(());
@@ -465,6 +471,7 @@ impl<'a> Waiter<'a> {
             request: self.request,
             parker: &self.record.parker,
             reserved: self.reserved,
+            asks: false, // The queue knows.
             patience: self.patience,
             due: self.due,
             stage,

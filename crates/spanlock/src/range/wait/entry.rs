@@ -39,9 +39,11 @@ pub(super) struct Entry {
     pub(super) parker: &'static Parker,
     /// When the request got its reservation, if it has one.
     pub(super) reserved: Option<Instant>,
+    /// Whether it has asked for a reservation while reservations paused, and has none.
+    pub(super) asks: bool,
     /// The lock's patience.
     pub(super) patience: Patience,
-    /// When it gets its reservation if others overtake it; `None`: never.
+    /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.

@@ -24,8 +24,9 @@
 //! ```
 //!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
-//! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It gets its reservation
-//! when a later one overtakes it after that.
+//! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It asks for its
+//! reservation when a later one overtakes it after that. While reservations pause it has to wait for it: then the first
+//! that has asked gets the next.
 //!
 //! # Invariants
 //!
@@ -53,7 +54,7 @@ use prim::clock::{self, Duration, Instant};
 #[derive(Debug)]
 pub(in crate::range) struct Queue {
     entries: Vec<Entry>,
-    /// When the next reservation may be granted: see [`pause`](super::reservation::pause).
+    /// When the next reservation may be granted: see [`Patience::pause`](super::Patience::pause).
     paused_until: u64,
 }
 
@@ -161,26 +162,31 @@ impl Queue {
             });
             self.entries.len() - 1
         });
-        let reserved = self.entries[at].reserved;
-        self.entries[at] = Entry { reserved, ..entry };
+        let Entry { reserved, asks, .. } = self.entries[at];
+        self.entries[at] = Entry {
+            reserved,
+            asks,
+            ..entry
+        };
         self.grant_reservation(at, entry.reserved?)
     }
 
-    /// Grants a reservation, unless reservations pause: then the result is for how long. Requests ahead whose patience
-    /// has ended come first.
+    /// Grants a reservation, unless reservations pause: then the result is for how long. Requests ahead that have asked
+    /// in vain come first.
     fn grant_reservation(&mut self, at: usize, now: Instant) -> Option<Duration> {
-        for earlier in 0..=at {
-            let entry = self.entries[earlier];
-            let wants = earlier == at || entry.due.is_some_and(|due| now >= due);
-            if entry.reserved.is_some() || !wants {
-                continue;
-            }
+        if self.entries[at].reserved.is_some() {
+            return None;
+        }
+        self.entries[at].asks = true;
+        while let Some(first) = self.entries[..=at].iter().position(|entry| entry.asks) {
             let pause = self.pauses_for();
             if !pause.is_zero() {
                 return Some(pause);
             }
-            self.entries[earlier].reserved = Some(now);
-            self.pause(entry.patience.pause(Duration::MAX));
+            let entry = &mut self.entries[first];
+            (entry.reserved, entry.asks) = (Some(now), false);
+            let longest = entry.patience.pause(Duration::MAX);
+            self.pause(longest);
         }
         None
     }
@@ -260,11 +266,10 @@ impl Queue {
     /// Not before: where many requests wait for the same range some always overtake others, and a reservation makes all
     /// others sleep. Then each would have to be woken for its turn, and overtake others that sleep.
     fn overtake(&mut self, at: usize) {
-        if let Some(due) = self.entries[at].due {
-            let now = Instant::now();
-            if now >= due {
-                self.grant_reservation(at, now);
-            }
+        let Entry { due, asks, .. } = self.entries[at];
+        let now = Instant::now();
+        if asks || due.is_some_and(|due| now >= due) {
+            self.grant_reservation(at, now);
         }
     }
 
@@ -347,6 +352,7 @@ mod tests {
             request,
             parker: Box::leak(Box::default()),
             reserved: None,
+            asks: false,
             patience: Patience::NONE,
             due: Some(Instant::now()),
             stage: Stage::BehindHolder(behind),
@@ -412,11 +418,12 @@ mod tests {
 
     /// Otherwise each request that sleeps while a reservation is in force would get one, too: see `PAUSE`.
     #[test]
-    fn reservations_pause_and_the_first_comes_first() {
-        let patience = Patience::of(Fairness::DEFAULT);
+    fn reservations_pause_and_the_first_that_asks_comes_first() {
+        let patience = Patience::of(Fairness::After(Duration::from_secs(600)));
         let longest = patience.pause(Duration::MAX);
         let mut queue = Queue::new();
         let mut wakeups = Wakeups::default();
+        // Its patience has ended.
         let entry = |id| Entry {
             patience,
             ..asleep(id, 0..2, 1000)
@@ -426,23 +433,28 @@ mod tests {
             ..entry(id)
         };
         let reserved = |queue: &Queue| {
-            let reserved = queue
-                .entries
-                .iter()
-                .filter(|entry| entry.reserved.is_some());
+            let all = queue.entries.iter();
+            let reserved = all.filter(|entry| entry.reserved.is_some());
             reserved.map(|entry| entry.id).collect::<Vec<_>>()
         };
         assert_eq!(queue.reserve(reserves(1)), None);
         queue.sleep(entry(2), &mut wakeups);
-        let refused = queue.sleep(reserves(3), &mut wakeups);
-        // On a slow machine the pause may be over.
-        assert!(refused.is_none_or(|pause| pause <= longest));
-        assert_eq!(refused.is_some(), reserved(&queue) == [1]);
+        for id in 3..5 {
+            let refused = queue.sleep(reserves(id), &mut wakeups);
+            assert!(refused.is_some_and(|pause| pause <= longest));
+        }
+        assert_eq!(reserved(&queue), [1]);
         queue.granted(1, |_| 1000);
+        assert!(queue.pauses_for() < longest / 2, "eight times its life");
         queue.paused_until = 0;
-        let refused = queue.sleep(reserves(3), &mut wakeups);
-        assert_eq!(reserved(&queue)[0], 2);
-        assert_eq!(refused.is_some(), reserved(&queue) == [2]);
+        // The second request has not been overtaken, so it has not asked. The third keeps its place.
+        queue.sleep(entry(3), &mut wakeups);
+        assert!(queue.sleep(reserves(5), &mut wakeups).is_some());
+        assert_eq!(reserved(&queue), [3]);
+        queue.paused_until = 0;
+        assert!(queue.reserve_in_place(5, Instant::now()).is_some());
+        assert_eq!(reserved(&queue), [3, 4]);
+        assert_eq!(queue.reserve(reserves(3)), None, "it has one");
     }
 
     #[test]

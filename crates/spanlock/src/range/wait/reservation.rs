@@ -32,8 +32,8 @@
 //!   for a thread that waits for them.
 //! - Reservations are apart. After one is over, none is granted for eight times as long as it lasted, and after one is
 //!   granted, none for eight times the patience, whichever ends first. Where all wait longer than the patience, because
-//!   they are many, all would get reservations, and wake one after another for ever. Then the first in the queue whose
-//!   patience has ended comes first.
+//!   they are many, all would get reservations, and wake one after another for ever. Then the first in the queue that
+//!   has asked for one comes first.
 //! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
 //!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
 
@@ -45,10 +45,10 @@ use prim::clock::Duration;
 pub enum Fairness {
     /// Requests wait for holders alone. A request may be overtaken without end.
     Unfair,
-    /// A request that finds its range taken again after it has waited this long gets a *reservation*: other requests
-    /// give way to it, in turns that grow with its age. It gets its range in the first turn that is longer than the
-    /// critical sections in its way: [`RangeLock`](crate::range::RangeLock#fairness) states the bounds, and what they
-    /// depend on. Counted in whole microseconds, rounded down, and an hour at most.
+    /// A request that finds its range taken again after it has waited this long gets a *reservation*, or the next one
+    /// to be granted: other requests give way to it, in turns that grow with its age. It gets its range in the first
+    /// turn that is longer than the critical sections in its way: [`RangeLock`](crate::range::RangeLock#fairness)
+    /// states the bounds, and what they depend on. Counted in whole microseconds, rounded down, and an hour at most.
     After(Duration),
 }
 
