@@ -68,7 +68,7 @@ spanlock_testkit::mutants! {
     slots::spinning::a_reader_wants_more_before_a_writer::unfair_slots: stay-bounded
     slots::spinning::a_reader_sleeps_behind_a_writer_in_place::unfair_bucket_slots: slot-sleeper slot-wake stay-bounded
     slots::the_first_of_two_sleepers_wakes_the_second::unfair_slots: slot-inherit
-    slots::two_writers_overlapping::slots: chunk move move-acquire registry slot-acquire slot-handshake
+    slots::two_writers_overlapping::slots: chunk move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
     segment::a_sleeping_writer_ages::patient_segments: reserve-asleep

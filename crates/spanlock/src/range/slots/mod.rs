@@ -97,7 +97,7 @@
 //!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
 //! - **uncount** / **uncount-acquire**: Release by taking an idle slot off the count, Acquire by loading the count:
 //!   what was held in the slot.
-//! - **move** / **move-acquire**: Release by putting the board into the head, Acquire by loading the head: the board.
+//! - **move**: Release by putting the board into the head, Acquire by loading the head: the board.
 //!
 //! # Edges: steps that must not be left out
 //!
@@ -290,12 +290,9 @@ impl RawSlots {
     /// The board, if the lock has moved. It may be freed, unless the caller has a share in it, or holds a range there.
     #[inline]
     fn board(&self) -> Option<NonNull<Board>> {
-        // [move-acquire] Acquire: pairs with the Release in `move_to_slots`.
-        let head = self
-            .list
-            .head
-            .load(prim::order!("move-acquire", Ordering::Acquire));
-        // A board begins with its residue.
+        // Acquire: pairs with the Release in `move_to_slots` [move]. (A pin's fence does as well, for what is loaded
+        // before it.) A board begins with its residue.
+        let head = self.list.head.load(Ordering::Acquire);
         head.new_head().map(NonNull::cast)
     }
 

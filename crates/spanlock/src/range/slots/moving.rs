@@ -38,7 +38,7 @@ impl RawSlots {
             // Relaxed: published with the board.
             board.residue().set(seen, Ordering::Relaxed);
             let moved = Link::moved(NonNull::from(board.residue()));
-            // [move] Release: pairs with [move-acquire], and with the loads of the head by walks.
+            // [move] Release: pairs with the Acquire in `board`, and with the loads of the head by walks.
             let release = prim::order!("move", Ordering::Release);
             match list.head.replace(seen, moved, release, Ordering::Acquire) {
                 Ok(()) => {
