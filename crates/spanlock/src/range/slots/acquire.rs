@@ -323,7 +323,7 @@ impl<'a> SlotAcquisition<'a> {
 
     /// One attempt on the board. `Err(None)`: the lock has left it meanwhile.
     fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Option<Blocker<'a>>> {
-        let own = board.own_slot(self.record);
+        let own = board.own_slot(self.record, &mut self.share);
         let slot = own.slot;
         let entry = Entry {
             seniority: self.seniority,

@@ -76,18 +76,19 @@ impl Board {
         &self.residue
     }
 
-    /// How many announcements there were in the slots of all threads but the one with that home slot.
-    pub(super) fn announced_beside(&self, home: &Slot) -> u32 {
+    /// How many announcements there were in the slots of all threads but the one with that home slot. `None`: something
+    /// is held.
+    pub(super) fn announced_beside(&self, home: &Slot) -> Option<u32> {
         let mut sum = 0_u32;
-        self.find(|slot| {
+        let held = self.find(|slot| {
+            // Relaxed: a hint.
+            let state = slot.load(Ordering::Relaxed);
             if !slot.has_owner_of(home) {
-                // Relaxed: a hint.
-                let number = slot.load(Ordering::Relaxed).number();
-                sum = sum.wrapping_add(number as u32);
+                sum = sum.wrapping_add(state.number() as u32);
             }
-            None::<()>
+            state.is_held().then_some(())
         });
-        sum
+        held.is_none().then_some(sum)
     }
 
     /// Whether nothing is left in that list. It stays empty.
@@ -104,14 +105,15 @@ impl Board {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// A free slot for a request of the running thread.
-    pub(super) fn own_slot(&self, record: &ThreadRecord) -> OwnSlot<'_> {
+    /// A free slot for a request of the running thread. A thread that is new to the board keeps the share, if there is
+    /// one.
+    pub(super) fn own_slot(&self, record: &ThreadRecord, share: &mut Option<Share>) -> OwnSlot<'_> {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
             return OwnSlot { slot, home: None };
         }
-        let home = self.home(record);
+        let home = self.home(record, share);
         if home.is_free() {
             return OwnSlot {
                 slot: home,
@@ -224,7 +226,7 @@ impl Board {
     }
 
     /// The home slot of the running thread, whose record is at that address.
-    fn home(&self, record: usize) -> &Slot {
+    fn home(&self, record: usize, share: &mut Option<Share>) -> &Slot {
         if let Some(home) = home::known(NonNull::from(self)) {
             // SAFETY: the slots of a board live as long as the board.
             return unsafe { home.as_ref() };
@@ -232,7 +234,10 @@ impl Board {
         let owner = Owner::Home(record);
         let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
         let home = known.unwrap_or_else(|| self.claim(owner));
-        home::remember(Share::of(self), home);
+        let here = NonNull::from(self);
+        let share = share.take_if(|share| share.is_in(here));
+        let share = share.unwrap_or_else(|| Share::of(self));
+        home::remember(share, home);
         home
     }
 

@@ -69,38 +69,37 @@ impl RawSlots {
         home: &Slot,
         at: &'static Location<'static>,
     ) -> bool {
-        let is_alone = home.policy().is_alone(board.announced_beside(home));
-        if !is_alone || self.list.index != Growth::WhenMet {
+        let is_alone = || {
+            let others = board.announced_beside(home);
+            others.is_some_and(|others| home.policy().is_alone(others))
+        };
+        if self.list.index != Growth::WhenMet || !board.residue_is_empty() || !is_alone() {
             return false;
         }
         let everything = Request::new(Span::ALL, Mode::Exclusive, home.thread());
         let entry = Entry::newcomer(everything, at);
         // [return-alone] A request that is announced before is met, and one that is announced later meets this one, or
-        // what it has done [returned-check].
+        // what it has done [returned-check]. It stays undecided, as it is withdrawn soon: a request that may not wait
+        // spins meanwhile.
         let is_granted = self.enter(board, home, None, entry).is_ok();
         if !is_granted && prim::intact!("return-alone") {
             return false;
         }
-        home.decide();
-        let returns = board.residue_is_empty();
-        if returns {
-            // Release: pairs with the Acquire of the list's insertions. What was held on the board comes before.
-            self.list.head.set(Link::NULL, Ordering::Release);
-            self.list.is_crowded.store(false, Ordering::Relaxed);
-        }
+        // A hint, and before the head: a thread that finds others in the list may set it at once.
+        self.list.is_crowded.store(false, Ordering::Relaxed);
+        // Release: pairs with the Acquire of the list's insertions. What was held on the board comes before.
+        self.list.head.set(Link::NULL, Ordering::Release);
         if is_granted {
             self.leave(board, home);
         }
-        if returns {
-            let board = NonNull::from(board);
-            home::forget(board);
-            // SAFETY: the head led to it until now, so this is the lock's share.
-            let share = unsafe { Share::kept(board) };
-            // [board-grace] Walks may stand on its residue, and threads may be about to take a share.
-            if prim::intact!("board-grace") {
-                thread::with_record(|record| record.retire_board(share));
-            }
+        let board = NonNull::from(board);
+        home::forget(board);
+        // SAFETY: the head led to it until now, so this is the lock's share.
+        let share = unsafe { Share::kept(board) };
+        // [board-grace] Walks may stand on its residue, and threads may be about to take a share.
+        if prim::intact!("board-grace") {
+            thread::with_record(|record| record.retire_board(share));
         }
-        returns
+        true
     }
 }

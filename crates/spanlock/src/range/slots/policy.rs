@@ -191,7 +191,9 @@ impl Policy {
             .max(span.last() - span.start());
         let spread = self.spread.load(Relaxed);
         let (looks, digits) = (spread % (1 << LOOKS_DIGITS), spread >> LOOKS_DIGITS);
-        let slots = slots.min(MANY as usize) as u32;
+        // It stands for those that are not considered. At least [`FAR`] such requests make buckets: a few are chance.
+        let most = (MANY as usize).div_ceil(FAR as usize);
+        let slots = (slots << SAMPLE_DIGITS).min(most) as u32;
         if before.0.abs_diff(span.start()) / FAR <= longer {
             let fewer = looks.saturating_sub(FAR as u32 * slots);
             self.spread.store(digits << LOOKS_DIGITS | fewer, Relaxed);
