@@ -31,9 +31,9 @@
 //!   sections. In the turn `:`, requests with a pass compete with each other, also while the first reservation waits
 //!   for a thread that waits for them.
 //! - Reservations come together. While some are in force none is granted, for the patience at most. When the last of
-//!   them is over, none is granted for as long as it lasted, for the patience at most. Then all requests get theirs that
-//!   have asked meanwhile. Where all wait longer than the patience, because they are many, reservations would otherwise
-//!   be in force all the time: all would sleep, and wake one after another for ever.
+//!   them is over, none is granted for as long as it lasted, for the patience at most. Then all requests get theirs
+//!   that have asked meanwhile. Where all wait longer than the patience, because they are many, reservations would
+//!   otherwise be in force all the time: all would sleep, and wake one after another for ever.
 //! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
 //!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
 
