@@ -12,6 +12,9 @@ use spanlock_testkit_loom::range::World;
 /// timeouts take no time here.)
 const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 
+/// A reservation soon, and pauses between reservations.
+const PATIENT: Fairness = Fairness::After(Duration::from_micros(1));
+
 const UNFAIR: Fairness = Fairness::Unfair;
 
 locks! {
@@ -47,6 +50,7 @@ locks! {
     /// With buckets of two positions, two lines for all buckets, and two words in each.
     pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(AT_ONCE).build();
     pub unfair_bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(UNFAIR).build();
+    pub patient_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(PATIENT).build();
     pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 
     /// Eight segments of one position.

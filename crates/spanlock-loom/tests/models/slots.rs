@@ -309,15 +309,15 @@ models! {
     neighbours_do_not_wait_for_each_other: 2 on slots bucket_slots;
     sleepers_are_woken_one_after_another: 1 on fair_slots unfair_slots bucket_slots moving_slots;
     a_writer_and_a_reader_sleep_behind_one_holder: 1 on fair_slots unfair_slots;
-    one_behind_two: 2 on fair_slots;
+    one_behind_two: 2 on fair_slots, 1 on patient_slots;
     a_waiting_reader_blocks_nobody: 1 on unfair_slots;
     going_back_to_sleep_passes_the_turn_on: 1 on unfair_slots;
     a_sleeper_has_empty_hands: 2 on unfair_slots;
     a_try_never_waits_and_never_intrudes: 1 on slots bucket_slots;
     giving_up_passes_the_turn_on: 1 on fair_slots;
-    a_time_out_beside_an_inheritance: 1 on fair_slots;
+    a_time_out_beside_an_inheritance: 1 on fair_slots patient_slots;
     a_time_out_beside_a_downgrade: 1 on fair_slots;
-    two_that_give_up: 1 on fair_slots bucket_slots;
+    two_that_give_up: 1 on fair_slots bucket_slots patient_slots;
     downgrade_lets_waiting_readers_in: 2 on slots bucket_slots;
     a_downgrade_beside_a_reader: 1 on slots bucket_slots;
     downgrade_keeps_writers_out: 2 on slots;

@@ -65,10 +65,9 @@ use std::ops::RangeBounds;
 ///   of them ends within `h`, the first reservation is granted after a millisecond and eight times `h` at most (twice
 ///   `h`, if that is less than 10 ms), whatever its holder holds elsewhere. Requests that were asleep before it may go
 ///   first.
-/// - *The next reservation* is granted when the last one has been over for eight times as long as it lasted, or eight
-///   milliseconds after the last one was granted. So reservations take a ninth of the time at most where critical
-///   sections are short. Of the requests that have asked for one, the first in the queue gets it: a request waits for
-///   as many reservations, of eight milliseconds each at most, as such requests are ahead.
+/// - *Reservations come together.* While some are in force, and then for as long as the last one lasted, no other is
+///   granted, for a millisecond at most each. Then all requests that have asked for one meanwhile get it, when the next
+///   one asks. So where critical sections are short reservations take half of the time at most.
 /// - A thread that never releases all that another asks for starves it, in this lock as in any. So may threads that
 ///   acquire ranges of this lock and a mutex, or another lock, in both orders: while they wait for each other's turns
 ///   to end, their critical sections last longer.

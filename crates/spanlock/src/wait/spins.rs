@@ -53,12 +53,15 @@ impl Spins {
     fn spin_until(&self, limit: u64, is_over: impl Fn() -> bool) -> bool {
         let mut spin = Spin::by_time();
         let mut ends = 0;
+        let mut is_cut = false;
         self.begun.set(None);
         for round in 0_u32.. {
             if round == ON_HOLDER {
                 let now = clock::nanoseconds();
                 self.begun.set(Some(now));
-                ends = limit.min(now + self.most());
+                ends = now + self.most();
+                is_cut = limit < ends;
+                ends = ends.min(limit);
             }
             if round >= ON_HOLDER && clock::nanoseconds() >= ends || !spin.round() {
                 break;
@@ -71,7 +74,8 @@ impl Spins {
                 return true;
             }
         }
-        if self.begun.get().is_some() {
+        // A spin that was cut short tells nothing about long ones.
+        if self.begun.get().is_some() && !is_cut {
             self.learn();
         }
         false
@@ -167,6 +171,13 @@ mod tests {
             false
         });
         assert_eq!(looks.get(), ON_HOLDER, "a short spin at most");
+        let learnt = (spins.short.get(), spins.in_vain.get());
+        stay.spin(|| false);
+        assert_eq!(
+            (spins.short.get(), spins.in_vain.get()),
+            learnt,
+            "it was cut short"
+        );
     }
 
     #[test]

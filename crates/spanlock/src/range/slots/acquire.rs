@@ -301,7 +301,7 @@ impl<'a> SlotAcquisition<'a> {
         if foreseen.is_some() || entry.stays.is_none() || !is_young() {
             return foreseen;
         }
-        let far = board.far_writer(&self.request, threads::node())?;
+        let far = board.far_writer(&self.request)?;
         let mut spin = Spin::new(spin::ON_HOLDER);
         while far.is_in_the_way(self.request.mode) && spin.round() {}
         board.foresee(slot, entry)
@@ -357,7 +357,10 @@ impl<'a> SlotAcquisition<'a> {
         };
         match entered {
             Ok(()) => {
-                slot.decide_on(threads::node());
+                match self.request.mode {
+                    Mode::Shared => slot.decide(),
+                    Mode::Exclusive => slot.decide_on(threads::node()),
+                }
                 Ok(Token::of_slot(slot, own.is_home()))
             }
             Err(blocker) => {

@@ -317,12 +317,12 @@ impl Board {
         true
     }
 
-    /// A writer that holds what is in the way of a request, on another node than that.
-    pub(super) fn far_writer(&self, request: &Request, node: usize) -> Option<SlotBlocker<'_>> {
+    /// A writer that holds what is in the way of a request, on another node than this thread.
+    pub(super) fn far_writer(&self, request: &Request) -> Option<SlotBlocker<'_>> {
         self.find(|slot| {
             let blocker = slot.blocks(request)?;
             let is_writer = blocker.state.mode() == Mode::Exclusive;
-            (is_writer && slot.seniority().is_far_from(node)).then_some(blocker)
+            (is_writer && slot.seniority().is_far()).then_some(blocker)
         })
     }
 }

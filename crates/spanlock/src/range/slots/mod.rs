@@ -191,7 +191,7 @@ use std::ptr::NonNull;
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
 /// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of
 /// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once the
-/// thread and the lock are warm.
+/// thread and the lock are warm, except that writers that were blocked ask the system once for each processor's node.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If

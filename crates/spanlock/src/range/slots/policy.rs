@@ -245,7 +245,7 @@ impl Policy {
             self.judge(last.is_kept);
         }
         if last.is_repeated {
-            let repeats = self.repeats.load(Relaxed) + 1;
+            let repeats = self.repeats.load(Relaxed).saturating_add(1);
             self.repeats.store(repeats, Relaxed);
             self.run.store(0, Relaxed);
             if repeats >= self.enough.load(Relaxed).max(fewest as u32) {

@@ -17,6 +17,7 @@
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use prim::clock::{self, Duration};
+use prim::thread;
 
 /// After so many acquisitions a thread sees whether it has been alone. So many cost much more than a return to the list
 /// and the next move.
@@ -231,9 +232,10 @@ impl Seniority {
         self.0 <= Self::LAST_DECIDED
     }
 
-    /// Whether it holds its range on another node than that, as far as known.
-    pub(super) fn is_far_from(self, node: usize) -> bool {
-        self.is_decided() && self != Self::DECIDED && self != Self::decided_on(node)
+    /// Whether it holds its range on another node than that of this thread, as far as known.
+    pub(super) fn is_far(self) -> bool {
+        let is_known = self.is_decided() && self != Self::DECIDED;
+        is_known && self != Self::decided_on(thread::node())
     }
 
     /// How long ago it was blocked for the first time.

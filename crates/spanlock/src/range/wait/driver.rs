@@ -242,7 +242,8 @@ impl<'a> Waiter<'a> {
             return Ok(());
         }
         // A reservation is over as soon as its request has its range.
-        if self.wait != Wait::Never && self.record.spins.spin(|| !self.queue.has_reservations()) {
+        let is_over = || !self.queue.has_reservations();
+        if self.wait == Wait::Forever && self.record.spins.spin(is_over) {
             return Ok(());
         }
         loop {

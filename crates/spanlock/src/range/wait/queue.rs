@@ -25,8 +25,8 @@
 //!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
 //! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It asks for its
-//! reservation when a later one overtakes it after that. While reservations pause it has to wait for it: then the first
-//! that has asked gets the next.
+//! reservation when a later one overtakes it after that. While reservations pause it has to wait for it: after the
+//! pause all get theirs that have asked.
 //!
 //! # Invariants
 //!
@@ -171,23 +171,23 @@ impl Queue {
         self.grant_reservation(at, entry.reserved?)
     }
 
-    /// Grants a reservation, unless reservations pause: then the result is for how long. Requests ahead that have asked
-    /// in vain come first.
+    /// Grants a reservation, and one to each request that has asked in vain; unless reservations pause: then the result
+    /// is for how long.
     fn grant_reservation(&mut self, at: usize, now: Instant) -> Option<Duration> {
         if self.entries[at].reserved.is_some() {
             return None;
         }
         self.entries[at].asks = true;
-        while let Some(first) = self.entries[..=at].iter().position(|entry| entry.asks) {
-            let pause = self.pauses_for();
-            if !pause.is_zero() {
-                return Some(pause);
-            }
-            let entry = &mut self.entries[first];
-            (entry.reserved, entry.asks) = (Some(now), false);
-            let longest = entry.patience.pause(Duration::MAX);
-            self.pause(longest);
+        let pause = self.pauses_for();
+        if !pause.is_zero() {
+            return Some(pause);
         }
+        for entry in &mut self.entries {
+            if entry.asks {
+                (entry.reserved, entry.asks) = (Some(now), false);
+            }
+        }
+        self.pause(self.entries[at].patience.pause(Duration::MAX));
         None
     }
 
@@ -256,7 +256,9 @@ impl Queue {
             let entry = self.entries.remove(at);
             if let Some(since) = entry.reserved {
                 let lasted = Instant::now().saturating_duration_since(since);
-                self.pause(entry.patience.pause(lasted).min(self.pauses_for()));
+                if self.reservations() == 0 {
+                    self.pause(entry.patience.pause(lasted));
+                }
             }
         }
     }
@@ -416,10 +418,10 @@ mod tests {
         }
     }
 
-    /// Otherwise each request that sleeps while a reservation is in force would get one, too: see `PAUSE`.
+    /// Otherwise reservations would be in force all the time where all wait for long: see `reservation.rs`.
     #[test]
-    fn reservations_pause_and_the_first_that_asks_comes_first() {
-        let patience = Patience::of(Fairness::After(Duration::from_secs(600)));
+    fn reservations_pause_and_come_together() {
+        let patience = Patience::of(Fairness::After(Duration::from_secs(3600)));
         let longest = patience.pause(Duration::MAX);
         let mut queue = Queue::new();
         let mut wakeups = Wakeups::default();
@@ -439,22 +441,24 @@ mod tests {
         };
         assert_eq!(queue.reserve(reserves(1)), None);
         queue.sleep(entry(2), &mut wakeups);
-        for id in 3..5 {
+        for id in 3..6 {
             let refused = queue.sleep(reserves(id), &mut wakeups);
             assert!(refused.is_some_and(|pause| pause <= longest));
         }
+        queue.gave_up(5, &mut wakeups);
         assert_eq!(reserved(&queue), [1]);
-        queue.granted(1, |_| 1000);
-        assert!(queue.pauses_for() < longest / 2, "eight times its life");
+        assert_eq!(queue.reserve(reserves(1)), None, "it has one");
         queue.paused_until = 0;
-        // The second request has not been overtaken, so it has not asked. The third keeps its place.
+        // The second request has not been overtaken, so it has not asked. The third sleeps again, and has.
         queue.sleep(entry(3), &mut wakeups);
-        assert!(queue.sleep(reserves(5), &mut wakeups).is_some());
-        assert_eq!(reserved(&queue), [3]);
-        queue.paused_until = 0;
-        assert!(queue.reserve_in_place(5, Instant::now()).is_some());
-        assert_eq!(reserved(&queue), [3, 4]);
-        assert_eq!(queue.reserve(reserves(3)), None, "it has one");
+        assert_eq!(queue.sleep(reserves(6), &mut wakeups), None);
+        assert_eq!(reserved(&queue), [1, 3, 4, 6]);
+        for id in [1, 3, 4] {
+            queue.granted(id, |_| 1000);
+            assert!(queue.pauses_for() > longest / 2, "one is in force");
+        }
+        queue.granted(6, |_| 1000);
+        assert!(queue.pauses_for() < longest / 2, "as long as it lasted");
     }
 
     #[test]

@@ -30,10 +30,10 @@
 //! - The first reservation is granted its range in the first turn `#` that is longer than its blockers' critical
 //!   sections. In the turn `:`, requests with a pass compete with each other, also while the first reservation waits
 //!   for a thread that waits for them.
-//! - Reservations are apart. After one is over, none is granted for eight times as long as it lasted, and after one is
-//!   granted, none for eight times the patience, whichever ends first. Where all wait longer than the patience, because
-//!   they are many, all would get reservations, and wake one after another for ever. Then the first in the queue that
-//!   has asked for one comes first.
+//! - Reservations come together. While some are in force none is granted, for the patience at most. When the last of
+//!   them is over, none is granted for as long as it lasted, for the patience at most. Then all requests get theirs
+//!   that have asked meanwhile. Where all wait longer than the patience, because they are many, reservations would
+//!   otherwise be in force all the time: all would sleep, and wake one after another for ever.
 //! - A thread that holds what a reservation waits for ignores that reservation and every later one. Otherwise the
 //!   blockers of two reservations could give way to each other's, and both reservations would stay blocked.
 
@@ -79,10 +79,10 @@ impl Patience {
         }
     }
 
-    /// How long no reservation is granted after one that lasted that long. Without patience, all are granted at once.
+    /// How long no reservation is granted after some that lasted that long. Without patience, all are granted at once.
     pub(super) fn pause(self, lasted: Duration) -> Duration {
         let most = self.limit().unwrap_or(Duration::ZERO);
-        PAUSE * lasted.min(most)
+        lasted.min(most)
     }
 
     pub(in crate::range) fn limit(self) -> Option<Duration> {
@@ -94,9 +94,6 @@ impl Patience {
 const fn micros(duration: Duration) -> u32 {
     duration.as_micros() as u32
 }
-
-/// While a reservation is in force, requests sleep that could run. So reservations take a ninth of the time at most.
-const PAUSE: u32 = 8;
 
 /// How long the first turn lasts: a few time slices of a scheduler, so that a preempted holder can leave meanwhile.
 const FIRST_TURN: Duration = Duration::from_millis(10);
@@ -132,14 +129,14 @@ pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, FIRST_TURN, Fairness, PAUSE, Patience, turn_at};
+    use super::{Duration, FIRST_TURN, Fairness, Patience, turn_at};
 
     #[test]
     fn pauses_are_bounded() {
         let patience = Patience::of(Fairness::DEFAULT);
         let limit = patience.limit().unwrap();
-        assert_eq!(patience.pause(limit / 10), PAUSE * limit / 10);
-        assert_eq!(patience.pause(Duration::MAX), PAUSE * limit);
+        assert_eq!(patience.pause(limit / 10), limit / 10);
+        assert_eq!(patience.pause(Duration::MAX), limit);
         assert_eq!(Patience::NONE.pause(Duration::MAX), Duration::ZERO);
         assert_eq!(Patience::ENDLESS.pause(Duration::MAX), Duration::ZERO);
     }
