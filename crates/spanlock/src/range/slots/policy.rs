@@ -92,7 +92,8 @@ const UNLISTED: u32 = 1 << 31;
 #[inline]
 pub(super) fn is_sample(number: u64) -> bool {
     // Fibonacci hashing: no requests that recur in turn are in step with it.
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) <= u64::MAX >> SAMPLE_DIGITS
+    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    hash >> (32 - SAMPLE_DIGITS) == 0
 }
 
 /// What the last announcement in a home slot has to do with a request.
