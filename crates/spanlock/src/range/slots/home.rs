@@ -13,7 +13,7 @@
 
 use super::board::Board;
 use super::slot::Slot;
-use prim::atomic::{Ordering, fence};
+use prim::atomic::Ordering;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -70,9 +70,8 @@ impl Deref for Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // Release: what this thread did with the board comes before the end of it.
-        if self.shares.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
+        // Release: what this thread did with the board comes before the end of it. Acquire: so does what the others did.
+        if self.shares.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: it comes from a box, and this was the last share.
             let board = unsafe { Box::from_raw(self.0.as_ptr()) };
             // The mutant of [board-grace] must not touch memory that was freed.
