@@ -121,7 +121,6 @@ use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
 use prim::spin::{self, Spin};
-use prim::thread;
 use word::Word;
 
 mod arrival;
@@ -349,7 +348,6 @@ impl BiasState {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
             let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.is_over() {
-                hint::set(self.address());
                 return None;
             }
             if !spin.round() {
@@ -407,9 +405,7 @@ impl BiasState {
 
     #[cold] // It reads the clock.
     fn tried(&self, latency: u64) -> Option<Account> {
-        let tried = self
-            .account()
-            .tried(account::now(), latency, thread::processors());
+        let tried = self.account().tried(account::now(), latency);
         tried.map_err(|account| self.set_account(account)).ok()
     }
 
