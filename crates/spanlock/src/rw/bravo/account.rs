@@ -14,25 +14,26 @@
 //!                                      empty
 //! ```
 //!
-//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time from there until a writer leaves. The *density* `rho` says how many
-//! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
-//! over its service time ([`SERVICE`]), which a reader measures now and then. Of two samples in sequence the smaller
-//! counts, since one reader that was interrupted, or came behind a writer, says little. Rho is from an eighth
-//! ([`ALONE`]: readers hardly meet) to 64. A fenced read saves a lone reader nothing, because to fence takes as long as
-//! an underlying lock that nobody else wants: only a free bias earns it an eighth of its life.
+//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time
+//! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
+//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]), which
+//! a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was interrupted,
+//! or came behind a writer, says little. Rho is from an eighth ([`ALONE`]: readers hardly meet) to 32. A fenced read
+//! saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else wants: only a free
+//! bias earns it an eighth of its life.
 //!
-//! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
-//! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
-//! been closed, not only the last, since writers that follow each other without a gap have no last one. So a bias that
-//! goes on has gained at least twice what its revocations took, and the time that the path was closed besides; what it
-//! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
-//! threads notice it one after another, and until then the underlying lock is busy and closings are long.
+//! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
+//! drawn. The bias is kept while the credit pays for the revocation; it is never more than [`MOST_CREDIT`]. A closing
+//! may use the credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least
+//! twice what its revocations took, and what it loses in the end is bounded by the most credit. A trial begins with some
+//! credit, more if rho is large, because threads notice it one after another, and until then the underlying lock is busy
+//! and closings are long.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
-//! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
-//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
-//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
-//! all threads use it.
+//! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare,
+//! and where they crowd a trial that fails is soon repeated. That matters, because both states are stable there: readers
+//! that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail although the bias
+//! would pay once all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
@@ -68,6 +69,9 @@ const UNIT: u64 = 1 << 7;
 const TIME_BITS: u32 = 20;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
+/// A difference of times from here on is negative: of a time up to a quarter of all, or 33 ms, ahead.
+const AHEAD: u32 = TIMES - TIMES / 4;
+
 /// Nanoseconds in a unit of credit: less than the shortest revocation costs.
 const CREDIT: u64 = 1 << 9;
 
@@ -82,8 +86,8 @@ const SERVICE: u64 = 256;
 /// The power of two of rho = 1: rho is counted in eighths.
 const EIGHTHS: u32 = 3;
 
-/// The power of two of rho = 64.
-const MOST_RHO: u32 = EIGHTHS + 6;
+/// The power of two of rho = 32.
+const MOST_RHO: u32 = EIGHTHS + 5;
 
 /// Rho of a lock whose slow reads are short: its readers hardly meet.
 const ALONE: u32 = 0;
@@ -98,6 +102,9 @@ pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
 /// about a tenth of that.
 const LONG_LIFE: usize = 128_000;
+
+/// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
+const PAYS: u64 = 32;
 
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,9 +146,12 @@ impl Account {
         self.0 >> (TIME_BITS + CREDIT_BITS)
     }
 
-    /// Nanoseconds since the time in the word.
+    /// Nanoseconds since the time in the word; none, if another thread has stored a time that is a little later.
     pub(super) fn elapsed(self, now: u64) -> u64 {
-        u64::from(units(now).wrapping_sub(self.0) & TIMES) * UNIT
+        match units(now).wrapping_sub(self.0) & TIMES {
+            AHEAD.. => 0,
+            units => u64::from(units) * UNIT,
+        }
     }
 
     /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
@@ -157,7 +167,7 @@ impl Account {
         // A sample that is larger than the one before says little.
         if rho <= self.rho() && is_due {
             // Threads notice the bias one after another, and the more there are, the later the last.
-            Ok(Self::new(now, MOST_CREDIT.min((1 << rho) / 2), rho))
+            Ok(Self::new(now, (1 << rho) / 2, rho))
         } else {
             Err(self.with_rho(rho))
         }
@@ -173,9 +183,16 @@ impl Account {
         Self(rest | rho << (TIME_BITS + CREDIT_BITS))
     }
 
-    /// The path is open again, or closed again, from now on.
-    pub(super) fn at(self, now: u64) -> Self {
-        Self::new(now, self.credit(), self.rho())
+    /// The path is open from now on, after it was closed since the time in the word.
+    pub(super) fn opened(self, now: u64) -> Self {
+        let closed = self.elapsed(now);
+        self.earned(now, self.credit_earned().saturating_sub(closed))
+    }
+
+    /// A writer closed the path at `since`, gives up now, and leaves the bias set: that time is none of its life.
+    pub(super) fn resumed(self, since: u64, now: u64) -> Self {
+        let began = now.saturating_sub(self.elapsed(since));
+        Self::new(began, self.credit(), self.rho())
     }
 
     /// Whether a bias has lived long.
@@ -198,28 +215,26 @@ impl Account {
             _ => life << rho >> EIGHTHS,
         };
         let took = now.saturating_sub(start).max(1);
-        self.settled(now, gain, 2 * took, took, tuning)
-    }
-
-    /// The bias was kept, and a writer leaves.
-    pub(super) fn left(self, now: u64, tuning: Tuning) -> (Fate, Self) {
-        let cost = self.elapsed(now);
-        self.settled(now, 0, cost, cost, tuning)
-    }
-
-    /// What becomes of a bias with that gain and loss, after readers had to do without it for `cost` nanoseconds.
-    fn settled(self, now: u64, gain: u64, loss: u64, cost: u64, tuning: Tuning) -> (Fate, Self) {
-        let credit = u64::from(self.credit()) * CREDIT + gain;
-        let loss = loss.saturating_mul(u64::from(tuning.bound)) / u64::from(Tuning::STANDARD.bound);
-        if let Some(credit) = credit.checked_sub(loss) {
-            let credit = (credit / CREDIT).min(u64::from(MOST_CREDIT)) as u32;
-            return (Fate::Kept, Self::new(now, credit, self.rho()));
+        let loss = took.saturating_mul(u64::from(tuning.bound));
+        let credit = self.credit_earned() + gain;
+        if let Some(credit) = credit.checked_sub(loss / PAYS) {
+            return (Fate::Kept, self.earned(now, credit));
         }
-        let price = cost.saturating_mul(u64::from(tuning.bound)) / UNIT;
-        let price = price.clamp(1, LONGEST).next_power_of_two();
-        let inhibited = Duration::from_nanos(price * UNIT);
+        let price = (loss / UNIT).clamp(1, LONGEST).next_power_of_two();
         let account = Self::new(now, price.ilog2(), self.rho());
-        (Fate::Ended(inhibited), account)
+        (Fate::Ended(Duration::from_nanos(price * UNIT)), account)
+    }
+
+    /// Nanoseconds that a bias has earned.
+    fn credit_earned(self) -> u64 {
+        u64::from(self.credit()) * CREDIT
+    }
+
+    /// A bias that has earned so many nanoseconds. Half a unit, which it loses by rounding, stands for what the clock
+    /// does not see: cold paths, and the writer's second acquisition.
+    fn earned(self, now: u64, credit: u64) -> Self {
+        let credit = (credit / CREDIT).min(u64::from(MOST_CREDIT));
+        Self::new(now, credit as u32, self.rho())
     }
 }
 
@@ -272,14 +287,13 @@ mod tests {
         assert_eq!(fewer.rho(), ALONE);
     }
 
-    /// How many of a hundred short lives the credit pays for.
-    fn short_lives(mut account: Account, mut now: u64) -> usize {
+    /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
+    fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let (opened, reopened) = account.left(now, TUNING);
-            let (fate, after) = reopened.revoked(Fenced, now, now + US, TUNING);
-            account = after;
-            now += US;
-            (opened, fate) == (Fate::Kept, Fate::Kept)
+            let (fate, after) = account.revoked(Fenced, now, now + US, TUNING);
+            now += US + closed;
+            account = after.opened(now);
+            fate == Fate::Kept
         });
         kept.count()
     }
@@ -288,7 +302,7 @@ mod tests {
     fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
         let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
         assert_eq!(account.rho(), ALONE);
-        assert!(short_lives(account, US) <= 64);
+        assert!(short_lives(account, US, 0) <= 64);
     }
 
     #[test]
@@ -311,16 +325,34 @@ mod tests {
     fn credit_pays_for_short_lives_and_runs_out() {
         let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
         assert_eq!(account.credit(), MOST_CREDIT);
-        assert!((20..=64).contains(&short_lives(account, 1002 * US)));
+        let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
+        assert!((20..=64).contains(&lives(0)));
+        assert!((4..20).contains(&lives(20 * US)));
     }
 
     #[test]
-    fn a_path_that_is_closed_for_too_long_is_not_opened() {
-        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
-        assert_eq!(account.left(1122 * US, TUNING).0, Fate::Kept);
-        let (fate, ended) = account.left(1142 * US, TUNING);
-        assert_ne!(fate, Fate::Kept);
-        assert!(ended.tried(2142 * US, 256).is_err());
+    fn what_writers_closed_that_gave_up_is_not_life() {
+        let account = tried(100 * US, 512).resumed(200 * US, 10_000 * US);
+        assert_eq!(account.elapsed(10_000 * US).div_ceil(US), 100);
+        // Another one that began before the first gave up.
+        let account = account.resumed(300 * US, 10_001 * US);
+        assert_eq!(account.elapsed(10_001 * US), 0);
+    }
+
+    #[test]
+    fn a_time_that_another_thread_stored_a_little_later_is_no_long_life() {
+        for ahead in [1, UNIT, US, 1000 * US] {
+            let account = tried(5000 * US + ahead, 512);
+            assert_eq!(account.elapsed(5000 * US), 0, "{ahead}");
+        }
+    }
+
+    #[test]
+    fn a_trial_beside_slow_readers_is_paid_for_by_all_that_it_took() {
+        let slow = 400 * US;
+        let (fate, _) = tried(US, 512).revoked(Fenced, US, US + slow, TUNING);
+        let bound = slow * u64::from(TUNING.bound);
+        assert!(matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound)));
     }
 
     #[test]
@@ -328,7 +360,10 @@ mod tests {
         let with = |bound| Tuning { bound, ..TUNING };
         let (fate, none) = tried(0, 1).revoked(Fenced, 0, 1 << 40, with(0));
         assert_eq!(fate, Fate::Kept);
-        assert_eq!(none.left(1 << 50, with(0)).0, Fate::Kept);
+        let (fate, _) = none
+            .opened(1 << 50)
+            .revoked(Free, 1 << 50, 1 << 51, with(0));
+        assert_eq!(fate, Fate::Kept);
         let (fate, _) = tried(0, 1 << 40).revoked(Free, 100 * US, 101 * US, with(u32::MAX));
         assert_eq!(fate, Fate::Ended(Duration::from_nanos(LONGEST * UNIT)));
     }

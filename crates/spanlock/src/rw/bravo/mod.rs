@@ -8,14 +8,14 @@
 //! clears the bias.
 //!
 //! Three things here are not the paper's. A writer that revoked *keeps* the bias if it pays: while it is inside,
-//! readers wait a little for the path to open again, and writers that come share the revocation; the last to leave
-//! opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system call.
+//! readers wait a little for the path to open again, and writers that came meanwhile share the revocation; the last to
+//! leave opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system call.
 //! And an *account* weighs what a bias gains against what its revocations cost.
 //!
 //! ```text
 //!   read                                        write
 //!   ----                                        -----
-//!   a hint of this lock? -- yes ----+           a hint, or neither bias nor kept? -- no --+
+//!   a hint of this lock? -- yes ----+           a hint, or no bias? -- no ----------------+
 //!     | no                          |             | yes                                  |
 //!   path open? --- no --- wait? ----+           lock the underlying lock                 |
 //!     | yes     ^   yes, 32 us | no |             |                                      |
@@ -280,11 +280,14 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             return None;
         }
         if !(hint::is_of(self.bias.address()) && hint::lasts()) {
-            // Who arrives before it asks for the underlying lock need not ask twice.
-            if self.bias.is_kept() {
+            // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
+            // is to open before: writers that followed each other without a gap would keep it closed.
+            if self.bias.is_biased() {
                 return self.write_arriving(wait, lock);
             }
-            hint::set(self.bias.address());
+            if !self.bias.is_kept() {
+                hint::set(self.bias.address());
+            }
         }
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
