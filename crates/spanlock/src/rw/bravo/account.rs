@@ -16,24 +16,24 @@
 //!
 //! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time
 //! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
-//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]), which
-//! a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was interrupted,
-//! or came behind a writer, says little. Rho is from an eighth ([`ALONE`]: readers hardly meet) to 32. A fenced read
-//! saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else wants: only a free
-//! bias earns it an eighth of its life.
+//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
+//! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
+//! interrupted, or came behind a writer, says little. Rho is from an eighth ([`ALONE`]: readers hardly meet) to 32. A
+//! fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
+//! wants: only a free bias earns it an eighth of its life.
 //!
 //! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
 //! drawn. The bias is kept while the credit pays for the revocation; it is never more than [`MOST_CREDIT`]. A closing
 //! may use the credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least
-//! twice what its revocations took, and what it loses in the end is bounded by the most credit. A trial begins with some
-//! credit, more if rho is large, because threads notice it one after another, and until then the underlying lock is busy
-//! and closings are long.
+//! twice what its revocations took, and what it loses in the end is bounded by the most credit. A trial begins with
+//! some credit, more if rho is large, because threads notice it one after another, and until then the underlying lock
+//! is busy and closings are long.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
 //! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare,
-//! and where they crowd a trial that fails is soon repeated. That matters, because both states are stable there: readers
-//! that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail although the bias
-//! would pay once all threads use it.
+//! and where they crowd a trial that fails is soon repeated. That matters, because both states are stable there:
+//! readers that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail although
+//! the bias would pay once all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
