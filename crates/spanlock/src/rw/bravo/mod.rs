@@ -9,8 +9,8 @@
 //!
 //! Three things here are not the paper's. A writer that revoked *keeps* the bias if it pays: while it is inside,
 //! readers wait a little for the path to open again, and writers that came meanwhile share the revocation; the last to
-//! leave opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system call.
-//! And an *account* weighs what a bias gains against what its revocations cost.
+//! leave opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system
+//! call. And an *account* weighs what a bias gains against what its revocations cost.
 //!
 //! ```text
 //!   read                                        write
