@@ -14,28 +14,26 @@
 //!                                      empty
 //! ```
 //!
-//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty, and [`FIXED`] for what
-//! the clock does not see. *Closed* is the time from there until a writer leaves. The *density* `rho` says how many
-//! threads' time slow reads of this lock take, and a bias saves. By Little's law that is the latency of a slow read
-//! over its service time ([`SERVICE`]), which a reader measures now and then. Rho goes half the way to each sample,
-//! rounded down, and nothing is tried while it rises: one reader that was interrupted, or came behind a writer, says
-//! little. It is from an eighth ([`ALONE`]: readers hardly meet) to 64. A fenced read saves a lone reader nothing,
-//! because to fence takes as long as an underlying lock that nobody else wants. So while the bias is fenced, an eighth
-//! of the life is then a cost, and only a free bias earns it.
+//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time
+//! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
+//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
+//! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
+//! interrupted, or came behind a writer, says little. Rho is from an eighth ([`ALONE`]: readers hardly meet) to 32. A
+//! fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
+//! wants: only a free bias earns it an eighth of its life.
 //!
-//! **Keep.** The lives of a bias earn credit and its revocations spend it, as drawn. The bias is kept while the credit
-//! is not negative; it is never more than [`MOST_CREDIT`]. Each writer that leaves weighs for how long the path has
-//! been closed, not only the last, since writers that follow each other without a gap have no last one. So a bias that
-//! goes on has gained at least twice what its revocations took, and the time that the path was closed besides; what it
-//! loses in the end is bounded by the most credit. A trial begins with some credit, more if rho is large, because
-//! threads notice it one after another, and until then the underlying lock is busy and closings are long.
+//! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
+//! drawn. The bias is kept while the credit pays for the revocation; it is never more than [`MOST_CREDIT`]. A closing
+//! may use the credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least
+//! twice what its revocations took, and what it loses in the end is bounded by the most credit. A trial begins with
+//! some credit, more if rho is large, because threads notice it one after another, and until then the underlying lock
+//! is busy and closings are long.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
-//! which is no more than [`OVERDUE`], because nobody waits for longer. That time is divided by rho: what slow reads
-//! lose in it is `bound` times the cost. So where readers hardly meet trials are rare, and where they crowd a trial
-//! that fails is soon repeated. That matters, because both states are stable there: readers that crowd at the
-//! underlying lock delay the writers that are to open the path, and a trial may fail although the bias would pay once
-//! all threads use it.
+//! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare,
+//! and where they crowd a trial that fails is soon repeated. That matters, because both states are stable there:
+//! readers that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail although
+//! the bias would pay once all threads use it.
 //!
 //! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
 //! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
@@ -71,17 +69,16 @@ const UNIT: u64 = 1 << 7;
 const TIME_BITS: u32 = 20;
 const TIMES: u32 = (1 << TIME_BITS) - 1;
 
+/// A difference of times from here on is negative: of a time up to a quarter of all, or 33 ms, ahead.
+const AHEAD: u32 = TIMES - TIMES / 4;
+
 /// Nanoseconds in a unit of credit: less than the shortest revocation costs.
 const CREDIT: u64 = 1 << 9;
 
 const CREDIT_BITS: u32 = 8;
-const CREDITS: u32 = (1 << CREDIT_BITS) - 1;
 
 /// The most credit: 128 us. A bias survives some closings that are longer than readers wait ([`OVERDUE`]).
-const MOST_CREDIT: u64 = CREDITS as u64;
-
-/// Nanoseconds of a revocation that the clock does not see: the cold paths, and the writer's second acquisition.
-const FIXED: u64 = 400;
+const MOST_CREDIT: u32 = (1 << CREDIT_BITS) - 1;
 
 /// Nanoseconds that a contended slow read keeps the lock's cache line to itself.
 const SERVICE: u64 = 256;
@@ -89,14 +86,11 @@ const SERVICE: u64 = 256;
 /// The power of two of rho = 1: rho is counted in eighths.
 const EIGHTHS: u32 = 3;
 
-/// The power of two of rho = 64.
-const MOST_RHO: u32 = EIGHTHS + 6;
+/// The power of two of rho = 32.
+const MOST_RHO: u32 = EIGHTHS + 5;
 
 /// Rho of a lock whose slow reads are short: its readers hardly meet.
 const ALONE: u32 = 0;
-
-/// A trial that fails weighs so many times as much as a revocation of a bias that goes on: `bound` / 32 = 2.
-const TRIAL: u64 = 32;
 
 /// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
 const LONGEST: u64 = 1 << (TIME_BITS - 2);
@@ -108,6 +102,9 @@ pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
 /// about a tenth of that.
 const LONG_LIFE: usize = 128_000;
+
+/// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
+const PAYS: u64 = 32;
 
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,35 +139,35 @@ impl Account {
     }
 
     fn credit(self) -> u32 {
-        self.0 >> TIME_BITS & CREDITS
+        self.0 >> TIME_BITS & MOST_CREDIT
     }
 
     fn rho(self) -> u32 {
         self.0 >> (TIME_BITS + CREDIT_BITS)
     }
 
-    /// Nanoseconds since the time in the word.
+    /// Nanoseconds since the time in the word; none, if another thread has stored a time that is a little later.
     pub(super) fn elapsed(self, now: u64) -> u64 {
-        u64::from(units(now).wrapping_sub(self.0) & TIMES) * UNIT
+        match units(now).wrapping_sub(self.0) & TIMES {
+            AHEAD.. => 0,
+            units => u64::from(units) * UNIT,
+        }
     }
 
     /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
     /// may be tried now, or else without.
-    ///
-    /// Rho goes half the way to each sample: a reader that was interrupted, or came behind a writer, says little. While
-    /// it rises nothing is tried.
-    pub(super) fn tried(self, now: u64, latency: u64, processors: usize) -> Result<Self, Self> {
-        let before = self.rho();
-        // No more threads gain than there are processors.
-        let most = (EIGHTHS + processors.max(1).ilog2()).min(MOST_RHO);
-        let sample = (8 * latency / SERVICE).max(1).ilog2().min(most);
-        let rho = (before + sample) / 2;
+    pub(super) fn tried(self, now: u64, latency: u64) -> Result<Self, Self> {
+        let rho = (latency.saturating_mul(1 << EIGHTHS) / SERVICE)
+            .max(1)
+            .ilog2();
+        let rho = rho.min(MOST_RHO);
         // Over rho. What is read as a price may be a credit that a race has left.
         let price = 1 << self.credit().min(TIME_BITS) << EIGHTHS >> rho;
         let is_due = self.credit() == 0 || self.elapsed(now) / UNIT >= LONGEST.min(price);
-        if rho <= before && is_due {
+        // A sample that is larger than the one before says little.
+        if rho <= self.rho() && is_due {
             // Threads notice the bias one after another, and the more there are, the later the last.
-            Ok(Self::new(now, CREDITS.min((1 << rho) / 2), rho))
+            Ok(Self::new(now, (1 << rho) / 2, rho))
         } else {
             Err(self.with_rho(rho))
         }
@@ -186,9 +183,16 @@ impl Account {
         Self(rest | rho << (TIME_BITS + CREDIT_BITS))
     }
 
-    /// The path is open again, or closed again, from now on.
-    pub(super) fn at(self, now: u64) -> Self {
-        Self::new(now, self.credit(), self.rho())
+    /// The path is open from now on, after it was closed since the time in the word.
+    pub(super) fn opened(self, now: u64) -> Self {
+        let closed = self.elapsed(now);
+        self.earned(now, self.credit_earned().saturating_sub(closed))
+    }
+
+    /// A writer closed the path at `since`, gives up now, and leaves the bias set: that time is none of its life.
+    pub(super) fn resumed(self, since: u64, now: u64) -> Self {
+        let began = now.saturating_sub(self.elapsed(since));
+        Self::new(began, self.credit(), self.rho())
     }
 
     /// Whether a bias has lived long.
@@ -204,75 +208,57 @@ impl Account {
         now: u64,
         tuning: Tuning,
     ) -> (Fate, Self) {
-        let took = now.saturating_sub(start).saturating_add(FIXED);
-        let life = self.elapsed(start);
-        let (gain, cost) = match (self.rho(), grade) {
-            // A fenced read saves a lone reader nothing.
-            (ALONE, Grade::Fenced) => (0, took.saturating_add(life >> EIGHTHS)),
-            (ALONE, Grade::Free) => (life.saturating_sub(long_life()) >> EIGHTHS, took),
-            (rho, _) => (life << rho >> EIGHTHS, took),
+        let (rho, life) = (self.rho(), self.elapsed(start));
+        // A fenced read saves a lone reader nothing.
+        let gain = match (rho, grade) {
+            (ALONE, Grade::Fenced) => 0,
+            _ => life << rho >> EIGHTHS,
         };
-        let loss = cost.saturating_mul(u64::from(tuning.bound)) / TRIAL;
-        self.settled(now, gain, loss, cost, tuning)
-    }
-
-    /// The bias was kept, and a writer leaves.
-    pub(super) fn left(self, now: u64, tuning: Tuning) -> (Fate, Self) {
-        let cost = self.elapsed(now);
-        self.settled(now, 0, cost, cost, tuning)
-    }
-
-    /// What becomes of a bias with that gain and loss, after readers had to do without it for `cost` nanoseconds.
-    fn settled(self, now: u64, gain: u64, loss: u64, cost: u64, tuning: Tuning) -> (Fate, Self) {
-        let credit = u64::from(self.credit()) * CREDIT + gain;
-        let loss = if tuning.bound == 0 { 0 } else { loss };
-        if let Some(credit) = credit.checked_sub(loss) {
-            let credit = (credit / CREDIT).min(MOST_CREDIT) as u32;
-            return (Fate::Kept, Self::new(now, credit, self.rho()));
+        let took = now.saturating_sub(start).max(1);
+        let loss = took.saturating_mul(u64::from(tuning.bound));
+        let credit = self.credit_earned() + gain;
+        if let Some(credit) = credit.checked_sub(loss / PAYS) {
+            return (Fate::Kept, self.earned(now, credit));
         }
-        // Nobody waits for longer.
-        let price = cost.min(OVERDUE).saturating_mul(u64::from(tuning.bound)) / UNIT;
-        let price = price.clamp(1, LONGEST).next_power_of_two();
-        let inhibited = Duration::from_nanos(price * UNIT);
+        let price = (loss / UNIT).clamp(1, LONGEST).next_power_of_two();
         let account = Self::new(now, price.ilog2(), self.rho());
-        (Fate::Ended(inhibited), account)
+        (Fate::Ended(Duration::from_nanos(price * UNIT)), account)
+    }
+
+    /// Nanoseconds that a bias has earned.
+    fn credit_earned(self) -> u64 {
+        u64::from(self.credit()) * CREDIT
+    }
+
+    /// A bias that has earned so many nanoseconds. Half a unit, which it loses by rounding, stands for what the clock
+    /// does not see: cold paths, and the writer's second acquisition.
+    fn earned(self, now: u64, credit: u64) -> Self {
+        let credit = (credit / CREDIT).min(u64::from(MOST_CREDIT));
+        Self::new(now, credit as u32, self.rho())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Grade::{Fenced, Free};
-    use super::{
-        ALONE, Account, FIXED, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT, long_life,
-    };
+    use super::{ALONE, Account, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT, long_life};
     use prim::clock::Duration;
 
     const TUNING: Tuning = Tuning::STANDARD;
     const US: u64 = 1000;
 
-    /// An unbiased lock after one more acquisition, with another density.
-    fn after(account: Account, latency: u64, processors: usize) -> Account {
-        let (Ok(after) | Err(after)) = account.tried(0, latency, processors);
-        Account::new(0, 0, after.rho())
-    }
-
-    /// One after many acquisitions that took so long.
-    fn unbiased(latency: u64, processors: usize) -> Account {
-        (0..16).fold(Account(0), |account, _| after(account, latency, processors))
-    }
-
-    /// A bias that was tried at a time, after many acquisitions that took so long.
+    /// A bias that was tried at a time, after acquisitions that took so long.
     fn tried(at: u64, latency: u64) -> Account {
-        unbiased(latency, 1 << 10)
-            .tried(at, latency, 1 << 10)
-            .expect("it is due")
+        let (Ok(account) | Err(account)) = Account(0).tried(0, latency);
+        let unbiased = Account::new(0, 0, account.rho());
+        unbiased.tried(at, latency).expect("it is due")
     }
 
     #[test]
     fn a_new_lock_may_be_biased_at_any_time() {
         let wrapped = (u64::from(TIMES) + 1) * UNIT;
         for now in [0, 1, UNIT, 7 * UNIT, wrapped - UNIT, wrapped] {
-            assert!(Account(0).tried(now, 20, 1).is_ok());
+            assert!(Account(0).tried(now, 20).is_ok());
         }
     }
 
@@ -280,12 +266,12 @@ mod tests {
     fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
         let long = long_life();
         for (latency, grade, life, kept) in [
-            (20, Fenced, long, false),        // One thread, which gains nothing.
-            (20, Free, long, false),          // It has gained nothing until now.
-            (20, Free, long + 40 * US, true), // It gains an eighth.
-            (512, Fenced, 4 * US, true),      // As much as it lives.
-            (512, Fenced, US / 2, false),     // Shorter than its revocation.
-            (8 * US, Fenced, US / 2, true),   // Thirty threads gain.
+            (20, Fenced, long, false),      // One thread, which gains nothing.
+            (20, Free, 4 * US, false),      // It gains an eighth.
+            (20, Free, long, true),         // It does.
+            (512, Fenced, 4 * US, true),    // As much as it lives.
+            (128, Fenced, US / 2, false),   // Shorter than its revocation.
+            (8 * US, Fenced, US / 2, true), // Thirty threads gain.
         ] {
             let (opened, arrived) = (5 * US, 5 * US + life);
             let (fate, _) = tried(opened, latency).revoked(grade, arrived, arrived + US, TUNING);
@@ -294,29 +280,20 @@ mod tests {
     }
 
     #[test]
-    fn many_samples_are_believed_and_one_is_not() {
-        let beside_one = |many, one| {
-            let account = after(unbiased(many, 1 << 10), one, 1 << 10);
-            after(account, many, 1 << 10).rho()
-        };
-        assert!(beside_one(20, 1 << 20) <= 2);
-        assert!(beside_one(1 << 20, 20) >= 6);
+    fn of_two_samples_the_smaller_counts() {
+        let sampled = |latency| Account::new(0, 0, tried(0, latency).rho());
+        assert!(sampled(20).tried(US, 1 << 20).is_err());
+        let fewer = sampled(1 << 20).tried(US, 20).expect("it is due");
+        assert_eq!(fewer.rho(), ALONE);
     }
 
-    #[test]
-    fn nothing_is_tried_while_the_density_rises() {
-        assert!(unbiased(20, 8).tried(US, 1 << 10, 8).is_err());
-        assert!(unbiased(1 << 10, 8).tried(US, 1 << 10, 8).is_ok());
-    }
-
-    /// How many of a hundred short lives the credit pays for.
-    fn short_lives(mut account: Account, mut now: u64) -> usize {
+    /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
+    fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let (opened, reopened) = account.left(now, TUNING);
-            let (fate, after) = reopened.revoked(Fenced, now, now + US, TUNING);
-            account = after;
-            now += US;
-            (opened, fate) == (Fate::Kept, Fate::Kept)
+            let (fate, after) = account.revoked(Fenced, now, now + US, TUNING);
+            now += US + closed;
+            account = after.opened(now);
+            fate == Fate::Kept
         });
         kept.count()
     }
@@ -325,18 +302,18 @@ mod tests {
     fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
         let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
         assert_eq!(account.rho(), ALONE);
-        assert!(short_lives(account, US) < 60);
+        assert!(short_lives(account, US, 0) <= 64);
     }
 
     #[test]
     fn a_trial_that_fails_is_not_repeated_for_so_many_times_its_cost() {
-        for (took, latency, more) in [(0, 20, 8), (US, 512, 1), (3 * US, 20, 8)] {
+        for (took, latency, more) in [(US, 20, 8), (2 * US, 256, 1), (3 * US, 20, 8)] {
             let (fate, account) = tried(US, latency).revoked(Fenced, US, US + took, TUNING);
-            let bound = (took + FIXED) * u64::from(TUNING.bound);
+            let bound = took * u64::from(TUNING.bound);
             assert!(
                 matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound - UNIT))
             );
-            let again = |after: u64| account.tried(US + took + after, latency, 1 << 10).is_ok();
+            let again = |after: u64| account.tried(US + took + after, latency).is_ok();
             assert!(
                 !again(bound * more - UNIT) && again(2 * bound * more + 8 * UNIT),
                 "{took}"
@@ -345,29 +322,37 @@ mod tests {
     }
 
     #[test]
-    fn no_more_threads_gain_than_there_are_processors() {
-        for (processors, kept) in [(0, false), (2, false), (8, true), (1000, true)] {
-            let account = unbiased(1 << 20, processors).tried(5 * US, 1 << 20, processors);
-            let account = account.expect("it is due");
-            let (fate, _) = account.revoked(Fenced, 6 * US, 8 * US, TUNING);
-            assert_eq!(fate == Fate::Kept, kept, "{processors}");
+    fn credit_pays_for_short_lives_and_runs_out() {
+        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
+        assert_eq!(account.credit(), MOST_CREDIT);
+        let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
+        assert!((20..=64).contains(&lives(0)));
+        assert!((4..20).contains(&lives(20 * US)));
+    }
+
+    #[test]
+    fn what_writers_closed_that_gave_up_is_not_life() {
+        let account = tried(100 * US, 512).resumed(200 * US, 10_000 * US);
+        assert_eq!(account.elapsed(10_000 * US).div_ceil(US), 100);
+        // Another one that began before the first gave up.
+        let account = account.resumed(300 * US, 10_001 * US);
+        assert_eq!(account.elapsed(10_001 * US), 0);
+    }
+
+    #[test]
+    fn a_time_that_another_thread_stored_a_little_later_is_no_long_life() {
+        for ahead in [1, UNIT, US, 1000 * US] {
+            let account = tried(5000 * US + ahead, 512);
+            assert_eq!(account.elapsed(5000 * US), 0, "{ahead}");
         }
     }
 
     #[test]
-    fn credit_pays_for_short_lives_and_runs_out() {
-        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
-        assert_eq!(u64::from(account.credit()), MOST_CREDIT);
-        assert!((20..60).contains(&short_lives(account, 1002 * US)));
-    }
-
-    #[test]
-    fn a_path_that_is_closed_for_too_long_is_not_opened() {
-        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
-        assert_eq!(account.left(1122 * US, TUNING).0, Fate::Kept);
-        let (fate, ended) = account.left(1142 * US, TUNING);
-        assert_ne!(fate, Fate::Kept);
-        assert!(ended.tried(2142 * US, 256, 8).is_err());
+    fn a_trial_beside_slow_readers_is_paid_for_by_all_that_it_took() {
+        let slow = 400 * US;
+        let (fate, _) = tried(US, 512).revoked(Fenced, US, US + slow, TUNING);
+        let bound = slow * u64::from(TUNING.bound);
+        assert!(matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound)));
     }
 
     #[test]
@@ -375,7 +360,10 @@ mod tests {
         let with = |bound| Tuning { bound, ..TUNING };
         let (fate, none) = tried(0, 1).revoked(Fenced, 0, 1 << 40, with(0));
         assert_eq!(fate, Fate::Kept);
-        assert_eq!(none.left(1 << 50, with(0)).0, Fate::Kept);
+        let (fate, _) = none
+            .opened(1 << 50)
+            .revoked(Free, 1 << 50, 1 << 51, with(0));
+        assert_eq!(fate, Fate::Kept);
         let (fate, _) = tried(0, 1 << 40).revoked(Free, 100 * US, 101 * US, with(u32::MAX));
         assert_eq!(fate, Fate::Ended(Duration::from_nanos(LONGEST * UNIT)));
     }

@@ -6,7 +6,7 @@
 //! new bias at most [`LOOK`] acquisitions late.
 //!
 //! ```text
-//!             a look finds no bias, or a wait for the word was in vain
+//!                           a look finds no bias
 //!            +-------------------------------------------------------+
 //!            |                                                       v
 //!      +-----------+                                       +---------------------+   each acquisition
@@ -74,17 +74,11 @@ pub(super) fn clear(lock: LockAddress) {
 }
 
 /// Picks one of many at random. Random, because a count would fall in step with a program that uses its locks in turn.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sampler(
     /// The state of a linear congruential generator. Zero is a state like any other.
     Cell<u32>,
 );
-
-impl Default for Sampler {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl Sampler {
     /// A sampler, all zero.

@@ -8,14 +8,14 @@
 //! clears the bias.
 //!
 //! Three things here are not the paper's. A writer that revoked *keeps* the bias if it pays: while it is inside,
-//! readers wait a little for the path to open again, and writers that come share the revocation; the last to leave
-//! opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system call.
-//! And an *account* weighs what a bias gains against what its revocations cost.
+//! readers wait a little for the path to open again, and writers that came meanwhile share the revocation; the last to
+//! leave opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system
+//! call. And an *account* weighs what a bias gains against what its revocations cost.
 //!
 //! ```text
 //!   read                                        write
 //!   ----                                        -----
-//!   a hint of this lock? -- yes ----+           a hint, or neither bias nor kept? -- no --+
+//!   a hint of this lock? -- yes ----+           a hint, or no bias? -- no ----------------+
 //!     | no                          |             | yes                                  |
 //!   path open? --- no --- wait? ----+           lock the underlying lock                 |
 //!     | yes     ^   yes, 32 us | no |             |                                      |
@@ -61,7 +61,6 @@ use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use policy::{Bias, Event, Policy, Standard, report, tuning_of};
 use prim::clock::{Duration, Instant};
 use state::{BiasState, Missed};
-use std::fmt;
 use table::{Publication, ReaderRow};
 
 mod account;
@@ -108,7 +107,7 @@ pub use hint::Sampler;
 ///   clock.
 /// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
 ///   lines for each thread that reads, and reads the clock three times. If the bias has lived long, it also fences for
-///   all threads of the process, which takes microseconds. Writers that queue share a revocation.
+///   all threads of the process, which takes microseconds. Writers that come while one revokes share that.
 /// - **First use**: the first biased read of a process registers with Linux for such fences. That takes tens of
 ///   milliseconds, once, if the process has other threads.
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
@@ -135,6 +134,7 @@ pub use hint::Sampler;
 ///
 /// Source: Dice and Kogan, *BRAVO: Biased Locking for Reader-Writer Locks*, USENIX ATC 2019. What differs is the order
 /// of the store-load fence, revocation before the underlying lock is taken, and sleep; `docs/rwlocks.md` says why.
+#[derive(Debug)]
 pub struct Bravo<L, P = Standard> {
     bias: BiasState,
     raw: L,
@@ -244,13 +244,8 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     ) -> Option<ReadToken<L::SharedGuard>> {
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
-        let timed = if bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32)
-        {
-            self.read_in_time()
-        } else {
-            None
-        };
-        let (guard, latency) = match timed {
+        let is_timed = bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32);
+        let (guard, latency) = match is_timed.then(|| self.read_in_time()).flatten() {
             Some((guard, latency)) => (guard, Some(latency)),
             None => (slow(&self.raw)?, None),
         };
@@ -280,11 +275,14 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             return None;
         }
         if !(hint::is_of(self.bias.address()) && hint::lasts()) {
-            // Who arrives before it asks for the underlying lock need not ask twice.
-            if self.bias.is_kept() {
+            // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
+            // is to open before: writers that followed each other without a gap would keep it closed.
+            if self.bias.is_biased() {
                 return self.write_arriving(wait, lock);
             }
-            hint::set(self.bias.address());
+            if !self.bias.is_kept() {
+                hint::set(self.bias.address());
+            }
         }
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
@@ -303,11 +301,8 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<WriteToken<L::ExclusiveGuard>> {
         let mut arrival = self.bias.arrive(&self.policy);
-        let granted = if arrival.drain(wait, &self.policy) {
-            lock(&self.raw)
-        } else {
-            None
-        };
+        let is_drained = arrival.drain(wait, &self.policy);
+        let granted = is_drained.then(|| lock(&self.raw)).flatten();
         match granted {
             Some(_) => arrival.stay(),
             None => arrival.give_up(&self.policy),
@@ -335,16 +330,6 @@ const TIMED: usize = 8;
 impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
     fn default() -> Self {
         Self::with_policy(L::INIT, P::INIT)
-    }
-}
-
-impl<L: fmt::Debug, P: fmt::Debug> fmt::Debug for Bravo<L, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bravo")
-            .field("bias", &self.bias)
-            .field("raw", &self.raw)
-            .field("policy", &self.policy)
-            .finish()
     }
 }
 

@@ -22,19 +22,19 @@
 //! ```text
 //!             a reader tries a bias (bias-set)              lived for long
 //!   unbiased ----------------------------------> fenced ---------------------> free
-//!    ^   ^                                        ^  ^ |                        |
-//!    |   |                                        |  | | a writer arrives       | a writer arrives
-//!    |   | the last leaves                        |  | | (bias-writer-fenced)   | (bias-writer)
-//!    |   |                                        |  | v                        v
-//!    |  closed <---- the table is empty, ------- closing <----------------------+
-//!    |               and it does not pay          |  |
-//!    |               (bias-off)                   |  | the table is empty, and it pays (bias-off)
-//!    |                                            |  v
-//!    +------------------------------------------ kept ------> left kept
-//!      a writer leaves, and the path was           the last gives up: a reader
-//!      closed for too long (if others have         opens the path (bias-set)
-//!      arrived: closed); else the last opens
-//!      the path (bias-reopened, bias-kept-last)
+//!      ^                                          ^ ^ |                         |
+//!      |                                          | | | a writer arrives        | a writer arrives
+//!      | the last leaves                          | | | (bias-writer-fenced)    | (bias-writer)
+//!      |                                          | | v                         v
+//!   closed <--- the table is empty, and it -------|-|- closing <----------------+
+//!               does not pay (bias-off)           | |     |
+//!                                                 | |     | the table is empty, and it pays (bias-off)
+//!               the last leaves, and opens the    | |     v
+//!               path (bias-reopened,              | +--- kept
+//!               bias-kept-last)                   |       |
+//!                                                 |       | the last gives up
+//!               a reader opens the path           |       v
+//!               (bias-set)                        +-- left kept
 //! ```
 //!
 //! A writer that gives up while closing takes its arrival off (**bias-withdraw**), and leaves the bias as it was. A
@@ -121,7 +121,6 @@ use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
 use prim::spin::{self, Spin};
-use prim::thread;
 use word::Word;
 
 mod arrival;
@@ -179,7 +178,7 @@ impl BiasState {
     #[must_use]
     pub fn biased() -> Self {
         let bias = Self::with(Word::FREE);
-        bias.set_account(bias.account().at(account::now()));
+        bias.set_account(bias.account().opened(account::now()));
         bias
     }
 
@@ -349,7 +348,6 @@ impl BiasState {
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
             let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
             if overdue || wait.is_over() {
-                hint::set(self.address());
                 return None;
             }
             if !spin.round() {
@@ -399,7 +397,7 @@ impl BiasState {
             _ => None,
         };
         if let Some(account) = next {
-            self.set_account(account.at(account::now()));
+            self.set_account(account.opened(account::now()));
             self.set(word);
         }
         next.is_some() || word.is_biased_or_kept()
@@ -407,9 +405,7 @@ impl BiasState {
 
     #[cold] // It reads the clock.
     fn tried(&self, latency: u64) -> Option<Account> {
-        let tried = self
-            .account()
-            .tried(account::now(), latency, thread::processors());
+        let tried = self.account().tried(account::now(), latency);
         tried.map_err(|account| self.set_account(account)).ok()
     }
 

@@ -1,6 +1,6 @@
 //! The writers' half of the protocol in the header of `state.rs`: they arrive, wait for the table, and leave.
 
-use super::super::account::{self, Account, Fate};
+use super::super::account::{self, Fate};
 use super::super::hint;
 use super::super::policy::{Event, Policy, report, tuning_of};
 use super::super::table;
@@ -43,10 +43,8 @@ impl BiasState {
     }
 
     /// A writer that has arrived leaves, and still holds the underlying lock. The last one opens the path again if the
-    /// bias is kept; if the path was closed for too long, any ends that.
+    /// bias is kept.
     pub(in crate::rw) fn leave(&self, policy: &impl Policy) {
-        let (before, now) = (self.weighed(policy), account::now());
-        let (fate, after) = before.left(now, tuning_of(policy));
         // [bias-reopened] Release: pairs with [bias-seen].
         let order = prim::order!("bias-reopened", Ordering::Release);
         let mut seen = self.word();
@@ -54,38 +52,23 @@ impl BiasState {
         if prim::intact!("bias-kept-last") {
             let left = |word: Word| {
                 self.word
-                    .compare_exchange(word.0, word.left(fate).0, order, Ordering::Relaxed)
+                    .compare_exchange(word.0, word.left().0, order, Ordering::Relaxed)
             };
             while let Err(found) = left(seen) {
                 seen = Word(found);
             }
         } else {
             self.word.fetch_sub(ARRIVAL, order);
-            if seen.left(fate).is_open() {
+            if seen.left().is_open() {
                 self.word.store(Word::FENCED.0, order);
             }
         }
-        if seen.is_kept() && !seen.left(fate).is_kept() {
+        if seen.left().is_open() {
             // The account comes after the word: until then a revocation weighs a life too long.
-            self.weigh(after, policy);
-            if fate == Fate::Kept {
-                let closed = Duration::from_nanos(before.elapsed(now));
-                report(policy, Event::Reopening { closed });
-            }
-        }
-    }
-
-    /// The account, if it matters: without a bound the bias is kept whatever it costs.
-    fn weighed(&self, policy: &impl Policy) -> Account {
-        match tuning_of(policy).bound {
-            0 => Account(0),
-            _ => self.account(),
-        }
-    }
-
-    fn weigh(&self, account: Account, policy: &impl Policy) {
-        if tuning_of(policy).bound > 0 {
-            self.set_account(account);
+            let (account, now) = (self.account(), account::now());
+            self.set_account(account.opened(now));
+            let closed = Duration::from_nanos(account.elapsed(now));
+            report(policy, Event::Reopening { closed });
         }
     }
 }
@@ -148,8 +131,8 @@ impl BiasState {
         if !word.is_biased() {
             return; // Another writer has cleared it.
         }
-        let (mut account, now) = (self.weighed(policy), account::now());
-        if tuning.bound > 0 && hint::samples_one_in(DOUBTS) {
+        let (mut account, now) = (self.account(), account::now());
+        if hint::samples_one_in(DOUBTS) {
             account = account.doubted();
         }
         let (fate, account) = account.revoked(word.grade(), since, now, tuning);
@@ -161,7 +144,7 @@ impl BiasState {
         if closed.is_err() {
             return;
         }
-        self.weigh(account, policy);
+        self.set_account(account);
         let took = Duration::from_nanos(now.saturating_sub(since));
         let inhibited = match fate {
             Fate::Kept => Duration::ZERO,
@@ -173,6 +156,10 @@ impl BiasState {
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
+        if let Some(since) = self.since {
+            let account = self.bias.account().resumed(since, account::now());
+            self.bias.set_account(account);
+        }
         // [bias-withdraw] Not Release: who opens the path next holds the underlying lock.
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(ARRIVAL, Ordering::Relaxed);

@@ -80,17 +80,11 @@ impl Word {
         self.0 < u32::MAX / 2
     }
 
-    /// Whether the bias is kept.
-    pub(super) fn is_kept(self) -> bool {
-        self.0 & KEEP != 0
-    }
-
     /// The word after a writer that is inside has left. The last one opens the path, if the bias is kept.
-    pub(super) fn left(self, fate: Fate) -> Self {
-        match fate {
-            Fate::Kept if self.0 == KEEP | ARRIVAL => Self::FENCED,
-            Fate::Kept => Self(self.0 - ARRIVAL),
-            Fate::Ended(_) => Self((self.0 - ARRIVAL) & !KEEP),
+    pub(super) fn left(self) -> Self {
+        match Self(self.0 - ARRIVAL) {
+            Self::KEPT => Self::FENCED,
+            left => left,
         }
     }
 
