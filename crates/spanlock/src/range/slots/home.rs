@@ -70,7 +70,7 @@ impl Deref for Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // Release: what this thread did with the board comes before the end of it. Acquire: so does what the others did.
+        // Release: what this thread did with the board comes before its end. Acquire: so does what the others did.
         if self.shares.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: it comes from a box, and this was the last share.
             let board = unsafe { Box::from_raw(self.0.as_ptr()) };
