@@ -3,7 +3,6 @@
 use spanlock::range::RangeLock;
 use spanlock_testkit::watchdog;
 use std::cell::UnsafeCell;
-use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -123,18 +122,31 @@ struct Counters([UnsafeCell<u64>; 8]);
 unsafe impl Sync for Counters {}
 
 impl Counters {
-    fn count(&self, lock: &RangeLock, range: Range<u64>) {
-        let held = lock.write(range.clone());
-        for at in range {
+    /// Counts in two neighbours, which are so many positions apart.
+    fn count(&self, lock: &RangeLock, start: usize, apart: u64) {
+        let range = start as u64 * apart..(start as u64 + 1) * apart + 1;
+        let held = lock.write(range);
+        for counter in &self.0[start..start + 2] {
             // SAFETY: the range is held exclusively.
-            unsafe { *self.0[at as usize].get() += 1 };
+            unsafe { *counter.get() += 1 };
+        }
+        drop(held);
+    }
+
+    /// The same, with a range for each, held together.
+    fn count_in_two(&self, lock: &RangeLock, start: usize, apart: u64) {
+        let at = |counter: usize| counter as u64 * apart;
+        let held = lock.write_many([start, start + 1].map(|counter| at(counter)..at(counter) + 1));
+        for counter in &self.0[start..start + 2] {
+            // SAFETY: the ranges are held exclusively.
+            unsafe { *counter.get() += 1 };
         }
         drop(held);
     }
 }
 
-#[test]
-fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
+/// One thread alone, then all together, in turn. The others come while it is alone, or after the lock has returned.
+fn come_and_go(count: impl Fn(&Counters, &RangeLock, usize) + Sync) {
     const THREADS: u64 = 3;
     const ROUNDS: u64 = 6;
     const TOGETHER: u64 = 5_000;
@@ -144,14 +156,12 @@ fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
     watched("alone and together in turn", || {
         thread::scope(|scope| {
             for thread in 0..THREADS {
-                let (lock, counters, barrier) = (&lock, &counters, &barrier);
+                let (lock, counters, barrier, count) = (&lock, &counters, &barrier, &count);
                 scope.spawn(move || {
                     for round in 0..ROUNDS {
-                        // The others come back while it is alone, or after it has returned.
                         let alone = if round % THREADS == thread { LONG } else { 0 };
                         for at in 0..alone + TOGETHER {
-                            let start = (at + thread) % 6;
-                            counters.count(lock, start..start + 2);
+                            count(counters, lock, ((at + thread) % 7) as usize);
                         }
                         barrier.wait();
                     }
@@ -161,4 +171,15 @@ fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
     });
     let sum: u64 = counters.0.into_iter().map(UnsafeCell::into_inner).sum();
     assert_eq!(sum, 2 * (ROUNDS * LONG + THREADS * ROUNDS * TOGETHER));
+}
+
+#[test]
+fn no_two_hold_a_range_while_the_lock_comes_and_goes() {
+    come_and_go(|counters, lock, start| counters.count(lock, start, 1));
+}
+
+/// Ranges so far apart that the lock has buckets while it has slots.
+#[test]
+fn nor_with_buckets() {
+    come_and_go(|counters, lock, start| counters.count_in_two(lock, start, 10_000));
 }
