@@ -109,40 +109,51 @@ impl Seat {
     }
 }
 
-prim::local! {
-    /// The thread's home slots in the locks that it used last.
-    static SEATS_TAKEN: [Cell<Seat>; SEATS] = [const { Cell::new(Seat::EMPTY) }; SEATS];
+/// The seats of a thread.
+struct Seats {
+    taken: [Cell<Seat>; SEATS],
+    /// Which one the next board gets.
+    next: Cell<usize>,
 }
 
-/// Boards that were allocated one after another get different seats, whether they are 256 or 272 bytes apart. The
-/// higher digits of addresses differ from run to run, and would make simulated results differ, too.
-#[inline]
-fn place(board: *const Board) -> usize {
-    (board.addr() / 16 + board.addr() / 256) % SEATS
+prim::local! {
+    /// The thread's home slots in the locks that it used last.
+    static HERE: Seats = Seats {
+        taken: [const { Cell::new(Seat::EMPTY) }; SEATS],
+        next: Cell::new(0),
+    };
+}
+
+impl Seats {
+    /// The seat in that board. (A search: a place by the board's address would differ from run to run, and so would
+    /// simulated results.)
+    #[inline]
+    fn find(&self, board: NonNull<Board>) -> Option<&Cell<Seat>> {
+        let is_there = |seat: &&Cell<Seat>| ptr::eq(seat.get().board, board.as_ptr());
+        self.taken.iter().find(is_there)
+    }
 }
 
 /// This thread's home slot on a board, if the thread used it lately. Then the thread has a share in the board.
 #[inline]
 pub(super) fn known(board: NonNull<Board>) -> Option<NonNull<Slot>> {
-    SEATS_TAKEN.with(|seats| {
-        let seat = seats[place(board.as_ptr())].get();
-        NonNull::new(seat.slot.cast_mut()).filter(|_| ptr::eq(seat.board, board.as_ptr()))
-    })
+    HERE.with(|seats| NonNull::new(seats.find(board)?.get().slot.cast_mut()))
 }
 
-/// Remembers this thread's home slot on a board, and keeps the share.
+/// Remembers this thread's home slot on a board that it does not know, and keeps the share.
 pub(super) fn remember(share: Share, slot: &Slot) {
     let board = share.keep().as_ptr();
-    let before = SEATS_TAKEN.with(|seats| seats[place(board)].replace(Seat { board, slot }));
+    let before = HERE.with(|seats| {
+        let next = seats.next.get();
+        seats.next.set((next + 1) % SEATS);
+        seats.taken[next].replace(Seat { board, slot })
+    });
     before.leave();
 }
 
 /// Forgets it, and gives the share up.
 pub(super) fn forget(board: NonNull<Board>) {
-    let seat = SEATS_TAKEN.with(|seats| {
-        let seat = &seats[place(board.as_ptr())];
-        ptr::eq(seat.get().board, board.as_ptr()).then(|| seat.replace(Seat::EMPTY))
-    });
+    let seat = HERE.with(|seats| Some(seats.find(board)?.replace(Seat::EMPTY)));
     if let Some(seat) = seat {
         seat.leave();
     }
@@ -151,8 +162,7 @@ pub(super) fn forget(board: NonNull<Board>) {
 /// Forgets all of them.
 pub(crate) fn forget_all() {
     for at in 0..SEATS {
-        SEATS_TAKEN
-            .with(|seats| seats[at].replace(Seat::EMPTY))
+        HERE.with(|seats| seats.taken[at].replace(Seat::EMPTY))
             .leave();
     }
 }
