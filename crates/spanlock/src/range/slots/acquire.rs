@@ -1,45 +1,29 @@
-//! How a range is acquired: in the list while the lock is small, then on the board.
+//! How a range is acquired without a wait: in the list while the lock is small, then in the thread's home slot.
 //!
 //! ```text
 //!   acquire --> the list's fast path --------------------------------------> granted
 //!      |
 //!      +------> the thread's home slot, if the lock has moved -------------> granted
 //!      |
-//!      +------> the waiting loop (`range/wait/`), whose attempt is:
-//!
-//!                 not moved:  as in a list lock; if others are there, the lock may move
-//!                 moved:      announce --> fence --> look at all slots --> walk the residue --> granted
-//!                                                          |                     |
-//!                                                          v                     v
-//!                                              withdraw; the other announcement or node is the blocker
+//!      +------> the waiting loop: `attempt.rs`
 //! ```
 //!
 //! The edges cited are the parent module's.
 
+use super::attempt::Blocker;
 use super::blocker::SlotBlocker;
 use super::board::Board;
 use super::buckets::Buckets;
 use super::enter::{Entry, Whole};
-use super::home::{self, Share};
+use super::home;
 use super::policy::{Fewest, Last, Plan};
 use super::slot::Slot;
-use super::state::Seniority;
-use super::{Granted, Growth, ListToken, RawSlots, Token};
-use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, ListAcquisition, SharedExclusive, Tried, Walk};
-use crate::range::raw::{Ask, Behind, Mode, Wait};
-use crate::range::thread::{self, ThreadRecord};
-use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
-use crate::wait::Stay;
+use super::{Granted, ListToken, RawSlots, Token};
+use crate::range::inspect::Request;
+use crate::range::raw::{Ask, Behind, Mode};
 use prim::atomic::Ordering;
-use prim::spin::{self, Spin};
-use prim::{clock, thread as threads};
 use std::panic::Location;
-use std::ptr::NonNull;
 
-/// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
-/// so many meetings.
-const MEETINGS_DIGITS: u32 = 4;
 impl RawSlots {
     #[inline]
     #[track_caller]
@@ -166,50 +150,6 @@ impl RawSlots {
         }
     }
 
-    #[cold] // The lock is in use.
-    #[track_caller]
-    fn acquire_slowly<'a>(
-        &'a self,
-        mode: Mode,
-        ask: Ask<'a, ListToken>,
-        blocker: Option<Blocker<'a>>,
-    ) -> Option<Token> {
-        let Ask { span, wait, .. } = ask;
-        let at = Location::caller();
-        let outcome = thread::with_record(|record| {
-            let request = Request::new(span, mode, record.thread());
-            let mut acquisition = SlotAcquisition {
-                lock: self,
-                record,
-                request,
-                at,
-                seniority: Seniority::NEWCOMER,
-                was_blocked: false,
-                stay: Stay::new(&record.spins),
-                is_first: false,
-                is_unlimited: wait == Wait::Forever,
-                share: None,
-                list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
-            };
-            let mut blocker = blocker;
-            if let Some(met) = &blocker {
-                acquisition.was_blocked(met);
-                // A request that waits in place waits for whatever is in its way now.
-                blocker = blocker.filter(|_| acquisition.stays().is_none());
-            }
-            let queue = &self.list.wait_queue;
-            let waiter = Waiter::new(queue, record, request, wait, queue.patience());
-            let outcome = waiter.acquire(&mut acquisition, blocker);
-            // SAFETY: this lock has granted the token just now.
-            let is_listed =
-                |token: &Token| matches!(unsafe { token.granted() }, Granted::Listed(_));
-            acquisition.list.end(outcome.as_ref().is_ok_and(is_listed));
-            outcome
-        });
-        // Outside the closure, so that a panic names the caller's line.
-        Refused::answer(outcome)
-    }
-
     /// Announces a request, and makes sure that no other announcement is in its way, and that the lock has not left
     /// the board. Otherwise the request withdraws. `None`: the lock has left.
     pub(super) fn enter<'a>(
@@ -237,285 +177,10 @@ impl RawSlots {
     }
 }
 
-/// One request to a slot lock, in the waiting loop.
-struct SlotAcquisition<'a> {
-    lock: &'a RawSlots,
-    record: &'static ThreadRecord,
-    request: Request,
-    at: &'static Location<'static>,
-    seniority: Seniority,
-    was_blocked: bool,
-    /// How long it waits in place.
-    stay: Stay<'a>,
-    /// It was blocked by a reader that no writer has asked to leave, so most likely none waits in place.
-    is_first: bool,
-    /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
-    is_unlimited: bool,
-    /// A share in the board that it was announced on last, unless its thread has one.
-    share: Option<Share>,
-    /// The same request to the list.
-    list: ListAcquisition<'a, SharedExclusive, Growth>,
-}
-
 /// What became of a request of a thread that holds another range.
 enum Beside<'a> {
     Granted(Token),
     Blocked(SlotBlocker<'a>),
     /// It is not narrow, or all the thread's slots are in use.
     Untried,
-}
-
-/// What is in the way of a request.
-enum Blocker<'a> {
-    Node(NodeBlocker),
-    Slot(SlotBlocker<'a>),
-}
-
-impl<'a> SlotAcquisition<'a> {
-    /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
-    /// they gather, and then they hold their ranges together.
-    fn was_blocked(&mut self, by: &Blocker<'_>) {
-        self.was_blocked = true;
-        self.is_first = matches!(by, Blocker::Slot(slot) if slot.is_unasked_reader());
-        if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
-            self.seniority = Seniority::blocked_at(clock::nanoseconds());
-        }
-    }
-
-    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken.
-    fn stays(&self) -> Option<&Stay<'a>> {
-        let is_writer = self.request.mode == Mode::Exclusive;
-        let may = self.was_blocked && is_writer && self.is_unlimited;
-        Some(&self.stay).filter(|stay| may && !stay.is_over())
-    }
-
-    /// What is announced in the way and would make the request withdraw.
-    ///
-    /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
-    /// one of another node begins to wait in place a little later. The holder is there meanwhile, so nothing is lost. A
-    /// request that has waited for half of the lock's patience gives no precedence.
-    fn foresee(&self, board: &'a Board, slot: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
-        let foreseen = board.foresee(slot, entry);
-        let patience = self.lock.list.wait_queue.patience().limit();
-        let is_young = || patience.is_none_or(|limit| self.seniority.age() < limit / 2);
-        if foreseen.is_some() || entry.stays.is_none() || !is_young() {
-            return foreseen;
-        }
-        let far = board.far_writer(&self.request)?;
-        let mut spin = Spin::new(spin::ON_HOLDER);
-        while far.is_in_the_way(self.request.mode) && spin.round() {}
-        board.foresee(slot, entry)
-    }
-
-    /// The board, if the lock has moved.
-    ///
-    /// Its lifetime is a fiction: what is reached from it must not be used after the next call.
-    fn board(&mut self) -> Option<&'a Board> {
-        let mut board = self.lock.board()?;
-        let is_shared = self.share.as_ref().is_some_and(|share| share.is_in(board));
-        if !is_shared && home::known(board).is_none() {
-            self.share = self.lock.share(self.record);
-            board = self.share.as_ref()?.address();
-        }
-        // SAFETY: either the thread or this acquisition has a share in it until the next call.
-        Some(unsafe { board.as_ref() })
-    }
-
-    /// One attempt on the board. `Err(None)`: the lock has left it meanwhile.
-    fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Option<Blocker<'a>>> {
-        let own = board.own_slot(self.record, &mut self.share);
-        let slot = own.slot;
-        let entry = Entry {
-            seniority: self.seniority,
-            stays: self.stays(),
-            ..Entry::newcomer(self.request, self.at)
-        };
-        let buckets = own
-            .home
-            .and_then(|home| board.buckets_of(home, slot, self.request.span));
-        if own.is_home() {
-            slot.policy().was_blocked();
-        }
-        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
-        // others a cache miss.
-        let foreseen =
-            if !self.was_blocked || buckets.is_some() || self.is_first && entry.stays.is_some() {
-                None
-            } else {
-                self.foresee(board, slot, &entry)
-            };
-        let entered = match foreseen {
-            Some(blocker) => Err(Some(blocker)),
-            None => self.lock.enter(board, slot, buckets, entry),
-        };
-        let entered = match entered {
-            Ok(_) => self.check_residue(board).map_err(|node| {
-                self.lock.leave(board, slot);
-                Some(node)
-            }),
-            Err(met) => Err(met.map(Blocker::Slot)),
-        };
-        match entered {
-            Ok(()) => {
-                match self.request.mode {
-                    Mode::Shared => slot.decide(),
-                    Mode::Exclusive => slot.decide_on(threads::node()),
-                }
-                Ok(Token::of_slot(slot, own.is_home()))
-            }
-            Err(blocker) => {
-                if !own.is_home() {
-                    board.give_back(slot);
-                }
-                if let Some(blocker) = &blocker {
-                    self.was_blocked(blocker);
-                }
-                Err(blocker)
-            }
-        }
-    }
-
-    /// Makes sure that nothing is in the way which was in the list when the lock moved.
-    fn check_residue(&self, board: &'a Board) -> Result<(), Blocker<'a>> {
-        if board.residue_is_empty() {
-            return Ok(());
-        }
-        let pin = self.record.pin();
-        let mut walk = Walk::from_head(&pin, board.residue());
-        let mut met = None;
-        while let Some((node, link)) = walk.next() {
-            // [residue]
-            if node.request(link).conflicts(&self.request) && prim::intact!("residue") {
-                met = Some(NonNull::from(node));
-                break;
-            }
-            walk.trim();
-            walk.pass(node, link);
-        }
-        walk.trim();
-        match met {
-            // SAFETY: the walk has met the node under this pin.
-            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
-            None => Ok(()),
-        }
-    }
-
-    /// One attempt in the list. `None`: the lock has moved meanwhile.
-    fn attempt_in_list(&mut self) -> Option<Attempt<Token, Blocker<'a>>> {
-        let attempt = match self.list.try_once() {
-            Tried::Moved => return None,
-            Tried::Granted(token) => Attempt::Granted(Token::of_list(&token)),
-            Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
-            Tried::Overtaken => Attempt::Overtaken,
-        };
-        if self.list.has_met_others() && prim::wins(self.record.random(), MEETINGS_DIGITS) > 0 {
-            self.lock.move_to_slots();
-        }
-        Some(attempt)
-    }
-}
-
-impl<'a> Acquisition for SlotAcquisition<'a> {
-    type Token = Token;
-    type Blocker = Blocker<'a>;
-
-    // Nodes and announcements end once, and wake their sleepers then.
-    const RESERVES: Reserves = Reserves::WhenWoken;
-
-    fn attempt(&mut self) -> Attempt<Token, Blocker<'a>> {
-        loop {
-            if let Some(board) = self.board() {
-                if !self.lock.list.is_crowded.load(Ordering::Relaxed) {
-                    // A request that was inserted just before the move has changed the hint.
-                    self.lock.list.is_crowded.store(true, Ordering::Relaxed);
-                }
-                match self.attempt_on(board) {
-                    Ok(token) => return Attempt::Granted(token),
-                    Err(Some(blocker)) => return Attempt::Blocked(blocker),
-                    Err(None) => {}
-                }
-            } else if self.lock.list.index != Growth::WhenMet {
-                self.lock.move_to_slots();
-            } else if let Some(attempt) = self.attempt_in_list() {
-                return attempt;
-            }
-        }
-    }
-
-    fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
-        match blocker {
-            Blocker::Node(node) => self.list.is_blocked_by(node),
-            // A writer that has met another one in place goes on when that one holds its range: it may be the next.
-            Blocker::Slot(slot) => {
-                slot.is_in_the_way(self.request.mode)
-                    && !(slot.is_decided() && self.stays().is_some())
-            }
-        }
-    }
-
-    fn has_waited_for(&self, blocker: &Blocker<'a>) -> bool {
-        matches!(blocker, Blocker::Slot(slot) if slot.outlasts_us)
-    }
-
-    fn sees_withdrawal_of(&self, blocker: &Blocker<'a>) -> bool {
-        match blocker {
-            Blocker::Node(node) => self.list.sees_withdrawal_of(node),
-            Blocker::Slot(slot) => slot.await_decision(self.request.mode),
-        }
-    }
-
-    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
-        match blocker {
-            Blocker::Node(node) => self.list.deadlock_with(node),
-            Blocker::Slot(met) => {
-                let is_ours = met.slot.thread() == self.request.thread;
-                (is_ours && met.is_in_the_way(self.request.mode)).then(|| Deadlock {
-                    asked: self.request,
-                    held: met.slot.request(met.state),
-                    at: met.slot.at(),
-                })
-            }
-        }
-    }
-
-    fn mark(&self, blocker: &Blocker<'a>) -> Option<Holder> {
-        match blocker {
-            Blocker::Node(node) => self.list.mark(node),
-            Blocker::Slot(met) => {
-                let state = met.mark(self.request.mode)?;
-                Some(Holder {
-                    id: met.slot.id(),
-                    request: met.slot.request(state),
-                })
-            }
-        }
-    }
-
-    fn held(&self) -> Vec<Request> {
-        let mut held = self.lock.holders(self.record);
-        held.retain(|holder| holder.thread == self.record.thread());
-        held
-    }
-
-    fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {
-        // SAFETY: this lock has granted the token just now.
-        match unsafe { token.granted() } {
-            Granted::Listed(token) => self.list.adopt(&token, sleeper),
-            Granted::Announced { slot, .. } => slot.id(),
-        }
-    }
-
-    fn adopted(&self, token: Token) -> Token {
-        // SAFETY: this lock has granted the token just now.
-        match unsafe { token.granted() } {
-            Granted::Listed(token) => Token::of_list(&self.list.adopted(token)),
-            Granted::Announced { slot, .. } => {
-                // [slot-inherit] As if each sleeper had marked the slot itself.
-                if prim::intact!("slot-inherit") {
-                    slot.inherit_sleeper();
-                }
-                token
-            }
-        }
-    }
 }

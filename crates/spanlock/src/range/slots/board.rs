@@ -209,7 +209,7 @@ impl Board {
     }
 
     /// Makes buckets for ranges of up to `2^digits` positions, if there are none.
-    #[cold] // Once in a lock's life.
+    #[cold] // Once for a board.
     pub(super) fn make_buckets(&self, digits: u32) {
         let fresh = Box::into_raw(Buckets::new(digits));
         // [buckets] Release: pairs with the Acquire in `buckets`.

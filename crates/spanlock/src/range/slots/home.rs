@@ -84,7 +84,7 @@ impl Drop for Share {
     }
 }
 
-/// How many locks a thread finds its slot in without a search.
+/// In how many locks a thread finds its slot without a look at all slots.
 const SEATS: usize = 16;
 
 /// A board in which the thread has a share, and the thread's home slot there.

@@ -55,7 +55,8 @@
 //! | `home.rs` | shares in boards; where a thread finds its home slots |
 //! | `moving.rs` | the move from the list to a board, and the return |
 //! | `enter.rs` | announcing a request, and looking at the others |
-//! | `acquire.rs` | how a range is acquired, in the list or on the board |
+//! | `acquire.rs` | how a range is acquired at once, in the list or in the home slot |
+//! | `attempt.rs` | one attempt of a request that waits |
 //! | `policy.rs` | when a thread keeps its grant |
 //! | `release.rs` | release and downgrade |
 //!
@@ -138,6 +139,7 @@
 //!   ended that were under way when the board left the head.
 
 mod acquire;
+mod attempt;
 mod blocker;
 mod board;
 mod buckets;
