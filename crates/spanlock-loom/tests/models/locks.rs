@@ -15,6 +15,9 @@ const AT_ONCE: Fairness = Fairness::After(Duration::ZERO);
 /// A reservation soon, and pauses between reservations.
 const PATIENT: Fairness = Fairness::After(Duration::from_micros(1));
 
+/// A request is asleep before it gets a reservation.
+const ASLEEP: Fairness = Fairness::After(Duration::from_micros(20));
+
 const UNFAIR: Fairness = Fairness::Unfair;
 
 locks! {
@@ -55,6 +58,7 @@ locks! {
 
     /// Eight segments of one position.
     pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();
+    pub patient_segments: SrlArray = SrlArray::builder().segments(8).fairness(ASLEEP).build();
     pub unfair_segments: SrlArray = SrlArray::builder().segments(8).fairness(UNFAIR).build();
     pub segments_of_two: SrlArray =
         SrlArray::builder().segment(2).segments(4).fairness(AT_ONCE).build();

@@ -37,6 +37,21 @@ pub fn a_holder_joins_a_worker_that_sleeps<L: Shared>(world: &Arc<World<L>>) {
     holder.join().unwrap();
 }
 
+/// The same with two workers, which slept before there was a reservation. One of them is woken to give way. The other
+/// sleeps on, and is to be woken when the first goes on.
+pub fn a_holder_joins_two_workers_that_sleep<L: Shared>(world: &Arc<World<L>>) {
+    let mine = world.write(0..1);
+    let far = world.write(1..2);
+    let wide = asleep(world, 1, write(0..2));
+    let workers = [asleep(world, 2, write(1..2)), asleep(world, 3, write(1..2))];
+    drop(far);
+    for worker in workers {
+        worker.join();
+    }
+    drop(mine);
+    wide.join();
+}
+
 /// A holder asks for more while a reservation of that waits for what it holds. It is granted at once.
 pub fn a_holder_does_not_give_way_to_a_request_behind_it<L: Shared>(world: &Arc<World<L>>) {
     let first = world.write(0..1);

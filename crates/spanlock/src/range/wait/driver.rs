@@ -222,30 +222,12 @@ impl<'a> Waiter<'a> {
     #[cold] // A request has waited too long.
     fn give_way<A: Acquisition>(&mut self, acquisition: &A) -> Result<(), Refused> {
         let id = self.id();
-        // First without the list of what the thread holds, which takes a walk.
-        let is_unconcerned = {
-            let queue = self.queue.queue();
-            let first = queue.reservation_ahead_of(id, &self.request, |_| false);
-            first.is_none()
-        };
-        if is_unconcerned {
-            return Ok(());
-        }
         self.begin_to_wait();
         // [holder-bypass] A reservation may be waiting for what this thread holds.
         let held = acquisition.held();
         let waits_for_us = |reserved: &Request| {
             held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
         };
-        let gives_way = self.turn_to_await(&self.queue.queue(), waits_for_us);
-        if gives_way.is_none() {
-            return Ok(());
-        }
-        // A reservation is over as soon as its request has its range.
-        let is_over = || !self.queue.has_reservations();
-        if self.wait == Wait::Forever && self.record.spins.spin(is_over) {
-            return Ok(());
-        }
         loop {
             let Some((ticket, turn, refused)) = self.queue.with_queue(|queue, wakeups| {
                 let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
@@ -255,7 +237,7 @@ impl<'a> Waiter<'a> {
                     return Err(Refused::OutOfTime);
                 }
                 let ticket = self.record.parker.ticket();
-                let entry = self.entry(Stage::GivingWay(first.id), first.request);
+                let entry = self.entry(Stage::GivingWay(first.id), first.request, &held);
                 Ok(Some((ticket, turn, queue.sleep(entry, wakeups))))
             })?
             else {
@@ -264,11 +246,10 @@ impl<'a> Waiter<'a> {
             self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
-            let woken = self.park::<A>(ticket, ends);
-            self.record.spins.over();
-            if woken? == Woken::TurnEnded {
+            if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
                 self.gave_way = Some(turn);
-                self.queue.with_queue(|queue, _| queue.resume(id));
+                self.queue
+                    .with_queue(|queue, wakeups| queue.resume(id, wakeups));
                 return Ok(());
             }
         }
@@ -335,10 +316,11 @@ impl<'a> Waiter<'a> {
         blocker: &A::Blocker,
     ) -> Option<Ticket> {
         self.reserve_if_due();
+        let held = acquisition.held();
         let ticket = self.record.parker.ticket();
         let refused = self.queue.with_queue(|queue, wakeups| {
             let holder = acquisition.mark(blocker)?;
-            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request);
+            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request, &held);
             Some(queue.sleep(entry, wakeups))
         })?;
         self.postpone(refused);
@@ -389,7 +371,7 @@ impl<'a> Waiter<'a> {
         self.reserve_if_due();
         if self.reserved.is_some() {
             self.standing = Standing::Queued;
-            let entry = self.entry(Stage::Awake, self.request);
+            let entry = self.entry(Stage::Awake, self.request, &[]);
             let refused = self.queue.with_queue(|queue, _| queue.reserve(entry));
             self.postpone(refused);
         }
@@ -465,8 +447,8 @@ impl<'a> Waiter<'a> {
             .filter(|&due| may && limit.is_none_or(|limit| due < limit))
     }
 
-    /// The request's entry in the queue.
-    fn entry(&self, stage: Stage, behind: Request) -> Entry {
+    /// The request's entry in the queue, if its thread holds those.
+    fn entry(&self, stage: Stage, behind: Request, held: &[Request]) -> Entry {
         Entry {
             id: self.id(),
             request: self.request,
@@ -475,6 +457,7 @@ impl<'a> Waiter<'a> {
             asks: false, // The queue knows.
             patience: self.patience,
             due: self.due,
+            may_pass: !held.is_empty() || self.gave_way.is_some(),
             stage,
             behind,
         }

@@ -22,12 +22,14 @@ pub(super) enum Stage {
     BehindRequest(RequestId),
     /// Asleep until that request, which has a reservation, is removed, and for one turn at most.
     GivingWay(RequestId),
+    /// Asleep until that request, which has a reservation, is removed, and while another is `GivingWay` to it.
+    Following(RequestId),
 }
 
 impl Stage {
     /// Whether the request sleeps because of the request `id`.
     pub(super) fn is_behind(self, id: RequestId) -> bool {
-        self == Self::BehindRequest(id) || self == Self::GivingWay(id)
+        matches!(self, Self::BehindRequest(at) | Self::GivingWay(at) | Self::Following(at) if at == id)
     }
 }
 
@@ -45,6 +47,8 @@ pub(super) struct Entry {
     pub(super) patience: Patience,
     /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
+    /// Whether its thread has to be asked if it gives way: it holds a range of this lock, or has given way before.
+    pub(super) may_pass: bool,
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.
     pub(super) behind: Request,

@@ -24,11 +24,13 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `awake.rs` | the requests in the queue that are awake |
 //! | `driver.rs` | the loop, and the trait with which a lock kind takes part in it |
 //! | `entry.rs` | where a request in the queue stands |
 //! | `queue.rs` | which requests sleep, and which of them a departure wakes |
 //! | `reservation.rs` | patience, reservations and their turns |
 
+mod awake;
 mod driver;
 mod entry;
 mod queue;

@@ -23,6 +23,9 @@
 //!                            (the other is granted: BehindHolder)
 //! ```
 //!
+//! A sleeper that is to be woken, and would only give way to a reservation that another request gives way to already,
+//! sleeps on. It *follows* that request: it is `Following` the same reservation until the other's turn ends.
+//!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
 //! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It asks for its
 //! reservation when a later one overtakes it after that. While reservations pause it has to wait for it: after the
@@ -31,7 +34,8 @@
 //! # Invariants
 //!
 //! 1. A request sleeps behind a request that is awake, or gives way for a turn to an earlier request with a
-//!    reservation. So every chain of sleepers ends at a thread that runs or at a turn that ends.
+//!    reservation, or follows one that does. So every chain of sleepers ends at a thread that runs or at a turn that
+//!    ends.
 //! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holder_left`].
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`granted`](Queue::granted) and
 //!    [`gave_up`](Queue::gave_up) after finitely many steps of its own.
@@ -40,9 +44,11 @@
 //!
 //! - **sleep-dispatch**: a request that goes back to sleep dispatches the requests behind it.
 //! - **give-up-dispatch**: a request that gives up does the same.
+//! - **follow-ends**: a request that no longer gives way dispatches the requests that follow it.
 //!
 //! The lock's mutex guards the queue. Nothing in this file waits.
 
+use super::awake::Awake;
 use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::reservation::{Turn, turn_at};
 use crate::range::inspect::{Request, WaitingRequest};
@@ -147,10 +153,22 @@ impl Queue {
         self.grant_reservation(at, now)
     }
 
-    /// Notes that a sleeping request goes on without having been woken.
-    pub(super) fn resume(&mut self, id: RequestId) {
+    /// Notes that a sleeping request goes on without having been woken, because its turn has ended.
+    pub(super) fn resume(&mut self, id: RequestId, wakeups: &mut Wakeups) {
         let at = self.position(id).expect("a request that sleeps is entered");
+        let was = self.entries[at].stage;
         self.entries[at].stage = Stage::Awake;
+        self.no_longer_gives_way(was, wakeups);
+    }
+
+    /// Dispatches the requests that have followed one which is no longer at that stage.
+    fn no_longer_gives_way(&mut self, was: Stage, wakeups: &mut Wakeups) {
+        // [follow-ends] They sleep without an end of their own.
+        if let Stage::GivingWay(first) = was
+            && prim::intact!("follow-ends")
+        {
+            self.dispatch(wakeups, |entry| entry.stage == Stage::Following(first));
+        }
     }
 
     /// Enters a request at the end of the queue, or renews it where it is. It keeps a reservation it already has.
@@ -216,10 +234,13 @@ impl Queue {
 
     /// Removes a request that no longer wants its range.
     pub(super) fn gave_up(&mut self, id: RequestId, wakeups: &mut Wakeups) {
-        self.remove(id);
+        let was = self.remove(id);
         // [give-up-dispatch]
         if prim::intact!("give-up-dispatch") {
             self.dispatch(wakeups, |entry| entry.stage.is_behind(id));
+        }
+        if let Some(was) = was {
+            self.no_longer_gives_way(was, wakeups);
         }
     }
 
@@ -251,16 +272,17 @@ impl Queue {
         self.entries.iter().position(|entry| entry.id == id)
     }
 
-    fn remove(&mut self, id: RequestId) {
-        if let Some(at) = self.position(id) {
-            let entry = self.entries.remove(at);
-            if let Some(since) = entry.reserved {
-                let lasted = Instant::now().saturating_duration_since(since);
-                if self.reservations() == 0 {
-                    self.pause(entry.patience.pause(lasted));
-                }
+    /// Removes a request, if it is in the queue. Returns where it stood.
+    fn remove(&mut self, id: RequestId) -> Option<Stage> {
+        let at = self.position(id)?;
+        let entry = self.entries.remove(at);
+        if let Some(since) = entry.reserved {
+            let lasted = Instant::now().saturating_duration_since(since);
+            if self.reservations() == 0 {
+                self.pause(entry.patience.pause(lasted));
             }
         }
+        Some(entry.stage)
     }
 
     /// Notes that a later request has overtaken a sleeping one, which gets its reservation if that is due.
@@ -275,9 +297,21 @@ impl Queue {
         }
     }
 
+    /// The reservation that a sleeping request gives way to without being woken: one that another request gives way to
+    /// already. Otherwise each would be woken to find out at its admission, one after the other.
+    fn reservation_to_follow(&self, asleep: &Entry) -> Option<(RequestId, Request)> {
+        if asleep.may_pass {
+            return None;
+        }
+        let first = self.reservation_ahead_of(asleep.id, &asleep.request, |_| false)?;
+        let leads = |entry: &Entry| entry.stage == Stage::GivingWay(first.id);
+        let is_led = self.entries.iter().any(leads);
+        is_led.then_some((first.id, first.request))
+    }
+
     /// Wakes the entries that `is_meant` selects, first come first. An entry that conflicts with an awake request is
-    /// put behind that request instead. A request that has to give way to a reservation is woken here and finds that
-    /// out at its admission.
+    /// put behind that request instead. A request that has to give way to a reservation follows one that does so
+    /// already, if there is one. Otherwise it is woken here and finds that out at its admission.
     fn dispatch(&mut self, wakeups: &mut Wakeups, is_meant: impl Fn(&Entry) -> bool) {
         let mut awake = Awake::new(&self.entries);
         for at in 0..self.entries.len() {
@@ -285,57 +319,21 @@ impl Queue {
             if !is_meant(&entry) {
                 continue;
             }
-            match awake.conflicting_with(&self.entries, &entry) {
-                Some(other) => {
-                    self.entries[at].stage = Stage::BehindRequest(self.entries[other].id);
-                    self.entries[at].behind = self.entries[other].request;
-                    if other > at {
-                        self.overtake(at);
-                    }
+            if let Some(other) = awake.conflicting_with(&self.entries, &entry) {
+                self.entries[at].stage = Stage::BehindRequest(self.entries[other].id);
+                self.entries[at].behind = self.entries[other].request;
+                if other > at {
+                    self.overtake(at);
                 }
-                None => {
-                    self.entries[at].stage = Stage::Awake;
-                    awake.add(&self.entries, at);
-                    wakeups.signal(entry.parker);
-                }
+            } else if let Some((first, request)) = self.reservation_to_follow(&entry) {
+                self.entries[at].stage = Stage::Following(first);
+                self.entries[at].behind = request;
+            } else {
+                self.entries[at].stage = Stage::Awake;
+                awake.add(&self.entries, at);
+                wakeups.signal(entry.parker);
             }
         }
-    }
-}
-
-/// The positions in the queue of the awake requests. A dispatch compares each sleeper with these few, not with all the
-/// other sleepers.
-struct Awake {
-    positions: Vec<usize>,
-    any_exclusive: bool,
-}
-
-impl Awake {
-    fn new(entries: &[Entry]) -> Self {
-        let mut awake = Self {
-            positions: Vec::new(),
-            any_exclusive: false,
-        };
-        for (at, entry) in entries.iter().enumerate() {
-            if entry.stage == Stage::Awake {
-                awake.add(entries, at);
-            }
-        }
-        awake
-    }
-
-    fn add(&mut self, entries: &[Entry], at: usize) {
-        self.positions.push(at);
-        self.any_exclusive |= entries[at].request.mode == Mode::Exclusive;
-    }
-
-    /// The position of an awake request that conflicts with a sleeping one.
-    fn conflicting_with(&self, entries: &[Entry], asleep: &Entry) -> Option<usize> {
-        if asleep.request.mode == Mode::Shared && !self.any_exclusive {
-            return None;
-        }
-        let mut positions = self.positions.iter().copied();
-        positions.find(|&at| entries[at].request.conflicts(&asleep.request))
     }
 }
 
@@ -357,6 +355,7 @@ mod tests {
             asks: false,
             patience: Patience::NONE,
             due: Some(Instant::now()),
+            may_pass: false,
             stage: Stage::BehindHolder(behind),
             behind: request,
         }
