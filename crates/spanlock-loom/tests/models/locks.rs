@@ -58,7 +58,7 @@ locks! {
 
     /// Eight segments of one position.
     pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();
-    pub patient_segments: SrlArray = SrlArray::builder().segments(8).fairness(ASLEEP).build();
+    pub later_segments: SrlArray = SrlArray::builder().segments(8).fairness(ASLEEP).build();
     pub unfair_segments: SrlArray = SrlArray::builder().segments(8).fairness(UNFAIR).build();
     pub segments_of_two: SrlArray =
         SrlArray::builder().segment(2).segments(4).fairness(AT_ONCE).build();

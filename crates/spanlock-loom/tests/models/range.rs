@@ -92,7 +92,7 @@ models! {
 // Giving way.
 models! {
     a_holder_joins_a_worker: 2 on fair_list writers_first_list slow_fair_list segments;
-    a_holder_joins_two_workers_that_sleep: 1 on patient_segments;
+    a_holder_joins_two_workers_that_sleep: 0 on later_segments;
     a_holder_joins_a_worker_that_sleeps:
         2 on fair_list writers_first_list slow_fair_list segments;
     a_holder_does_not_give_way_to_a_request_behind_it:

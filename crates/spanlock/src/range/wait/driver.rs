@@ -143,8 +143,6 @@ pub(in crate::range) struct Waiter<'a> {
     standing: Standing,
     /// When the request got its reservation, if it has one.
     reserved: Option<Instant>,
-    /// The last turn in which it gave way: a pass for the rest of that round.
-    gave_way: Option<Turn<Instant>>,
     /// Whether it has begun to wait.
     waits: bool,
     /// When it asks for a reservation, if it ever does.
@@ -167,7 +165,6 @@ impl<'a> Waiter<'a> {
             patience,
             standing: Standing::Newcomer,
             reserved: None,
-            gave_way: None,
             waits: false,
             due: None,
         }
@@ -247,9 +244,8 @@ impl<'a> Waiter<'a> {
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
             if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
-                self.gave_way = Some(turn);
                 self.queue
-                    .with_queue(|queue, wakeups| queue.resume(id, wakeups));
+                    .with_queue(|queue, wakeups| queue.turn_ended(id, turn, wakeups));
                 return Ok(());
             }
         }
@@ -264,8 +260,8 @@ impl<'a> Waiter<'a> {
         let first = queue.reservation_ahead_of(self.id(), &self.request, waits_for_us)?;
         let now = Instant::now();
         let turn = queue.turn(&self.request, now)?;
-        let has_pass = self
-            .gave_way
+        let has_pass = queue
+            .gave_way(self.id())
             .is_some_and(|last| last.since == turn.since && now < last.round_ends);
         // [admission]
         (!has_pass && prim::intact!("admission")).then_some((*first, turn))
@@ -457,7 +453,8 @@ impl<'a> Waiter<'a> {
             asks: false, // The queue knows.
             patience: self.patience,
             due: self.due,
-            may_pass: !held.is_empty() || self.gave_way.is_some(),
+            holds: !held.is_empty(),
+            gave_way: None, // The queue knows.
             stage,
             behind,
         }

@@ -1,6 +1,6 @@
 //! The requests in a queue: where each stands.
 
-use super::reservation::Patience;
+use super::reservation::{Patience, Turn};
 use crate::range::inspect::Request;
 use crate::wait::Parker;
 use prim::clock::Instant;
@@ -27,6 +27,11 @@ pub(super) enum Stage {
 }
 
 impl Stage {
+    /// Whether it is that of a request which follows one at the other stage.
+    pub(super) fn follows(self, other: Self) -> bool {
+        matches!((self, other), (Self::Following(first), Self::GivingWay(to)) if first == to)
+    }
+
     /// Whether the request sleeps because of the request `id`.
     pub(super) fn is_behind(self, id: RequestId) -> bool {
         matches!(self, Self::BehindRequest(at) | Self::GivingWay(at) | Self::Following(at) if at == id)
@@ -47,8 +52,10 @@ pub(super) struct Entry {
     pub(super) patience: Patience,
     /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
-    /// Whether its thread has to be asked if it gives way: it holds a range of this lock, or has given way before.
-    pub(super) may_pass: bool,
+    /// Whether its thread holds a range of this lock.
+    pub(super) holds: bool,
+    /// The last turn in which it gave way, if it has: a pass for the rest of that round.
+    pub(super) gave_way: Option<Turn<Instant>>,
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.
     pub(super) behind: Request,

@@ -153,21 +153,28 @@ impl Queue {
         self.grant_reservation(at, now)
     }
 
-    /// Notes that a sleeping request goes on without having been woken, because its turn has ended.
-    pub(super) fn resume(&mut self, id: RequestId, wakeups: &mut Wakeups) {
+    /// The last turn in which the request gave way.
+    pub(super) fn gave_way(&self, id: RequestId) -> Option<Turn<Instant>> {
+        self.entries[self.position(id)?].gave_way
+    }
+
+    /// Notes that a sleeping request goes on without having been woken: it has given way for a turn, and so have those
+    /// that followed it.
+    pub(super) fn turn_ended(&mut self, id: RequestId, turn: Turn<Instant>, wakeups: &mut Wakeups) {
         let at = self.position(id).expect("a request that sleeps is entered");
         let was = self.entries[at].stage;
         self.entries[at].stage = Stage::Awake;
-        self.no_longer_gives_way(was, wakeups);
+        self.entries[at].gave_way = Some(turn);
+        let followers = self.entries.iter_mut().filter(|e| e.stage.follows(was));
+        followers.for_each(|follower| follower.gave_way = Some(turn));
+        self.dispatch_followers(was, wakeups);
     }
 
     /// Dispatches the requests that have followed one which is no longer at that stage.
-    fn no_longer_gives_way(&mut self, was: Stage, wakeups: &mut Wakeups) {
+    fn dispatch_followers(&mut self, was: Stage, wakeups: &mut Wakeups) {
         // [follow-ends] They sleep without an end of their own.
-        if let Stage::GivingWay(first) = was
-            && prim::intact!("follow-ends")
-        {
-            self.dispatch(wakeups, |entry| entry.stage == Stage::Following(first));
+        if prim::intact!("follow-ends") {
+            self.dispatch(wakeups, |entry| entry.stage.follows(was));
         }
     }
 
@@ -180,10 +187,11 @@ impl Queue {
             });
             self.entries.len() - 1
         });
-        let Entry { reserved, asks, .. } = self.entries[at];
+        let known = self.entries[at];
         self.entries[at] = Entry {
-            reserved,
-            asks,
+            reserved: known.reserved,
+            asks: known.asks,
+            gave_way: known.gave_way,
             ..entry
         };
         self.grant_reservation(at, entry.reserved?)
@@ -240,7 +248,7 @@ impl Queue {
             self.dispatch(wakeups, |entry| entry.stage.is_behind(id));
         }
         if let Some(was) = was {
-            self.no_longer_gives_way(was, wakeups);
+            self.dispatch_followers(was, wakeups);
         }
     }
 
@@ -300,7 +308,8 @@ impl Queue {
     /// The reservation that a sleeping request gives way to without being woken: one that another request gives way to
     /// already. Otherwise each would be woken to find out at its admission, one after the other.
     fn reservation_to_follow(&self, asleep: &Entry) -> Option<(RequestId, Request)> {
-        if asleep.may_pass {
+        // Only its thread can tell.
+        if asleep.holds || asleep.gave_way.is_some() {
             return None;
         }
         let first = self.reservation_ahead_of(asleep.id, &asleep.request, |_| false)?;
@@ -338,147 +347,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Duration, Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
-    use crate::range::span::Span;
-    use crate::range::wait::{Fairness, Patience};
-    use crate::wait::Wakeups;
-    use std::ops::Range;
-
-    fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
-        let request = Request::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
-        Entry {
-            id,
-            request,
-            parker: Box::leak(Box::default()),
-            reserved: None,
-            asks: false,
-            patience: Patience::NONE,
-            due: Some(Instant::now()),
-            may_pass: false,
-            stage: Stage::BehindHolder(behind),
-            behind: request,
-        }
-    }
-
-    /// A wide request came first. Requests for either half of it come and go, so that one of them is awake whenever the
-    /// wide one might be woken. The wide request must be woken in the end.
-    #[test]
-    fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
-        let mut queue = Queue::new();
-        let wide = 1;
-        let mut holders = [1000, 2000];
-        queue.sleep(asleep(wide, 0..2, holders[0]), &mut Wakeups::default());
-        queue.sleep(asleep(2, 1..2, holders[1]), &mut Wakeups::default());
-        let mut at = 1;
-        for next in 3..100 {
-            let other = 1 - at;
-            let narrow = other as u64..other as u64 + 1;
-            let mut wakeups = Wakeups::default();
-            let newcomer = asleep(next, narrow, holders[other]);
-            queue.sleep(newcomer, &mut wakeups);
-            queue.holder_left(holders[at], &mut wakeups);
-            queue.holder_left(holders[other], &mut wakeups);
-            // Woken, the newcomer asks for admission.
-            let first = queue.reservation_ahead_of(next, &newcomer.request, |_| false);
-            if let Some(stage) = first.map(|first| Stage::GivingWay(first.id)) {
-                queue.sleep(Entry { stage, ..newcomer }, &mut wakeups);
-            }
-            if queue.entries[0].stage == Stage::Awake {
-                return;
-            }
-            assert_eq!(queue.entries[0].id, wide);
-            holders[at] += 1;
-            queue.granted(next - 1, |_| holders[at]);
-            at = other;
-        }
-        panic!("the wide request was never woken");
-    }
-
-    /// While many requests want one range some always overtake others. If each of those reserved, all would sleep for
-    /// ever: see `overtake`.
-    #[test]
-    fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
-        let now = Instant::now();
-        let later = now.checked_add(Duration::from_secs(3600));
-        for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
-            let mut queue = Queue::new();
-            let mut wakeups = Wakeups::default();
-            let first = Entry {
-                due,
-                ..asleep(1, 0..2, 1000)
-            };
-            queue.sleep(first, &mut wakeups);
-            queue.sleep(asleep(2, 1..2, 2000), &mut wakeups);
-            queue.holder_left(2000, &mut wakeups);
-            queue.holder_left(1000, &mut wakeups);
-            assert_eq!(queue.entries[0].stage, Stage::BehindRequest(2));
-            assert_eq!(queue.reservations(), reservations, "due {due:?}");
-        }
-    }
-
-    /// Otherwise reservations would be in force all the time where all wait for long: see `reservation.rs`.
-    #[test]
-    fn reservations_pause_and_come_together() {
-        let patience = Patience::of(Fairness::After(Duration::from_secs(3600)));
-        let longest = patience.pause(Duration::MAX);
-        let mut queue = Queue::new();
-        let mut wakeups = Wakeups::default();
-        // Its patience has ended.
-        let entry = |id| Entry {
-            patience,
-            ..asleep(id, 0..2, 1000)
-        };
-        let reserves = |id| Entry {
-            reserved: Some(Instant::now()),
-            ..entry(id)
-        };
-        let reserved = |queue: &Queue| {
-            let all = queue.entries.iter();
-            let reserved = all.filter(|entry| entry.reserved.is_some());
-            reserved.map(|entry| entry.id).collect::<Vec<_>>()
-        };
-        assert_eq!(queue.reserve(reserves(1)), None);
-        queue.sleep(entry(2), &mut wakeups);
-        for id in 3..6 {
-            let refused = queue.sleep(reserves(id), &mut wakeups);
-            assert!(refused.is_some_and(|pause| pause <= longest));
-        }
-        queue.gave_up(5, &mut wakeups);
-        assert_eq!(reserved(&queue), [1]);
-        assert_eq!(queue.reserve(reserves(1)), None, "it has one");
-        queue.paused_until = 0;
-        // The second request has not been overtaken, so it has not asked. The third sleeps again, and has.
-        queue.sleep(entry(3), &mut wakeups);
-        assert_eq!(queue.sleep(reserves(6), &mut wakeups), None);
-        assert_eq!(reserved(&queue), [1, 3, 4, 6]);
-        for id in [1, 3, 4] {
-            queue.granted(id, |_| 1000);
-            assert!(queue.pauses_for() > longest / 2, "one is in force");
-        }
-        queue.granted(6, |_| 1000);
-        assert!(queue.pauses_for() < longest / 2, "as long as it lasted");
-    }
-
-    #[test]
-    fn reservations_are_counted() {
-        let mut queue = Queue::new();
-        let mut wakeups = Wakeups::default();
-        let reserved = Entry {
-            reserved: Some(Instant::now()),
-            ..asleep(1, 0..1, 7)
-        };
-        queue.sleep(reserved, &mut wakeups);
-        queue.sleep(asleep(1, 0..1, 8), &mut wakeups);
-        assert_eq!(
-            queue.reservations(),
-            1,
-            "a reservation stays when its request sleeps again"
-        );
-        queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
-        queue.reserve(reserved);
-        assert_eq!(queue.reservations(), 1);
-        assert!(!queue.granted(1, |_| 9));
-        assert_eq!(queue.reservations(), 0);
-    }
-}
+mod tests;
