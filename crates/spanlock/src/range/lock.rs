@@ -42,8 +42,8 @@ use std::ops::RangeBounds;
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once the thread is warm and
 /// no system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's
 /// own line to acquire, a look at the slot of each other thread, and one atomic operation to release. Where ranges are
-/// narrow and far apart, it is two atomic operations and no look at other threads. Memory: the lock itself is one
-/// cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
+/// narrow and far apart, an acquisition takes two atomic operations and no look at other threads. Memory: the lock
+/// itself is one cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
 ///
 /// Before threads have met, each range held takes one cache line, from a pool of 8 KiB for each thread.
 ///
