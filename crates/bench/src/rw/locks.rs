@@ -153,7 +153,7 @@ static PEERS: &[Lock] = peers! {
     Promised "ck-brlock" "ck_brlock: readers register once per thread; spins without end" cpp::ck_brlock;
     #[cfg(feature = "cpp-peers")]
     Promised "absl" "absl::Mutex, with its reader lock" cpp::absl;
-    None NULL "no lock: the ceiling. Loses updates when threads overlap, and is not held to the check" || Null;
+    None NULL "no lock: the ceiling. Loses updates when threads overlap, and is not checked" || Null;
 };
 
 /// Lower bounds of the cost of reading.
