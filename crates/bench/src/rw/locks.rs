@@ -173,7 +173,7 @@ pub static CONTROLS: &[Lock] = &[
 ];
 
 /// All there are.
-fn known() -> impl Iterator<Item = &'static Lock> {
+pub fn known() -> impl Iterator<Item = &'static Lock> {
     CONTROLS.iter().chain(LOCKS.iter()).chain(FLOORS)
 }
 
@@ -203,22 +203,4 @@ pub fn families() -> Vec<(&'static Lock, Vec<&'static Lock>)> {
     };
     let families = LOCKS.iter().map(|base| (base, made_of(base.name)));
     families.filter(|(_, made)| !made.is_empty()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{FLOOR, find, known};
-    use std::collections::HashSet;
-
-    #[test]
-    fn names_are_distinct_and_bases_are_there() {
-        let names: HashSet<_> = known().map(|lock| lock.name).collect();
-        assert_eq!(names.len(), known().count());
-        assert!(find(FLOOR).is_some());
-        for lock in known() {
-            if let Some(over) = lock.over {
-                assert!(names.contains(over.lock), "{}", lock.name);
-            }
-        }
-    }
 }
