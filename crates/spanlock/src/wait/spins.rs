@@ -130,6 +130,11 @@ impl<'a> Stay<'a> {
         Self { spins, ends }
     }
 
+    /// Whether long spins have lately paid.
+    pub(crate) fn may_pay(&self) -> bool {
+        self.spins.short.get() == 0
+    }
+
     /// Whether there is no time left.
     pub(crate) fn is_over(&self) -> bool {
         self.ends

@@ -112,11 +112,12 @@ impl<'a> SlotAcquisition<'a> {
         }
     }
 
-    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken.
+    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken. Not where
+    /// long spins do not pay: if its thread did not run, it would keep others out for nothing.
     fn stays(&self) -> Option<&Stay<'a>> {
         let is_writer = self.request.mode == Mode::Exclusive;
         let may = self.was_blocked && is_writer && self.is_unlimited;
-        Some(&self.stay).filter(|stay| may && !stay.is_over())
+        Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
     }
 
     /// What is announced in the way and would make the request withdraw.
