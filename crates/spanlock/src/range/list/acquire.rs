@@ -184,6 +184,10 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         held
     }
 
+    fn may_hold(&self) -> bool {
+        self.record.may_hold_nodes()
+    }
+
     fn adopt(&self, token: &Token, _: &Request) -> HolderId {
         token.node().as_ptr().addr()
     }

@@ -319,6 +319,10 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
         })
     }
 
+    fn may_hold(&self) -> bool {
+        !self.held().is_empty()
+    }
+
     fn adopt(&self, (): &(), sleeper: &Request) -> HolderId {
         // The first segment that both ask for. They conflict, so there is one.
         let segment = self.lock.segment(sleeper.span.start());

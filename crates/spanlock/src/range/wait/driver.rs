@@ -63,6 +63,10 @@ pub(in crate::range) trait Acquisition {
     /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
     fn held(&self) -> Vec<Request>;
 
+    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk: no
+    /// other walk may begin.
+    fn may_hold(&self) -> bool;
+
     /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
     /// Called under the queue's mutex.
     fn adopt(&self, token: &Self::Token, sleeper: &Request) -> HolderId;
@@ -234,7 +238,7 @@ impl<'a> Waiter<'a> {
                     return Err(Refused::OutOfTime);
                 }
                 let ticket = self.record.parker.ticket();
-                let entry = self.entry(Stage::GivingWay(first.id), first.request, &held);
+                let entry = self.entry(Stage::GivingWay(first.id), first.request, !held.is_empty());
                 Ok(Some((ticket, turn, queue.sleep(entry, wakeups))))
             })?
             else {
@@ -312,11 +316,11 @@ impl<'a> Waiter<'a> {
         blocker: &A::Blocker,
     ) -> Option<Ticket> {
         self.reserve_if_due();
-        let held = acquisition.held();
+        let holds = acquisition.may_hold();
         let ticket = self.record.parker.ticket();
         let refused = self.queue.with_queue(|queue, wakeups| {
             let holder = acquisition.mark(blocker)?;
-            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request, &held);
+            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
             Some(queue.sleep(entry, wakeups))
         })?;
         self.postpone(refused);
@@ -367,7 +371,7 @@ impl<'a> Waiter<'a> {
         self.reserve_if_due();
         if self.reserved.is_some() {
             self.standing = Standing::Queued;
-            let entry = self.entry(Stage::Awake, self.request, &[]);
+            let entry = self.entry(Stage::Awake, self.request, true);
             let refused = self.queue.with_queue(|queue, _| queue.reserve(entry));
             self.postpone(refused);
         }
@@ -443,8 +447,8 @@ impl<'a> Waiter<'a> {
             .filter(|&due| may && limit.is_none_or(|limit| due < limit))
     }
 
-    /// The request's entry in the queue, if its thread holds those.
-    fn entry(&self, stage: Stage, behind: Request, held: &[Request]) -> Entry {
+    /// The request's entry in the queue.
+    fn entry(&self, stage: Stage, behind: Request, holds: bool) -> Entry {
         Entry {
             id: self.id(),
             request: self.request,
@@ -453,7 +457,7 @@ impl<'a> Waiter<'a> {
             asks: false, // The queue knows.
             patience: self.patience,
             due: self.due,
-            holds: !held.is_empty(),
+            holds,
             gave_way: None, // The queue knows.
             stage,
             behind,

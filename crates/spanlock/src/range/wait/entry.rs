@@ -52,7 +52,7 @@ pub(super) struct Entry {
     pub(super) patience: Patience,
     /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
-    /// Whether its thread holds a range of this lock.
+    /// Whether its thread may hold a range of this lock.
     pub(super) holds: bool,
     /// The last turn in which it gave way, if it has: a pass for the rest of that round.
     pub(super) gave_way: Option<Turn<Instant>>,
