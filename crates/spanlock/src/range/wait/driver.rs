@@ -63,8 +63,8 @@ pub(in crate::range) trait Acquisition {
     /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
     fn held(&self) -> Vec<Request>;
 
-    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk: no
-    /// other walk may begin.
+    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk:
+    /// no other walk may begin.
     fn may_hold(&self) -> bool;
 
     /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
