@@ -13,7 +13,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Whether `after` may take the place of `before`.
-    pub(crate) fn admits(&self, before: Pages, after: Pages) -> bool {
+    pub(super) fn admits(&self, before: Pages, after: Pages) -> bool {
         let fits = |limit: u64, used: u64, before: u64, after: u64| {
             after <= before || used.saturating_add(after - before) <= limit
         };

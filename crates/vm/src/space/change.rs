@@ -29,6 +29,7 @@ use crate::backing::Backing;
 use crate::error::VmError;
 use crate::index::{Around, Index};
 use crate::kind::PAGE;
+use crate::layout::Pages;
 use crate::plan::{Change, Kind, Plan, Range, Room};
 use crate::reclaim::searching;
 use spanlock::range::raw::{Mode, RawRangeLock};
@@ -206,7 +207,8 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
             Claim::Replace | Claim::Free | Claim::Apart | Claim::Tail(_) | Claim::Found(_) => {}
         }
         let mut plan = Plan::new(range);
-        if let Err(refusal) = plan.make(&around.areas, range, change, &self.room()) {
+        let room = self.room();
+        if let Err(refusal) = plan.make(&around.areas, range, change, &room) {
             return Attempt::Done(Err(refusal));
         }
         // [number-certain] The mutant looks at it before, too.
@@ -236,7 +238,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
                 },
             );
         }
-        self.carry_out(range, change, claim, &around, &plan)
+        self.carry_out(range, change, claim, &around, &plan, room.pages)
     }
 
     /// More has to be held: this much, or everything if the variant knows nothing in between.
@@ -247,7 +249,7 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         }
     }
 
-    /// Makes a plan true. What it needs is held.
+    /// Makes a plan true, which was made when there were so many pages. What it needs is held.
     fn carry_out(
         &self,
         range: Range,
@@ -255,14 +257,15 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         claim: Claim,
         around: &Around<'_>,
         plan: &Plan,
+        pages: Pages,
     ) -> Attempt {
         let is_under_mutex = plan.is_structural || change.changes_what_is_free();
         let mut writer = is_under_mutex.then(|| self.index.writer());
         if writer.is_some() {
             // [number]
             if prim::intact!("number") && self.exceeds(range, change, around, plan) {
-                // The pages are those of the plan, or others: a plan that these do not admit is refused for them.
-                return match self.room().admits(plan.before, plan.after) {
+                // With other pages there might be another plan, which ends sooner, or later and with fewer areas.
+                return match self.account.pages() == pages {
                     true => Attempt::Done(Err(VmError::TooManyAreas)),
                     false => Attempt::Again,
                 };
