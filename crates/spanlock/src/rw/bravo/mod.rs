@@ -232,7 +232,9 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     ) -> Option<ReadToken<L::SharedGuard>> {
         // SAFETY: the row is used at once and not kept.
         let row = || unsafe { ReaderRow::here() };
-        if let Some(publication) = self.bias.read(wait, row, &self.policy, back_out) {
+        if self.bias.word().is_biased_or_kept()
+            && let Some(publication) = self.bias.read(wait, row, &self.policy, back_out)
+        {
             if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
                 self.bias.maybe_free();
             }
