@@ -6,16 +6,18 @@
 pub use spanlock_trial::counters::{Count, Event, Rate};
 
 /// Counters of the threads that the calling thread starts from now on, and of itself. They stand still at first.
-pub(crate) struct Counters(Vec<(Event, Result<source::Counter, String>)>);
+pub struct Counters(Vec<(Event, Result<source::Counter, String>)>);
 
 impl Counters {
-    pub(crate) fn open(events: &[Event]) -> Self {
+    /// Counters of these events.
+    #[must_use]
+    pub fn open(events: &[Event]) -> Self {
         let open = |&event| (event, source::open(event));
         Self(events.iter().map(open).collect())
     }
 
     /// They count from now on.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         for (_, counter) in &mut self.0 {
             let begun = counter.as_mut().map(source::begin);
             if let Ok(Err(why)) = begun {
@@ -25,7 +27,7 @@ impl Counters {
     }
 
     /// The counts.
-    pub(crate) fn end(&mut self) -> Vec<Count> {
+    pub fn end(&mut self) -> Vec<Count> {
         let mut ended = std::mem::take(&mut self.0);
         // All are stopped before the first is read.
         for (_, counter) in &mut ended {
@@ -117,55 +119,5 @@ mod source {
 
     pub(super) fn read(counter: Counter) -> Result<f64, String> {
         match counter {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Counters, Event, Rate};
-    use std::hint::black_box;
-
-    const PAGES: usize = 200;
-
-    fn touch_pages() {
-        // Large enough that the allocator asks the system for fresh pages each time.
-        let mut bytes = vec![0_u8; PAGES * 65_536];
-        bytes.iter_mut().step_by(65_536).for_each(|byte| *byte = 1);
-        black_box(&bytes);
-    }
-
-    #[test]
-    fn what_threads_do_is_counted_while_it_is_asked_for() {
-        let mut counters = Counters::open(&[Event::PageFaults]);
-        std::thread::spawn(touch_pages).join().unwrap(); // before it begins
-        counters.begin();
-        std::thread::scope(|scope| {
-            scope.spawn(touch_pages);
-            scope.spawn(touch_pages);
-        });
-        let counts = counters.end();
-        let [count] = &counts[..] else {
-            panic!("{counts:?}")
-        };
-        match &count.times {
-            // A huge page may have served many of them.
-            Ok(times) => assert!((1.0..10_000.0).contains(times), "{times}"),
-            Err(why) => assert!(why.contains("permitted") || why.contains("Linux"), "{why}"),
-        }
-    }
-
-    #[test]
-    fn each_hardware_counter_is_there_or_says_why_not() {
-        let mut counters = Counters::open(Event::HARDWARE);
-        counters.begin();
-        touch_pages();
-        let counts = counters.end();
-        assert_eq!(counts.len(), 3);
-        for count in &counts {
-            let rate = Rate::of(count, 1);
-            assert_ne!(rate.per_op.is_some(), rate.absent.is_some(), "{rate:?}");
-            assert!(rate.per_op.is_none_or(|times| times > 0.0), "{rate:?}");
-            assert!(rate.absent.is_none_or(|why| !why.is_empty()));
-        }
     }
 }

@@ -164,7 +164,7 @@ pub fn entries() -> Vec<Entry> {
         about: lock.about.to_owned(),
         use_when: lock.when.to_owned(),
         avoid_when: lock.avoid.to_owned(),
-        cost: format!("{} atomic read-modify-writes, uncontended", lock.rmw),
+        cost: format!("atomic read-modify-writes, uncontended: {}", lock.rmw),
         memory: lock.memory.to_owned(),
         source: lock.source.to_owned(),
         parameters: lock.params.iter().map(ToString::to_string).collect(),

@@ -94,27 +94,3 @@ fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>)
         ..Memory::default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Memory, RESOURCE, run};
-    use crate::target::{Null, RangeLockCrate};
-    use crate::touch::growing;
-
-    #[test]
-    fn what_is_reported_is_what_was_counted() {
-        let allocated = growing();
-        let outcome = run(|| Null, 3, &allocated);
-        let expected = Memory {
-            hold: 3,
-            idle_bytes: Some(10),
-            held_bytes: Some(10),
-            guard_bytes: Some(0),
-            kept_bytes: Some(20),
-            touched_bytes: Some(10),
-            ..Memory::default()
-        };
-        assert_eq!(outcome, expected);
-        assert!(run(|| RangeLockCrate::new(RESOURCE.units), 3, &allocated).guard_bytes > Some(0));
-    }
-}

@@ -157,16 +157,13 @@ pub static RW_LOCKS: LazyLock<Vec<RwLock>> = LazyLock::new(|| {
     rw::locks::by_node::<2>(&mut all);
     all.1.nodes = 4;
     rw::locks::by_node::<4>(&mut all);
-    all.1 = UpTo { contexts: 2, ..any };
-    rw::locks::by_processor::<2>(&mut all);
-    all.1.contexts = 40;
-    rw::locks::by_processor::<40>(&mut all);
-    all.1.contexts = 72;
-    rw::locks::by_processor::<72>(&mut all);
-    all.1.contexts = 128;
-    rw::locks::by_processor::<128>(&mut all);
-    all.1.contexts = 256;
-    rw::locks::by_processor::<256>(&mut all);
+    macro_rules! by_processor {
+        ($($contexts:literal)+) => {$(
+            all.1 = UpTo { contexts: $contexts, ..any };
+            rw::locks::by_processor::<$contexts>(&mut all);
+        )+};
+    }
+    by_processor!(2 40 72 128 256);
     all.1 = any;
     rw::locks::exclusive(&mut all);
     rw::locks::configurations(&mut all);

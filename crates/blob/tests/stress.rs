@@ -38,7 +38,7 @@ fn check(alias: &[u8]) {
 }
 
 fn stress<R: Ranges + Sync>(lock: R) {
-    let steps = std::env::var("SPANLOCK_STRESS_OPS").map_or(3000, |steps| steps.parse().unwrap());
+    let steps = spanlock_testkit::setting("SPANLOCK_STRESS_OPS", 3000);
     let pool = Pool::new(BLOBS * 8 * Pool::page()).unwrap();
     let area = AliasArea::with_lock(&pool, AREA * Pool::page(), lock).unwrap();
     let mut rng = Rng::with_seed(1);

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     #[display("cannot measure in a process of its own: {_0}")]
     Probe(String),
     /// The output could not be written.
-    #[display("cannot write: {_0}")]
+    #[display("cannot write the output: {_0}")]
     #[from]
     Output(io::Error),
     /// A file could not be written.

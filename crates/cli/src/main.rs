@@ -28,7 +28,7 @@ use failure::Failure;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Range locks, measured.
+/// Measures, simulates and applies range locks and reader-writer locks.
 #[derive(Parser)]
 #[command(name = "spanlock", version)]
 struct Cli {
@@ -40,28 +40,41 @@ struct Cli {
 enum Command {
     /// Measure locks.
     Bench(Box<bench::Bench>),
-    /// Make a page of what was measured and simulated, beside what the papers say.
+    /// Make a page of measured and simulated results, beside what the papers claim.
     Report(report::Report),
     /// Run a program with its pthread_rwlock functions replaced.
     ///
-    /// The program takes the place of this process. With `--stats` it is a child: this process sends it the signals
-    /// that it gets, and exits with its status, or with 128 and the number of the signal that ended it. 126: the
-    /// program cannot be run so; 127: there is none of that name.
+    /// The program takes the place of this process. With `--stats` it is a child: this process passes signals on to it,
+    /// and exits with its status, or with 128 plus the number of the signal that ended it. Exit code 126: the program
+    /// cannot be run in this way; 127: there is no such program.
     Run(run::Run),
     /// Run locks on simulated machines.
     Sim(Box<sim::Sim>),
     /// Keep files in a store for many writers of one file.
     #[cfg(target_os = "linux")]
     Store(store::Command),
-    /// Replay what programs asked of their address space.
+    /// Replay what programs asked of their address spaces.
     Vm(Box<vm::Vm>),
 }
 
 /// The arguments; ends the program if they are wrong, or ask for help.
 fn arguments() -> Cli {
-    let mut command = Cli::command().term_width(output::width_of_help());
+    let mut command = negative(Cli::command()).term_width(output::width_of_help());
     let matches = command.get_matches_mut();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Reads `-5` after an option as its value, so that the error says what the option expects.
+fn negative(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let has_value = arg.get_long().is_some() && arg.get_action().takes_values();
+        if has_value {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
+    });
+    command.mut_subcommands(negative)
 }
 
 fn main() -> ExitCode {
@@ -94,11 +107,11 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, negative};
     use clap::CommandFactory;
 
     #[test]
     fn the_command_is_well_formed() {
-        Cli::command().debug_assert();
+        negative(Cli::command()).debug_assert();
     }
 }

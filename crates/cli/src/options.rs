@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Where results go.
 #[derive(Args)]
 pub(crate) struct Output {
-    /// For people, or one JSON object per line.
+    /// Tables, or one JSON object per line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
@@ -40,10 +40,10 @@ impl Threads {
     }
 }
 
-/// What random numbers follow from.
+/// The seed of the random numbers.
 #[derive(Args)]
 pub(crate) struct Seed {
-    /// What random numbers follow from.
+    /// The seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -97,7 +97,7 @@ fn make(args: &Import) -> Result {
         about: &args.about,
     };
     let (trace, left_out) =
-        import(&recording).map_err(|error| Failure::Input(error.to_string()))?;
+        import(&recording).map_err(|error| Failure::Input(format!("the recording: {error}")))?;
     let mut file = Vec::new();
     let written = write(&trace, &mut file).and_then(|()| std::fs::write(&args.trace, &file));
     written.map_err(|error| Failure::File(args.trace.display().to_string(), error))?;

@@ -69,7 +69,7 @@ pub(crate) struct Arr {
         long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "full,disjoint,random"
     )]
     variant: Vec<Variant>,
-    /// Of a hundred operations, those that read.
+    /// The percentage of operations that read.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "PERCENT,...", default_value = "100,80,60")]
     reads: Vec<Percent>,
     /// Time each acquisition, which costs two readings of the clock.
@@ -99,24 +99,24 @@ const fn timing(is_timed: bool) -> Timing {
 #[derive(Args)]
 pub(crate) struct Patterns {
     /// What threads do: files, pages, append, phases are users' loads; restless, alternate, owners, sweep, everything,
-    /// churn, once are to hurt a lock that adapts.
+    /// churn, once are meant to hurt a lock that adapts.
     #[arg(
         long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Pattern::ALL,
         hide_default_value = true
     )]
     pattern: Vec<Pattern>,
-    /// Of a hundred operations, those that read. Appends, sweeps and writes of everything are not by chance.
+    /// The percentage of operations that read. It does not apply to appends, sweeps and writes of everything.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "PERCENT,...", default_value = "100,90,50")]
     reads: Vec<Percent>,
-    /// Threads that exist meanwhile and sleep. Each has used another lock of the same kind once.
+    /// Further threads, which sleep meanwhile. Each has used another lock of the same kind once.
     #[arg(
         long, num_args = 1.., value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(..=i64::from(MAX_BYSTANDERS)),
-        value_name = "N,...", default_value = "0", allow_negative_numbers = true
+        value_name = "N,...", default_value = "0"
     )]
     bystanders: Vec<u16>,
-    /// Time each acquisition, which costs two readings of the clock. Those of a writer of everything always are, and
-    /// no others beside them.
+    /// Time each acquisition, which costs two readings of the clock. Where one writer writes everything, its
+    /// acquisitions alone are timed, also without this option.
     #[arg(long)]
     latency: bool,
 }
@@ -139,10 +139,10 @@ impl Workload for Patterns {
 #[derive(Args)]
 pub(crate) struct Batch {
     /// Ranges held together: 1 is W1, 16 is W2.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16", value_name = "N,...")]
     hold: Vec<usize>,
     /// Ranges in the memory that is written, 1 KB each.
-    #[arg(long, value_parser = number(1..=MAX_RANGES), default_value_t = RANGES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_RANGES), default_value_t = RANGES, value_name = "N")]
     ranges: usize,
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Blob {
     /// How often each record is read: uniform, zipfian.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = Draw::ALL)]
     draw: Vec<Draw>,
-    /// How much of a record is read: whole, or a word, which leaves the cost of the alias.
+    /// How much of a record is read: whole, or one word, which shows the cost of the alias alone.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_values_t = [Payload::Whole])]
     payload: Vec<Payload>,
 }
@@ -180,10 +180,10 @@ pub(crate) struct StoredBlob {
     #[command(flatten)]
     blob: Blob,
     /// Aliases that each thread keeps.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(0..=MAX_CACHE), default_value = "0,8", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(0..=MAX_CACHE), default_value = "0,8", value_name = "N,...")]
     cache: Vec<usize>,
     /// Records, of 1 MB of memory each.
-    #[arg(long, value_parser = number(1..=MAX_RECORDS), default_value_t = RECORDS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_RECORDS), default_value_t = RECORDS, value_name = "N")]
     records: usize,
 }
 
@@ -230,7 +230,7 @@ pub(crate) struct Files {
     )]
     kernel: Vec<store::Kernel>,
     /// Pages of each thread's region, of 4 KiB.
-    #[arg(long, value_parser = number(1..=store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N")]
     pages: usize,
 }
 
@@ -248,7 +248,7 @@ impl Workload for Files {
 #[derive(Args)]
 pub(crate) struct Sets {
     /// Keys from which threads choose; half of them are in the set.
-    #[arg(long, value_parser = number(1..=MAX_KEYS), default_value_t = KEYS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_KEYS), default_value_t = KEYS, value_name = "N")]
     keys: usize,
     /// How often each key is chosen: uniform, zipfian.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME,...", default_value = "uniform")]
@@ -271,9 +271,9 @@ impl Workload for Sets {
 pub(crate) struct SimulatedSets {
     #[command(flatten)]
     sets: Sets,
-    /// Cycles that each operation takes besides. The machine's caches have no limit: this stands for the misses of a
-    /// set that exceeds them, such as P1's of 8 M keys.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STALL)), default_value_t = 0, value_name = "CYCLES", allow_negative_numbers = true)]
+    /// Cycles that each operation takes in addition. The machine's caches have no limit: this stands for the misses of
+    /// a set that exceeds them, such as P1's of 8 M keys.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STALL)), default_value_t = 0, value_name = "CYCLES")]
     stall: u32,
 }
 
@@ -302,7 +302,7 @@ impl Sets {
 #[derive(Args)]
 pub(crate) struct Parts {
     /// Parts of the resource; each thread locks its share of them, and then as many again.
-    #[arg(long, value_parser = number(1..=MAX_PARTS), default_value_t = PARTS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_PARTS), default_value_t = PARTS, value_name = "N")]
     pub(crate) parts: usize,
 }
 
@@ -352,7 +352,7 @@ pub(crate) struct Pool {
     /// Locks in the pool.
     #[arg(
         long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_POOL), value_name = "N,...",
-        default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192", allow_negative_numbers = true
+        default_value = "1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192"
     )]
     pool: Vec<usize>,
 }
@@ -363,21 +363,21 @@ pub(crate) struct Pause {
     #[arg(
         long, num_args = 1.., value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_PAUSE)),
-        default_values_t = [PAUSE], value_name = "N,...", allow_negative_numbers = true
+        default_values_t = [PAUSE], value_name = "N,..."
     )]
     pause: Vec<u32>,
 }
 
 #[derive(Args)]
 pub(crate) struct Writes {
-    /// The part of operations that write.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = WRITES, value_name = "PART,...", allow_negative_numbers = true)]
+    /// The part of operations that write, from 0 to 1.
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = part, default_values_t = WRITES, value_name = "PART,...")]
     writes: Vec<f64>,
-    /// Work inside.
-    #[arg(long, value_parser = work(), default_value_t = INSIDE, value_name = "N", allow_negative_numbers = true)]
+    /// Steps of work in the critical section.
+    #[arg(long, value_parser = work(), default_value_t = INSIDE, value_name = "N")]
     inside: u32,
-    /// The most work outside: each operation has from none to this.
-    #[arg(long, value_parser = work(), default_value_t = OUTSIDE, value_name = "N", allow_negative_numbers = true)]
+    /// The largest number of steps of work between critical sections; the number is drawn for each operation.
+    #[arg(long, value_parser = work(), default_value_t = OUTSIDE, value_name = "N")]
     outside: u32,
 }
 
@@ -388,7 +388,7 @@ fn work() -> clap::builder::RangedI64ValueParser<u32> {
 #[derive(Args)]
 pub(crate) struct Entries {
     /// Elements to begin with.
-    #[arg(long, value_parser = number(1..=MAX_ENTRIES), default_value_t = ENTRIES, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_ENTRIES), default_value_t = ENTRIES, value_name = "N")]
     entries: usize,
 }
 
@@ -424,15 +424,15 @@ impl<R: Args> Loads<R> {
 
 #[derive(Args)]
 pub(crate) struct Space {
-    /// What is replayed: wc, wr or wrmem (the patterns of these Metis programs, for any number of threads), a recorded
+    /// What to replay: wc, wr or wrmem (the patterns of these Metis programs, for any number of threads), a recorded
     /// trace (`vm list` names them), or the file of a trace.
     #[arg(required = true, value_parser = traffic, value_name = "TRACE")]
     traffic: Vec<Traffic>,
     /// What threads do between calls and faults.
     #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [Pace::FlatOut], value_name = "NAME,...")]
     pace: Vec<Pace>,
-    /// Growths of heaps in a pattern, of all threads together.
-    #[arg(long, value_parser = number(1..=MAX_GROWTHS), default_value_t = GROWTHS, value_name = "N", allow_negative_numbers = true)]
+    /// How often the heaps in a pattern grow, all threads together.
+    #[arg(long, value_parser = number(1..=MAX_GROWTHS), default_value_t = GROWTHS, value_name = "N")]
     growths: usize,
 }
 

@@ -88,8 +88,9 @@ fn a_missing_fence_in_a_biased_lock_is_found() {
 
 #[test]
 fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
+    // The seed after the largest is zero.
     let command = "sim arr --locks list-rw,list-ex --threads 1,3 --variant full --reads 60 --seeds 2 \
-                   --seconds 0.0001 --format json";
+                   --seed 18446744073709551615 --seconds 0.0001 --format json";
     let text = written(command);
     let lines: Vec<Line> = text.lines().map(|line| line.parse().unwrap()).collect();
     let again: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -104,8 +105,8 @@ fn lines_of_json_tell_where_they_come_from_and_are_read_back() {
         .map(|run| (run.seed, run.threads, run.lock.name.as_str()))
         .collect();
     assert_eq!(runs.len(), 8);
-    assert_eq!(runs[0], (1, 1, "list-rw"));
-    assert_eq!(runs[7], (2, 3, "list-ex"));
+    assert_eq!(runs[0], (u64::MAX, 1, "list-rw"));
+    assert_eq!(runs[7], (0, 3, "list-ex"));
 }
 
 #[test]
@@ -196,7 +197,10 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         ),
         ("sim arr --machine abacus", "xeon-2x10x2"),
         ("sim arr --machine xeon-2x10x2:favor=0", "favour"),
-        ("sim arr --seeds 0", "0"),
+        ("sim arr --seeds 0", "from 1 to 1000"),
+        ("sim fuzz --lock list-rw --runs 0", "0 is not in 1.."),
+        ("sim arr --threads -1", "1 <= a <= b"),
+        ("sim arr --placement dense", "compact, scatter"),
         ("sim arr --no-cache --cache x", "cannot be used with"),
         ("sim batch --hold 2 --ranges 1", "--hold 2 is more"),
         ("sim latency --parts 0", "from 1 to"),

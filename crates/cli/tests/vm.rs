@@ -146,6 +146,12 @@ fn a_file_is_imported_and_replayed() {
     );
     refused(&[&import[..], &["x", &trace]].concat(), 2, "--process");
     refused(&["vm", "replay", &strace], 2, "gzip");
+    fs::write(&smaps, "").unwrap();
+    refused(
+        &[&import[..], &["7", &trace]].concat(),
+        1,
+        "before: no areas",
+    );
 }
 
 #[test]

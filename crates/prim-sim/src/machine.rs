@@ -216,7 +216,16 @@ impl Machine {
         if machine.gigahertz.is_nan() || machine.gigahertz <= 0.0 || machine.cycles.overlap == 0 {
             return Err("gigahertz and overlap: expected more than 0".to_owned());
         }
-        Ok(machine)
+        let cycles = toml::Table::try_from(&machine.cycles).map_err(|error| error.to_string())?;
+        // The sum of any number of them must fit a clock of 64 bits.
+        let most = u32::MAX;
+        let mut numbers = cycles
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_integer()?)));
+        match numbers.find(|(_, number)| *number > most.into()) {
+            Some((key, number)) => Err(format!("{key} = {number}: expected at most {most}")),
+            None => Ok(machine),
+        }
     }
 
     /// The number of hardware threads.
@@ -291,6 +300,8 @@ mod tests {
             ("cores = 2", "cores = 0"),
             ("siblings = 1", "siblings = 0"),
             ("siblings = 1", "sibling = 1"),
+            ("wake = 10000", "wake = 4294967296"),
+            ("wake = 10000", "wake = -1"),
         ] {
             assert!(text.contains(from));
             assert!(Machine::parse(&text.replace(from, to)).is_err(), "{to}");

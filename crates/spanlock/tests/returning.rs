@@ -50,6 +50,20 @@ fn write_alone(lock: &RangeLock) {
     }
 }
 
+/// Threads meet also where each request is granted at once.
+#[test]
+fn a_lock_moves_though_nobody_waits() {
+    let lock = RangeLock::new();
+    let held = lock.write(0..8);
+    thread::scope(|scope| {
+        // Far more meetings than a move takes.
+        let meet = |_| drop(lock.try_write(8..16).expect("it is free"));
+        scope.spawn(move || (0..10_000).for_each(meet));
+    });
+    assert!(has_moved(&lock), "threads have met");
+    drop(held);
+}
+
 #[test]
 fn a_lock_returns_and_moves_again() {
     let lock = RangeLock::new();

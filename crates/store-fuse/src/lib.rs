@@ -19,7 +19,7 @@
 //! - The kernel passes on a write of more than a mebibyte in parts. Each part is one step to the others; the whole is
 //!   not.
 //! - There are no extended attributes, and space cannot be reserved.
-//! - Times of reading are set when they are told to only.
+//! - Access times change only when a program sets them.
 //!
 //! | file | content |
 //! |---|---|

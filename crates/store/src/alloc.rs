@@ -66,7 +66,7 @@ impl Allocator {
                 count,
                 next: 0,
             }),
-            // A hundredth, and at least what it takes to rewrite a short log.
+            // One page in 128, and at least what it takes to rewrite a short log.
             reserve: (blocks / 128).max(4),
         }
     }

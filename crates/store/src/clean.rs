@@ -14,9 +14,10 @@ use crate::error::Result;
 use crate::format::entry::{self, Draft, Head, MAX_ITEMS, What};
 use crate::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
 use crate::format::{Item, LogPage, PAGE, PAGE_BYTES, offset, zeros};
-use crate::load::{FileState, for_each_entry};
+use crate::load::for_each_entry;
 use crate::log::{Cleaning, Log};
 use crate::medium::Medium;
+use crate::replay::FileState;
 
 /// The part of a log that is replaced.
 #[derive(Debug, Clone, Copy)]

@@ -67,7 +67,7 @@ impl fmt::Display for Error {
                 crate::FORMAT_VERSION
             ),
             Self::Corrupt(what) => write!(f, "the store is damaged: {what}"),
-            Self::Io(error) => write!(f, "the medium failed: {error}"),
+            Self::Io(error) => write!(f, "I/O error: {error}"),
         }
     }
 }

@@ -81,6 +81,7 @@
 //! | `inode.rs`, `file.rs` | read, write, append, truncate; open files |
 //! | `tree.rs`, `exchange.rs` | directories in memory, and the entries that change them |
 //! | `namespace.rs`, `path.rs` | operations on directories, by inode and by path |
+//! | `replay.rs` | what a file is, by the entries of its log |
 //! | `load.rs`, `recover.rs`, `check.rs` | reading a store, mending it after a crash, and naming what is wrong with it |
 //! | `store.rs` | making, opening, closing |
 //! | `locks.rs` | the locks of files |
@@ -102,6 +103,7 @@ pub mod medium;
 mod namespace;
 mod path;
 mod recover;
+mod replay;
 mod store;
 mod tree;
 

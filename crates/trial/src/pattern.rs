@@ -121,12 +121,6 @@ impl Pattern {
             grain,
         }
     }
-
-    /// Whether the first thread has a role of its own.
-    #[must_use]
-    pub const fn has_roles(self) -> bool {
-        matches!(self, Self::Append | Self::Everything)
-    }
 }
 
 /// The workload's numbers.

@@ -99,8 +99,8 @@ impl Files {
 /// What is missing, or does not fit together.
 pub fn import(recording: &Recording<'_>) -> Result<(Trace, LeftOut), Error> {
     let mut files = Files::default();
-    let mut before = smaps::areas(recording.before, &mut files)?;
-    let after = smaps::areas(recording.after, &mut files)?;
+    let mut before = smaps::areas("before", recording.before, &mut files)?;
+    let after = smaps::areas("after", recording.after, &mut files)?;
     let calls = strace::calls(recording.strace, recording.process, &mut files)?;
     let mut left_out = LeftOut {
         failed: calls.failed,

@@ -58,7 +58,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => error.fmt(f),
+            Self::Io(error) => write!(f, "cannot be read as a trace compressed by gzip: {error}"),
             Self::Line { number, what } => write!(f, "line {number}: {what}"),
         }
     }

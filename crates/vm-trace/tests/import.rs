@@ -165,7 +165,7 @@ fn a_recording_that_is_not_complete_is_refused() {
                 before: "",
                 ..recording()
             },
-            "empty",
+            "before: no areas",
         ),
         (
             Recording {
@@ -173,7 +173,7 @@ fn a_recording_that_is_not_complete_is_refused() {
                 after: "0-1000 r--p 0 0 0",
                 ..recording()
             },
-            "empty",
+            "before: no areas",
         ),
     ];
     for (recording, why) in cases {

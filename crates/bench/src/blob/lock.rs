@@ -70,20 +70,3 @@ unsafe impl Ranges for Alone {
         (!self.0.replace(true)).then_some(AloneHeld(self))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Alone, Ranges, Timed, took};
-    use std::time::Duration;
-
-    #[test]
-    fn a_thread_alone_holds_one_range_at_a_time() {
-        let lock = Timed(Alone::default());
-        let held = lock.try_take(0..1);
-        assert!(held.is_some() && lock.try_take(5..6).is_none());
-        drop(held);
-        assert!(lock.try_take(5..6).is_some());
-        assert!(took() > Duration::ZERO);
-        assert_eq!(took(), Duration::ZERO);
-    }
-}

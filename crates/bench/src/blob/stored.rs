@@ -70,32 +70,3 @@ pub(super) fn is_record(bytes: &[u8], record: usize) -> bool {
     });
     differing == 0 && rest.is_empty()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Stored, is_record};
-    use spanlock_blob::AliasArea;
-    use spanlock_trial::blob::RECORD_BYTES;
-
-    #[test]
-    fn a_foreign_byte_is_seen_and_so_are_extents_in_another_order() {
-        let stored = Stored::of(2).unwrap();
-        let area = AliasArea::new(&stored.pool, 4 * RECORD_BYTES).unwrap();
-        let [first, second] = &stored.records[..] else {
-            panic!("there are two")
-        };
-        let copy = |extents| area.map(extents).unwrap().to_vec();
-        let mut bytes = copy(first);
-        assert_eq!(bytes.len(), RECORD_BYTES);
-        assert!(is_record(&bytes, 0) && !is_record(&bytes, 1));
-        assert!(is_record(&copy(second), 1));
-        for at in [0, 4095, RECORD_BYTES / 2, RECORD_BYTES - 1] {
-            bytes[at] ^= 1;
-            assert!(!is_record(&bytes, 0));
-            bytes[at] ^= 1;
-        }
-        let (head, tail) = bytes.split_at_mut(4096);
-        head.swap_with_slice(&mut tail[..4096]);
-        assert!(!is_record(&bytes, 0));
-    }
-}

@@ -2,9 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of a thread that is done.
-pub(super) const DONE: u64 = u64::MAX;
-
 /// Observes numbers that threads raise as they make progress.
 #[derive(Debug)]
 pub struct Watch {
@@ -14,6 +11,9 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// The number of a thread that is done.
+    pub const DONE: u64 = u64::MAX;
+
     /// Of so many threads, none of which may get nowhere for longer than `limit`.
     #[must_use]
     pub fn new(threads: usize, limit: Duration, now: Instant) -> Self {
@@ -36,29 +36,7 @@ impl Watch {
         }
         self.seen.iter().enumerate().find_map(|(thread, seen)| {
             let time = now.saturating_duration_since(seen.1);
-            (seen.0 != DONE && time > self.limit).then_some((thread, time))
+            (seen.0 != Self::DONE && time > self.limit).then_some((thread, time))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{DONE, Duration, Instant, Watch};
-
-    #[test]
-    fn a_thread_without_progress_is_named_unless_it_is_done() {
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        let mut watch = Watch::new(3, Duration::from_secs(30), start);
-        assert_eq!(watch.stuck([1, 1, 1], at(1)), None);
-        assert_eq!(watch.stuck([2, 1, DONE], at(20)), None);
-        assert_eq!(watch.stuck([3, 1, DONE], at(31)), None);
-        let stuck = Some((1, Duration::from_secs(31)));
-        assert_eq!(watch.stuck([4, 1, DONE], at(32)), stuck);
-        assert_eq!(watch.stuck([4, 2, DONE], at(33)), None, "it got on");
-        let stuck = Some((0, Duration::from_secs(31)));
-        assert_eq!(watch.stuck([4, 2, DONE], at(63)), stuck);
-        let mut never_began = Watch::new(1, Duration::from_secs(30), start);
-        assert!(never_began.stuck([0], at(31)).is_some());
     }
 }

@@ -1,6 +1,5 @@
 //! The threads of a soak.
 
-use super::watch::DONE;
 use super::{Fault, Meeting, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
 use crate::target::{GivesUp, Readers, Target};
 use fastrand::Rng;
@@ -91,7 +90,7 @@ impl<T: Target + Send + 'static> Soaking<T> {
                 let (site, team, work) = (Arc::clone(&self.lock), Arc::clone(&team), work.clone());
                 thread::spawn(move || {
                     let done = work(&site, &team, thread);
-                    team.beats[thread].store(DONE, Ordering::Relaxed);
+                    team.beats[thread].store(Watch::DONE, Ordering::Relaxed);
                     done
                 })
             })

@@ -1,5 +1,10 @@
 //! Runs of ArrBench are checked, and what they report can be read back.
 
+mod counters;
+mod locks;
+mod memory;
+#[cfg(target_os = "linux")]
+mod objects;
 mod soak;
 
 use serde_json::Value;

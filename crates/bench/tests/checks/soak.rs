@@ -1,9 +1,12 @@
 //! Soaks: random work on all locks, and the faults that it finds.
 
 use super::*;
-use spanlock_bench::soak::{self, Fault, Meeting, Plan, Several, Soak, Soaked, Soaking};
+use spanlock_bench::soak::{
+    self, Fault, Meeting, Plan, RESOURCE, Several, Slots, Soak, Soaked, Soaking, Watch,
+};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 const PLAN: Plan = Plan {
     threads: 4,
@@ -117,4 +120,61 @@ fn a_soak_tells_growth_after_the_first_round_and_ends_beyond_a_bound() {
         round(4).unwrap_err(),
         Fault::Grown(soak::MAX_GROWTH / 3 * 4)
     );
+}
+
+#[test]
+fn meetings_are_named() {
+    let slots = Slots::new(RESOURCE);
+    let met = |thread, range, mode| match slots.enter(thread, &range, mode) {
+        Err(Fault::Met(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    slots.enter(4, &(0..4), Mode::Shared).unwrap();
+    slots.enter(5, &(2..8), Mode::Shared).unwrap();
+    slots.enter(6, &(8..9), Mode::Exclusive).unwrap();
+    let what = met(7, 3..4, Mode::Exclusive);
+    assert_eq!(what, "thread 7 writes 3..4, and in 3 2 readers are");
+    let what = met(7, 8..20, Mode::Shared);
+    assert_eq!(
+        what,
+        "thread 7 reads 8..20, and in 8 thread 6 is, which writes"
+    );
+}
+
+#[test]
+fn holders_that_left_are_in_nobodys_way() {
+    let slots = Slots::new(RESOURCE);
+    for mode in [Mode::Exclusive, Mode::Shared, Mode::Exclusive] {
+        slots.enter(0, &(0..256), mode).unwrap();
+        slots.leave(0, &(0..256), mode);
+    }
+}
+
+#[test]
+fn what_is_half_written_is_seen() {
+    let slots = Slots::new(RESOURCE);
+    slots.write(&(3..5), || {
+        assert_eq!(slots.total(), 2);
+        assert_eq!(slots.read(&(0..3)), Ok(()));
+        assert!(slots.read(&(0..4)).is_err());
+    });
+    assert_eq!(slots.read(&(0..256)), Ok(()));
+    assert_eq!(slots.total(), 4);
+}
+
+#[test]
+fn a_thread_without_progress_is_named_unless_it_is_done() {
+    let start = Instant::now();
+    let at = |seconds| start + Duration::from_secs(seconds);
+    let mut watch = Watch::new(3, Duration::from_secs(30), start);
+    assert_eq!(watch.stuck([1, 1, 1], at(1)), None);
+    assert_eq!(watch.stuck([2, 1, Watch::DONE], at(20)), None);
+    assert_eq!(watch.stuck([3, 1, Watch::DONE], at(31)), None);
+    let stuck = Some((1, Duration::from_secs(31)));
+    assert_eq!(watch.stuck([4, 1, Watch::DONE], at(32)), stuck);
+    assert_eq!(watch.stuck([4, 2, Watch::DONE], at(33)), None, "it got on");
+    let stuck = Some((0, Duration::from_secs(31)));
+    assert_eq!(watch.stuck([4, 2, Watch::DONE], at(63)), stuck);
+    let mut never_began = Watch::new(1, Duration::from_secs(30), start);
+    assert!(never_began.stuck([0], at(31)).is_some());
 }

@@ -57,7 +57,7 @@ pub(crate) struct Repeated {
     #[command(flatten)]
     threads: Threads,
     /// Measurements of each point; they take turns over the locks.
-    #[arg(long, value_parser = times(), default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = times(), default_value_t = 3, value_name = "N")]
     pub(super) repeat: u32,
     #[command(flatten)]
     seed: Seed,
@@ -77,10 +77,10 @@ pub(super) struct Sampling {
     #[command(flatten)]
     repeated: Repeated,
     /// Length of each measurement.
-    #[arg(long, value_parser = seconds, default_value = "0.05", allow_negative_numbers = true)]
+    #[arg(long, value_parser = seconds, default_value = "0.05")]
     seconds: Duration,
     /// Time that threads already work before each measurement.
-    #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS")]
     warmup: Duration,
 }
 
@@ -178,10 +178,10 @@ pub(super) fn compared<W: Workload<Load: Measured>, S: Sampled>(
 #[derive(Args)]
 pub(super) struct Pairs {
     /// Rounds, in which locks take turns.
-    #[arg(long, value_parser = times(), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = times(), default_value_t = 5, value_name = "N")]
     pub(super) repeat: u32,
     /// Acquisitions and releases in each round.
-    #[arg(long, value_parser = times(), default_value_t = 200_000, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = times(), default_value_t = 200_000, value_name = "N")]
     pub(super) pairs: u32,
     #[command(flatten)]
     pub(super) output: Output,

@@ -21,7 +21,7 @@ pub(super) struct Memory {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Ranges that one thread holds at once.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16,256", value_name = "N,...", allow_negative_numbers = true)]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16,256", value_name = "N,...")]
     hold: Vec<usize>,
     /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
     #[arg(long, hide = true)]
@@ -56,7 +56,7 @@ pub(super) struct Touch {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Locks that each thread uses once.
-    #[arg(long, value_parser = number(1..=touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N")]
     number: usize,
     #[command(flatten)]
     threads: Threads,

@@ -44,17 +44,17 @@ enum Workload {
     #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.2")))] // a read takes long
     Blob(Compared<StoredBlob>),
-    /// How long acquisitions take, those of fresh parts of a resource and later ones: percentiles and the longest.
+    /// Acquisition times of fresh parts of a resource, and later ones: percentiles and the maximum.
     Latency(Latency),
-    /// What locks and their holders take of memory, as the allocator counts it.
+    /// The memory of locks and of their holders, as the allocator counts it.
     Memory(memory::Memory),
-    /// What many locks take of memory that each thread uses once.
+    /// The memory of many locks that each thread uses once.
     Touch(memory::Touch),
-    /// Contended words and the simplest locks on them: what the machine is like.
+    /// Contended words and the simplest locks on them, to know the machine.
     Micro(Compared<Micro, Sampling>),
-    /// What users do and no paper measures, and what is to hurt a lock that adapts to what it saw.
+    /// Loads that users have and no paper measures, and loads meant to hurt a lock that adapts.
     Pattern(Listed<Patterns>),
-    /// Random work on all locks for a long time, checked: exclusion, progress, concurrency, memory.
+    /// Random work on all locks for a long time, with checks of exclusion, progress, concurrency and memory.
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
     Rw(rw::Rw),
@@ -64,9 +64,9 @@ enum Workload {
     #[cfg(target_os = "linux")]
     #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
     Store(Compared<Files>),
-    /// What one thread pays for a lock that nobody else wants.
+    /// The cost of a lock that only one thread uses.
     Uncontended(Uncontended),
-    /// What waiting costs: processor time of those who wait, and how evenly a lock serves.
+    /// The cost of waiting: processor time of the threads that wait, and how evenly a lock serves them.
     Waiting(Waiting),
 }
 

@@ -97,10 +97,10 @@ pub(super) struct Waiting {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Threads that contend.
-    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N")]
     threads: usize,
     /// Length of each measurement.
-    #[arg(long, value_parser = seconds, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, value_parser = seconds, default_value = "1")]
     seconds: Duration,
     #[command(flatten)]
     output: Output,

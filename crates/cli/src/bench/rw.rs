@@ -34,13 +34,13 @@ pub(super) struct Rw {
 enum Workload {
     #[command(flatten)]
     Load(Loads<Runs>),
-    /// What one thread pays for a lock that nobody else wants, beside what no lock can do better.
+    /// The cost of a lock that only one thread uses, beside floors that no lock can beat.
     Uncontended(Uncontended),
-    /// What a writer that revokes a bias pays, by the threads that read.
+    /// The cost of revoking a bias, by the number of threads that have read.
     Revocation(Revocation),
-    /// Every workload on locks with and without a bias: does the bias do harm?
+    /// Every workload on locks with and without a bias: does the bias slow any down?
     Harm(Harm),
-    /// Every workload on `pthread_rwlock_t` with and without the preload library: does that do harm?
+    /// Every workload on `pthread_rwlock_t` with and without the preload library: does that slow any down?
     Preload(Preload),
 }
 
@@ -171,7 +171,7 @@ struct Revocation {
     #[command(flatten)]
     threads: Threads,
     /// Rounds at each size.
-    #[arg(long, value_parser = times(), default_value_t = 7, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = times(), default_value_t = 7, value_name = "N")]
     repeat: u32,
     #[command(flatten)]
     output: Output,

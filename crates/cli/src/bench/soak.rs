@@ -19,16 +19,16 @@ pub(super) struct Soak {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Threads.
-    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = number(1..=MAX_THREADS), default_value = "8", value_name = "N")]
     threads: usize,
-    /// Length of it all, divided among locks and rounds.
-    #[arg(long, value_parser = seconds, default_value = "60", allow_negative_numbers = true)]
+    /// The total time, divided among locks and rounds.
+    #[arg(long, value_parser = seconds, default_value = "60")]
     seconds: Duration,
     /// Rounds, in which locks take turns; memory is compared with what it was after the first.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(2..), default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..), default_value_t = 5, value_name = "N")]
     rounds: u32,
-    /// How long a thread may get nowhere.
-    #[arg(long, value_parser = seconds, default_value = "30", value_name = "SECONDS", allow_negative_numbers = true)]
+    /// How long a thread may make no progress.
+    #[arg(long, value_parser = seconds, default_value = "30", value_name = "SECONDS")]
     stall: Duration,
     #[command(flatten)]
     seed: Seed,

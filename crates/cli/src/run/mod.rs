@@ -25,7 +25,7 @@ pub(crate) struct Run {
     /// Count, and print the hottest locks to the standard error when the program ends. Counting slows locks down.
     #[arg(long)]
     stats: bool,
-    /// For people, or one JSON object per line and lock.
+    /// A table, or one JSON object per line and lock.
     #[arg(long, value_enum, default_value_t = Format::Table, requires = "stats")]
     format: Format,
     /// The program and its arguments.

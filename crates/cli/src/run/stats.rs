@@ -164,13 +164,13 @@ impl Counted {
             );
         }
         if self.processes.is_empty() {
-            text += "Nothing was counted: no process has loaded the library. Programs do not that are\n\
-                     linked statically, that are setuid or have capabilities, or whose LD_PRELOAD was\n\
-                     taken away.\n";
+            text += "Nothing was counted: no process has loaded the library. It is not loaded into\n\
+                     programs that are linked statically, are setuid, have capabilities, or are\n\
+                     started without LD_PRELOAD.\n";
         } else if self.locks.is_empty() && !counted.is_empty() {
             let _ = writeln!(
                 text,
-                "No pthread_rwlock was used by {}.\n(Rust's std::sync::RwLock, Go's and Java's locks are none.)",
+                "No pthread_rwlock was used by {}.\n(The locks of Rust's standard library, of Go and of Java are others.)",
                 names(&counted)
             );
         }

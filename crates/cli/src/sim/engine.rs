@@ -2,11 +2,11 @@
 
 use super::cache::Cache;
 use crate::failure::{Failure, Result};
-use crate::options::{Format, Output, Seed, Threads};
+use crate::options::{Format, Output, Seed, Threads, number};
 use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
 use crate::workloads::{Workload, turns};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rayon::prelude::*;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::provenance;
@@ -23,23 +23,25 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8,16")))]
 #[command(mut_arg("seed", |seed| {
-    seed.help("What random numbers follow from; with several seeds, the first")
+    seed.help("The seed of the random numbers; with several seeds, the first one")
 }))]
 pub(super) struct Simulated {
     /// The machine: `--list-machines` names them. NAME:key=value:... changes latencies; a name that ends in .toml is
     /// the file of a machine.
     #[arg(long, value_parser = machine, default_value = "xeon-2x10x2", value_name = "NAME")]
     machine: Machine,
-    /// Where threads run.
-    #[arg(long, value_enum, default_value_t = Place::Unpinned)]
-    placement: Place,
+    /// Where threads run: unpinned (idle cores of all sockets in turn, in random order; then their siblings), compact
+    /// (core by core with its siblings, socket by socket) or scatter (sockets in turn, one thread a core; then their
+    /// siblings).
+    #[arg(long, value_parser = placement, default_value = "unpinned", value_name = "NAME")]
+    placement: Placement,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
     seed: Seed,
     /// The number of seeds; each seed is a separate run, and tables show the median and the spread.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 1, value_name = "N")]
-    seeds: u64,
+    #[arg(long, value_parser = number(1..=1000), default_value = "1", value_name = "N")]
+    seeds: usize,
     /// Run also on machines that differ in one assumed number each; report which rankings of locks do not change.
     #[arg(long)]
     sweep: bool,
@@ -53,24 +55,10 @@ pub(super) struct Simulated {
     output: Output,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
-    /// Idle cores of all sockets in turn, in random order; then their siblings.
-    Unpinned,
-    /// Core by core with its siblings, socket by socket.
-    Compact,
-    /// Sockets in turn, one thread a core; then their siblings.
-    Scatter,
-}
-
-impl From<Place> for Placement {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Unpinned => Self::Unpinned,
-            Place::Compact => Self::Compact,
-            Place::Scatter => Self::Scatter,
-        }
-    }
+/// A placement by the name that records have.
+fn placement(name: &str) -> Result<Placement, String> {
+    serde_json::from_value(name.into())
+        .map_err(|_| "expected one of unpinned, compact, scatter".to_owned())
 }
 
 fn machine(text: &str) -> Result<Machine, String> {
@@ -117,9 +105,9 @@ impl Simulated {
     /// A setup for each seed.
     fn setups(&self, machine: &Machine) -> impl Iterator<Item = Setup> {
         let first = self.seed.seed;
-        let seeds = first..first.saturating_add(self.seeds);
+        let seeds = (0..self.seeds).map(move |nth| first.wrapping_add(nth as u64));
         seeds.map(|seed| Setup {
-            placement: self.placement.into(),
+            placement: self.placement,
             seed,
             trace: 50,
             ..Setup::new(machine.clone())

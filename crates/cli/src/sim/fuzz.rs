@@ -1,6 +1,7 @@
 //! `spanlock sim fuzz`.
 
 use crate::failure::{Failure, Result};
+use crate::options::times;
 use crate::progress::Progress;
 use clap::Args;
 use spanlock_fuzz::{self as fuzz, Case, Lock, Mutant, isolated};
@@ -12,10 +13,10 @@ pub(crate) struct Fuzz {
     /// The lock.
     #[arg(long, value_parser = Lock::find, value_name = "NAME")]
     lock: &'static Lock,
-    /// How many schedules.
-    #[arg(long, default_value_t = 1000, value_name = "N")]
-    runs: u64,
-    /// The first one's seed. A failure names its own: `--runs 1 --seed` that one replays it.
+    /// The number of schedules.
+    #[arg(long, default_value_t = 1000, value_parser = times(), value_name = "N")]
+    runs: u32,
+    /// The seed of the first schedule. A failure names its seed: `--runs 1 --seed SEED` replays it.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Weaken a named edge of the lock's protocol, to see whether that is found.
@@ -29,7 +30,7 @@ pub(crate) struct Fuzz {
 pub(super) fn run(args: &Fuzz) -> Result {
     let name = args.lock.name();
     let run = |case: &Case| args.lock.run(case);
-    let seeds = args.seed..args.seed.saturating_add(args.runs);
+    let seeds = (0..args.runs).map(|run| args.seed.wrapping_add(run.into()));
     if let Some(mutant) = args.mutant.filter(|_| args.here) {
         isolated::search_aloud(run, seeds, mutant);
         return Ok(());

@@ -44,9 +44,9 @@ enum Command {
     /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.02")))]
     Blob(Box<Of<Blob>>),
-    /// What users do and no paper measures, and what is to hurt a lock that adapts, in virtual time.
+    /// Loads that users have and no paper measures, and loads meant to hurt a lock that adapts, in virtual time.
     Pattern(Box<Of<Patterns>>),
-    /// How long acquisitions take in virtual time, those of fresh parts of a resource and later ones.
+    /// Acquisition times of fresh parts of a resource, and later ones, in virtual time.
     #[command(arg(without_seconds("it ends when all --parts were locked")))]
     #[command(mut_arg("parts", |parts| parts.default_value("16384")))]
     Latency(Box<Latency>),

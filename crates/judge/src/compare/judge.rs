@@ -64,9 +64,8 @@ fn decide(
     let more = panels.iter().map(|panel| panel.more_threads()).min();
     let fewest = least + more.unwrap_or(0);
     if fewest > cores {
-        let because = format!(
-            "it speaks of {fewest} threads and more, each on a processor; here are {cores}"
-        );
+        let because =
+            format!("it is about {fewest} threads or more, each on a processor; there are {cores}");
         return Err((because, Some(Open::Processors(fewest))));
     }
     let places = panels.iter().flat_map(|&panel| {

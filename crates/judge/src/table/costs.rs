@@ -39,7 +39,7 @@ pub fn latency(records: &[Record], provenance: &Provenance, width: Width) -> Str
         _ => 0,
     };
     let text = format!(
-        "nanoseconds until one part of a resource is held, two readings of the clock included; {parts} parts\n\
+        "nanoseconds until one part of a resource is held, two readings of the clock included; parts: {parts}\n\
          first: nobody has locked the part before; again: random parts, after all were locked\n{}\n",
         table.text(width)
     );
@@ -217,10 +217,10 @@ pub fn soak(records: &[Soak], provenance: &Provenance, width: Width) -> String {
     ];
     let table = Table::of(1, &columns, &groups(records, |record| &record.lock));
     let text = format!(
-        "{}; nobody met whom it excludes, nobody was stuck, and no lock kept what piles up\n\
-         gave up: tries (at once), and waits of limited time too (in time)\n\
+        "{}: no two that exclude each other met, no thread was stuck, and no memory piled up\n\
+         gave up: refused tries (at once), or timed requests as well (in time)\n\
          held at once: waiting for all, or trying for those after the first; or why not several\n\
-         grown: what is allocated beyond what was after the first round\n{}\n",
+         grown: allocated now, less what was allocated after the first round\n{}\n",
         plural(records.first().map_or(0, |record| record.threads)),
         table.text(width)
     );

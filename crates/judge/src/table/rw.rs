@@ -75,7 +75,8 @@ fn pairs<'a>(records: impl Iterator<Item = &'a Record>, lock: &str, other: &str)
 
 /// Throughput of a lock as a fraction of another's, over all pairs.
 fn ratio(pairs: &[Pair<'_>]) -> Option<Summary> {
-    let ratio = |(run, other): &Pair<'_>| Some(run.ops_per_sec? / other.ops_per_sec?);
+    let some = |of: &Record| of.ops_per_sec.filter(|&ops| ops > 0.0);
+    let ratio = |(run, other): &Pair<'_>| Some(run.ops_per_sec? / some(other)?);
     Summary::of(pairs.iter().filter_map(ratio))
 }
 
@@ -202,9 +203,9 @@ pub fn harm(records: &[Record], provenance: &Provenance, width: Width) -> String
     let text = format!(
         "throughput of biased locks as parts of their underlying lock's, by policy\n{}\
          median of the ratios in each repeat ±half the distance between extremes; ! below {HARM}\n\
-         again: the underlying lock itself, as large and compiled once more: what chance makes of a ratio\n\
-         no lock: the same without any; below 1 even that is slower, and where code and data lie decides\n\
-         each run is a process of its own, so that where code and data lie is drawn anew\n{}",
+         again: the underlying lock itself, of the same size and compiled once more: what chance does to a ratio\n\
+         no lock: the same without a lock; where that is below 1, the placement of code and data decides\n\
+         each run is a process of its own, with a new random placement of code and data\n{}",
         table.text(width),
         comparison.text(records, "its underlying lock"),
     );
@@ -233,7 +234,7 @@ pub fn preload(records: &[Record], provenance: &Provenance, width: Width) -> Str
         table.add_row([panel], cells.collect::<Vec<_>>());
     }
     let text = format!(
-        "throughput of {PTHREAD} with the preload library as part of the same without, by threads\n{}\
+        "throughput of {PTHREAD} with the preload library as a part of that without, by threads\n{}\
          median of the ratios in each repeat ±half the distance between extremes\n{}",
         table.text(width),
         comparison.text(records, "stock"),

@@ -124,7 +124,7 @@ pub(super) fn panels(records: &[Record], width: Width, title: impl Fn(Panel) -> 
 
 /// The explanation below a [`grid`].
 pub(super) fn legend() -> String {
-    format!("{SPREADS}; * best, null aside\n")
+    format!("{SPREADS}; * best of those that promise exclusion\n")
 }
 
 /// A row for each lock and a column for each number, in the unit of its panel over all repeats.

@@ -61,7 +61,7 @@ fn verdicts(judged: &[(Judgement, Option<Open>)], cores: usize) -> String {
         {
             folded.push(one);
             let (count, of) = (alike(one).len(), common(&alike(one), cores));
-            let _ = writeln!(text, "  cannot tell: {count} claims, which are of {of}");
+            let _ = writeln!(text, "  cannot tell: {count} claims about {of}");
         }
     }
     text
@@ -167,7 +167,7 @@ mod tests {
             text.lines().filter(line).count()
         };
         let on_two = text(2);
-        let not_run = "claims, which are of what did not run: lustre-ex, ";
+        let not_run = "claims about what did not run: lustre-ex, ";
         assert_eq!(folded(&on_two, not_run), 1, "{on_two}");
         assert_eq!(
             folded(&on_two, ""),
@@ -176,7 +176,7 @@ mod tests {
         );
         assert!(on_two.contains("  holds: on the full range, list-rw scales"));
         let on_one = text(1);
-        let more = "claims, which are of more threads than there are processors here: 1";
+        let more = "claims about more threads than there are processors here: 1";
         assert_eq!(folded(&on_one, more), 1, "{on_one}");
         let lines = conclusions(&records(two), 2).into_iter();
         let claims = lines.filter(|line| matches!(line, Line::Claim(_)));

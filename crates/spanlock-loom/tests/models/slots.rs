@@ -156,6 +156,32 @@ fn a_lock_returns_beside_a_request(world: &Arc<World<RawSlots>>) {
     other.join();
 }
 
+/// Acquires as often on a board without buckets, so far apart that the board gets them.
+fn is_about_to_return_from_buckets(world: &Arc<World<RawSlots>>) {
+    for at in 1..5 {
+        drop(world.write(100 * at..100 * at + 1));
+    }
+}
+
+/// A lock returns to its list while the request of another thread is listed in a bucket.
+fn a_lock_returns_beside_a_listed_request(world: &Arc<World<RawSlots>>) {
+    moves(world);
+    is_about_to_return_from_buckets(world);
+    world.meet([write(0..1), write(0..1)]);
+}
+
+/// The same with a thread that knows its slot.
+fn a_lock_returns_beside_a_listed_request_of_old(world: &Arc<World<RawSlots>>) {
+    moves(world);
+    world.write(0..2).done();
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
+        is_about_to_return_from_buckets(world);
+        world.write(0..1).done();
+    })]);
+    world.write(0..1).done();
+    other.join();
+}
+
 /// Ranges in two buckets and in one of them. Neither request is counted.
 fn a_range_in_two_buckets(world: &Arc<World<RawSlots>>) {
     world.meet([write(0..3), write(2..3)]);
@@ -298,6 +324,8 @@ models! {
     an_insertion_beside_the_move: 2 on moving_slots;
     a_lock_returns_beside_a_newcomer: 2 on moving_slots;
     a_lock_returns_beside_a_request: 1 on moving_slots;
+    a_lock_returns_beside_a_listed_request: 2 on moving_slots;
+    a_lock_returns_beside_a_listed_request_of_old: 2 on moving_slots;
 }
 
 // The scenarios of all range locks. A request takes more steps than in a list, so the bounds are tighter.

@@ -32,8 +32,8 @@ use std::ops::RangeBounds;
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
 /// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
 ///   not.
-/// - A request waits, for hours, for a range that is never released: other requests that overlap it are delayed, in the
-///   end for hours, too. Use the timed forms.
+/// - A request may wait for hours for a range that is not released. Requests that overlap it are then delayed, in the
+///   end for hours as well. Use the timed forms.
 /// - The code is a global allocator. Some acquisitions allocate: a thread's first ones, those that sleep, and those
 ///   with which the lock grows.
 /// - The protected code is a slice of your own: [`RangeLocked`](super::RangeLocked) lends it without `unsafe`.
@@ -42,8 +42,8 @@ use std::ops::RangeBounds;
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once the thread is warm and
 /// no system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's
 /// own line to acquire, a look at the slot of each other thread, and one atomic operation to release. Where ranges are
-/// narrow and far apart, it is two atomic operations and no look at other threads. Memory: the lock itself is one
-/// cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
+/// narrow and far apart, an acquisition takes two atomic operations and no look at other threads. Memory: the lock
+/// itself is one cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
 ///
 /// Before threads have met, each range held takes one cache line, from a pool of 8 KiB for each thread.
 ///
@@ -65,12 +65,13 @@ use std::ops::RangeBounds;
 ///   of them ends within `h`, the first reservation is granted after a millisecond and eight times `h` at most (twice
 ///   `h`, if that is less than 10 ms), whatever its holder holds elsewhere. Requests that were asleep before it may go
 ///   first.
-/// - *Reservations come together.* While some are in force, and then for as long as the last one lasted, no other is
-///   granted, for a millisecond at most each. Then all requests that have asked for one meanwhile get it, when the next
-///   one asks. So where critical sections are short reservations take half of the time at most.
-/// - A thread that never releases all that another asks for starves it, in this lock as in any. So may threads that
-///   acquire ranges of this lock and a mutex, or another lock, in both orders: while they wait for each other's turns
-///   to end, their critical sections last longer.
+/// - *Reservations are granted together.* While some are in force no other is granted, and then none is granted for as
+///   long as the last one lasted. Each of these two pauses is a millisecond at most. Then the next request that asks
+///   gets one, and so do all that have asked meanwhile. So where critical sections are short, reservations are in force
+///   for half of the time at most.
+/// - A thread that never releases all that another asks for starves the other, in this lock as in any. Threads that
+///   acquire ranges of this lock and a mutex, or another lock, in both orders may starve others, too: while they wait
+///   for each other's turns to end, their critical sections last longer.
 ///
 /// [`builder`](Self::builder) has other policies. Without fairness no request gives way.
 ///

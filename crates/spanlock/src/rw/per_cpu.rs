@@ -67,6 +67,7 @@ impl<L: RawRwLock, const PARTS: usize> PerCpu<L, PARTS> {
     /// A lock whose parts are made by `make`.
     #[must_use]
     pub fn from_parts(mut make: impl FnMut() -> L) -> Self {
+        const { assert!(PARTS > 0, "a lock of no parts") };
         Self {
             parts: std::array::from_fn(|_| Part { raw: make() }),
         }

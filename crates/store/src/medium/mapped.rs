@@ -73,6 +73,9 @@ impl Mapped {
     }
 
     fn map(mut file: File, writable: Writable) -> Result<Self> {
+        if file.metadata()?.is_dir() {
+            return Err(Error::IsDirectory);
+        }
         let bytes = file.seek(SeekFrom::End(0))?;
         let length = usize::try_from(bytes).map_err(|_| Error::TooLarge)?;
         if length == 0 {

@@ -21,8 +21,7 @@ const PART: u64 = 16 * PAGE as u64;
 const WRITE: usize = 5000;
 
 fn rounds() -> u64 {
-    let told = std::env::var("SPANLOCK_KILL_ROUNDS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(6)
+    spanlock_testkit::setting("SPANLOCK_KILL_ROUNDS", 6)
 }
 
 /// Where the `n`th write of a writer begins.

@@ -9,8 +9,7 @@ use std::thread;
 
 /// Operations of each thread: `SPANLOCK_STRESS_OPS`, or a few.
 fn operations() -> u64 {
-    let told = std::env::var("SPANLOCK_STRESS_OPS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(2000)
+    spanlock_testkit::setting("SPANLOCK_STRESS_OPS", 2000)
 }
 
 #[test]

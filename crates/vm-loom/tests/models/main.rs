@@ -209,6 +209,26 @@ fn a_limit_on_areas() {
     });
 }
 
+/// An area goes, and its pages with it. Another one is refused for its pages before that, and not at all afterwards.
+#[test]
+fn both_limits_at_one_moment() {
+    check(|| {
+        let limits = Limits {
+            areas: 1,
+            data: 1,
+            ..Limits::default()
+        };
+        let space = space(&[(2, 3, RW), (5, 6, NONE)], Refinement::REFINED, limits);
+        let other = spawn(&space, |space| unmap(space, 2, 3).unwrap());
+        let mapped = map(&space, 8, 9, RW).map(|_| ());
+        assert!(
+            matches!(mapped, Ok(()) | Err(VmError::OverLimit)),
+            "{mapped:?}"
+        );
+        other.join().unwrap();
+    });
+}
+
 /// A fault searches past an area that is just mapped.
 #[test]
 fn a_search_past_an_area_that_comes() {

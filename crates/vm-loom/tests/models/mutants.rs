@@ -15,6 +15,7 @@ spanlock_testkit::mutants! {
     counts_of_changes_side_by_side: reserve
     a_limit_on_pages: limit
     a_limit_on_areas: number
+    both_limits_at_one_moment: number-certain
     a_search_past_an_area_that_comes: chunk
     a_search_past_two_areas_that_come: directory
     a_search_past_areas_that_go: search-grace search-pin search-seal search-unpin

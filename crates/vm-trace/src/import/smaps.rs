@@ -6,8 +6,8 @@ use crate::trace::{Area, Backing, EXECUTE, READ, WRITE, attribute};
 /// Where the kernel's half of the addresses begins: what is there is not of the process.
 const KERNEL: u64 = 1 << 63;
 
-/// The areas, by address.
-pub(super) fn areas(smaps: &str, files: &mut Files) -> Result<Vec<Area>, Error> {
+/// The areas, by address. `when` tells an error's reader which of the two files is wrong.
+pub(super) fn areas(when: &str, smaps: &str, files: &mut Files) -> Result<Vec<Area>, Error> {
     let mut areas = Vec::new();
     let mut current = None;
     for line in smaps.lines() {
@@ -20,7 +20,7 @@ pub(super) fn areas(smaps: &str, files: &mut Files) -> Result<Vec<Area>, Error> 
             }
         } else if let Some(head) = head(line) {
             if current.is_some() {
-                return wrong("/proc/PID/smaps has areas without VmFlags");
+                return wrong(format!("{when}: an area without VmFlags before `{line}`"));
             }
             if head.start >= KERNEL {
                 break;
@@ -29,7 +29,7 @@ pub(super) fn areas(smaps: &str, files: &mut Files) -> Result<Vec<Area>, Error> 
         }
     }
     if areas.is_empty() {
-        return wrong("/proc/PID/smaps is empty");
+        return wrong(format!("{when}: no areas, so it is no /proc/PID/smaps"));
     }
     Ok(areas)
 }

@@ -1,22 +1,19 @@
 //! The limits that a plan keeps.
 
 use super::{Change, Found, Plan, Range};
-use crate::error::VmError;
 use crate::layout::{Limits, Pages};
 
 /// What a plan must not exceed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) limits: Limits,
-    /// The areas of the whole space.
-    pub(crate) areas: u64,
     /// The pages of the whole space.
     pub(crate) pages: Pages,
 }
 
 impl Room {
     /// Whether `after` may take the place of `before`.
-    pub(super) fn admits(&self, before: Pages, after: Pages) -> bool {
+    pub(crate) fn admits(&self, before: Pages, after: Pages) -> bool {
         let fits = |limit: u64, used: u64, before: u64, after: u64| {
             after <= before || used.saturating_add(after - before) <= limit
         };
@@ -30,34 +27,27 @@ impl Room {
 }
 
 impl Plan {
-    /// Whether the areas are few enough. Linux lets one area more than the limit come into being by `mmap`, and none by
-    /// a split.
-    pub(crate) fn check_number(
+    /// Whether there would be too many areas, where the space has so many. Linux lets one area more than the limit come
+    /// into being by `mmap`, and none by a split.
+    pub(crate) fn exceeds(
         &self,
         found: &[Found],
         range: Range,
         change: Change,
-        room: &Room,
-    ) -> Result<(), VmError> {
-        let most = room.limits.areas;
+        areas: u64,
+        most: u64,
+    ) -> bool {
         let is_split = || {
             let splits =
                 |area: &Found| area.range.start < range.start && range.end < area.range.end;
-            room.areas >= most && found.iter().any(splits)
+            areas >= most && found.iter().any(splits)
         };
-        let exceeds = match change {
-            Change::Map(_) | Change::Extend(_) | Change::Lengthen(_) => {
-                room.areas > most || is_split()
-            }
+        match change {
+            Change::Map(_) | Change::Extend(_) | Change::Lengthen(_) => areas > most || is_split(),
             Change::Unmap => is_split(),
             Change::Protect(_) | Change::Advise(..) => {
-                self.growth > 0 && room.areas.saturating_add_signed(self.growth) > most
+                self.growth > 0 && areas.saturating_add_signed(self.growth) > most
             }
-        };
-        if exceeds {
-            Err(VmError::TooManyAreas)
-        } else {
-            Ok(())
         }
     }
 }

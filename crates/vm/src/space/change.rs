@@ -17,6 +17,8 @@
 //! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
 //!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
+//! - **number-certain**: and nowhere else. Another operation changes the pages first and the areas later, so whoever
+//!   looks at both in between may find one limit exceeded, though another one is before, and none afterwards.
 
 use super::AddressSpace;
 use super::hold::Held;
@@ -207,6 +209,10 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         if let Err(refusal) = plan.make(&around.areas, range, change, &self.room()) {
             return Attempt::Done(Err(refusal));
         }
+        // [number-certain] The mutant looks at it before, too.
+        if !prim::intact!("number-certain") && self.exceeds(range, change, &around, &plan) {
+            return Attempt::Done(Err(VmError::TooManyAreas));
+        }
         // [cover] The mutant is P1 §5.1's example of how not to do it.
         if prim::intact!("cover") && !held.range.covers(plan.needs) {
             let why = match plan.is_structural {
@@ -254,11 +260,12 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         let mut writer = is_under_mutex.then(|| self.index.writer());
         if writer.is_some() {
             // [number]
-            let room = self.room();
-            if prim::intact!("number")
-                && let Err(refusal) = plan.check_number(&around.areas, range, change, &room)
-            {
-                return Attempt::Done(Err(refusal));
+            if prim::intact!("number") && self.exceeds(range, change, around, plan) {
+                // The pages are those of the plan, or others: a plan that these do not admit is refused for them.
+                return match self.room().admits(plan.before, plan.after) {
+                    true => Attempt::Done(Err(VmError::TooManyAreas)),
+                    false => Attempt::Again,
+                };
             }
             // [search-again]
             if let Claim::Found(wish) = claim
@@ -307,10 +314,15 @@ impl<L: RawRangeLock, B: Backing> AddressSpace<L, B> {
         Attempt::Done(plan.error.map_or(Ok(()), Err))
     }
 
+    /// Whether a plan makes too many areas. Certain for the holder of the index's mutex.
+    fn exceeds(&self, range: Range, change: Change, around: &Around<'_>, plan: &Plan) -> bool {
+        let (areas, most) = (self.index.areas(), self.limits.areas);
+        plan.exceeds(&around.areas, range, change, areas, most)
+    }
+
     pub(super) fn room(&self) -> Room {
         Room {
             limits: self.limits,
-            areas: self.index.areas(),
             pages: self.account.pages(),
         }
     }

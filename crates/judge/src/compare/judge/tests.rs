@@ -96,7 +96,7 @@ fn only_threads_with_a_processor_each_count() {
         ..claim()
     };
     assert_eq!(
-        verdict(&beyond, &mixed, 8, "9 threads and more"),
+        verdict(&beyond, &mixed, 8, "9 threads or more"),
         Verdict::CannotTell
     );
 }
@@ -156,7 +156,7 @@ fn threads_beside_those_counted_need_processors_too() {
     };
     let data = dataset([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);
     assert_eq!(verdict(&claim, &data, 3, "1 of 1 so"), Verdict::Holds);
-    let judgement = verdict(&claim, &data, 1, "2 threads and more");
+    let judgement = verdict(&claim, &data, 1, "2 threads or more");
     assert_eq!(judgement, Verdict::CannotTell);
     let judgement = verdict(&claim, &data, 2, "not all it compares");
     assert_eq!(judgement, Verdict::CannotTell);

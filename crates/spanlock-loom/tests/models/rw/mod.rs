@@ -84,8 +84,9 @@ models! {
             biased_cohort biased_one_node pthread pthread_writers_first;
     two_writers_and_a_reader:
         3 on futex ticket queue mutex unbiased,
-        2 on cohort one_node parts pthread,
-        // With two, a preference of the same lock takes as long as all other scenarios of this file.
+        2 on cohort one_node parts,
+        // With two, each preference of this lock takes as long as all other scenarios of this file.
+        (prim::one_more_in_mutants(1)) on pthread,
         1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
             biased_cohort biased_one_node returning pthread_writers_first;
     three_writers:

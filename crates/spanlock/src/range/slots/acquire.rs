@@ -3,7 +3,9 @@
 //! ```text
 //!   acquire --> the list's fast path --------------------------------------> granted
 //!      |
-//!      +------> the thread's home slot, if the lock has moved -------------> granted
+//!      +------> the list, if the lock has not moved -----------------------> granted
+//!      |
+//!      +------> the thread's home slot, or another of its slots -----------> granted
 //!      |
 //!      +------> the waiting loop: `attempt.rs`
 //! ```
@@ -18,9 +20,11 @@ use super::enter::{Entry, Whole};
 use super::home;
 use super::policy::{Fewest, Last, Plan};
 use super::slot::Slot;
-use super::{Granted, ListToken, RawSlots, Token};
+use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
+use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
+use crate::range::thread;
 use prim::atomic::Ordering;
 use std::panic::Location;
 
@@ -43,8 +47,10 @@ impl RawSlots {
         let span = ask.span;
         let at = Location::caller();
         let mut blocker = None;
-        if let Some(board) = self.board()
-            && !self.list.wait_queue.has_reservations()
+        let Some(board) = self.board() else {
+            return self.acquire_in_list(mode, ask);
+        };
+        if !self.list.wait_queue.has_reservations()
             && let Some(home) = home::known(board)
         {
             // SAFETY: the thread has a share in the board.
@@ -97,6 +103,31 @@ impl RawSlots {
         self.acquire_slowly(mode, ask, blocker)
     }
 
+    /// Tries once to get a range in the list, if the lock has not moved: a thread that holds others has nobody in its
+    /// way, as a rule.
+    #[inline(never)]
+    #[track_caller]
+    fn acquire_in_list(&self, mode: Mode, ask: Ask<'_, ListToken>) -> Option<Token> {
+        if self.list.index != Growth::WhenMet || self.list.wait_queue.has_reservations() {
+            return self.acquire_slowly(mode, ask, None);
+        }
+        let at = Location::caller();
+        let tried = thread::with_record(|record| {
+            let request = Request::new(ask.span, mode, record.thread());
+            let mut attempt = InList::new(&self.list, record, request, at, ask.behind());
+            let tried = attempt.try_once();
+            self.consider_move(&attempt, record);
+            attempt.end(matches!(tried, Tried::Granted(_)));
+            tried
+        });
+        let blocker = match tried {
+            Tried::Granted(token) => return Some(Token::of_list(&token)),
+            Tried::Blocked(node) => Some(Blocker::Node(node)),
+            Tried::Overtaken | Tried::Moved => None,
+        };
+        self.acquire_slowly(mode, ask, blocker)
+    }
+
     /// Tries once to get a narrow range for a thread that holds another one, in one of its other slots.
     #[inline]
     fn acquire_beside<'a>(
@@ -144,7 +175,7 @@ impl RawSlots {
                     ranges: behind.ranges,
                 };
                 // SAFETY: the token of the list stands for the same range, in the same mode.
-                self.acquire_slowly(mode, unsafe { Ask::after(behind, span, wait) }, None)
+                self.acquire_in_list(mode, unsafe { Ask::after(behind, span, wait) })
             }
             Granted::Announced { .. } => self.acquire_slowly(mode, Ask::new(span, wait), None),
         }

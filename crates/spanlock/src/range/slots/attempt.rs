@@ -16,9 +16,9 @@ use super::enter::Entry;
 use super::home::{self, Share};
 use super::slot::Slot;
 use super::state::Seniority;
-use super::{Granted, Growth, ListToken, RawSlots, Token};
+use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, ListAcquisition, SharedExclusive, Tried, Walk};
+use crate::range::list::{Blocker as NodeBlocker, Tried, Walk};
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -29,9 +29,6 @@ use prim::{clock, thread as threads};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
-/// so many meetings.
-const MEETINGS_DIGITS: u32 = 4;
 impl RawSlots {
     #[cold] // The lock is in use.
     #[track_caller]
@@ -56,10 +53,10 @@ impl RawSlots {
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
                 share: None,
-                list: ListAcquisition::new(&self.list, record, request, at, ask.behind()),
+                list: InList::new(&self.list, record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
-            if let Some(met) = &blocker {
+            if let Some(met @ Blocker::Slot(_)) = &blocker {
                 acquisition.was_blocked(met);
                 // A request that waits in place waits for whatever is in its way now.
                 blocker = blocker.filter(|_| acquisition.stays().is_none());
@@ -95,7 +92,7 @@ struct SlotAcquisition<'a> {
     /// A share in the board that it was announced on last, unless its thread has one.
     share: Option<Share>,
     /// The same request to the list.
-    list: ListAcquisition<'a, SharedExclusive, Growth>,
+    list: InList<'a>,
 }
 
 /// What is in the way of a request.
@@ -241,9 +238,7 @@ impl<'a> SlotAcquisition<'a> {
             Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
             Tried::Overtaken => Attempt::Overtaken,
         };
-        if self.list.has_met_others() && prim::wins(self.record.random(), MEETINGS_DIGITS) > 0 {
-            self.lock.move_to_slots();
-        }
+        self.lock.consider_move(&self.list, self.record);
         Some(attempt)
     }
 }

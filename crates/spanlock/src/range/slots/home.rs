@@ -100,6 +100,11 @@ impl Seat {
         slot: ptr::null(),
     };
 
+    #[inline]
+    fn is_in(self, board: NonNull<Board>) -> bool {
+        ptr::eq(self.board, board.as_ptr())
+    }
+
     /// Gives the share up.
     fn leave(self) {
         if let Some(board) = NonNull::new(self.board.cast_mut()) {
@@ -127,17 +132,26 @@ prim::local! {
 impl Seats {
     /// The seat in that board. (A search: a place by the board's address would differ from run to run, and so would
     /// simulated results.)
-    #[inline]
     fn find(&self, board: NonNull<Board>) -> Option<&Cell<Seat>> {
-        let is_there = |seat: &&Cell<Seat>| ptr::eq(seat.get().board, board.as_ptr());
-        self.taken.iter().find(is_there)
+        self.taken.iter().find(|seat| seat.get().is_in(board))
+    }
+
+    /// The slot in that board, or null.
+    #[inline(never)] // So that the first seat is looked at without a call.
+    fn search(&self, board: NonNull<Board>) -> *const Slot {
+        let seat = self.find(board).map(Cell::get);
+        seat.unwrap_or(Seat::EMPTY).slot
     }
 }
 
 /// This thread's home slot on a board, if the thread used it lately. Then the thread has a share in the board.
 #[inline]
 pub(super) fn known(board: NonNull<Board>) -> Option<NonNull<Slot>> {
-    HERE.with(|seats| NonNull::new(seats.find(board)?.get().slot.cast_mut()))
+    let slot = HERE.with(|seats| match seats.taken[0].get() {
+        first if first.is_in(board) => first.slot,
+        _ => seats.search(board),
+    });
+    NonNull::new(slot.cast_mut())
 }
 
 /// Remembers this thread's home slot on a board that it does not know, and keeps the share.

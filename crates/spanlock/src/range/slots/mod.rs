@@ -158,7 +158,7 @@ pub(crate) use home::{Share, forget_all};
 
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
-use super::list::{FastPath, Token as ListToken};
+use super::list::{FastPath, ListAcquisition, Token as ListToken};
 use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
 use super::wait::Patience;
@@ -222,6 +222,9 @@ pub(super) enum Growth {
     /// At the first acquisition, with buckets for ranges of up to `2^digits` positions.
     Buckets(u8),
 }
+
+/// A request to the list that a lock begins as.
+type InList<'a> = ListAcquisition<'a, SharedExclusive, Growth>;
 
 impl Index for Growth {}
 

@@ -14,17 +14,29 @@ use super::board::Board;
 use super::enter::Entry;
 use super::home::{self, Share};
 use super::slot::Slot;
-use super::{Growth, RawSlots};
+use super::{Growth, InList, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Link;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use crate::range::thread;
+use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
 use std::panic::Location;
 use std::ptr::NonNull;
 
+/// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
+/// so many meetings.
+const MEETINGS_DIGITS: u32 = 4;
+
 impl RawSlots {
+    /// Moves to slots, by lot, if an attempt in the list came across another thread's request.
+    #[inline]
+    pub(super) fn consider_move(&self, attempt: &InList<'_>, record: &ThreadRecord) {
+        if attempt.has_met_others() && prim::wins(record.random(), MEETINGS_DIGITS) > 0 {
+            self.move_to_slots();
+        }
+    }
+
     /// Makes a board, and moves what is in the list to its residue. What is held stays held.
     #[cold] // Once for many acquisitions.
     pub(super) fn move_to_slots(&self) {

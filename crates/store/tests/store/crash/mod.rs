@@ -8,6 +8,5 @@ pub mod workloads;
 
 /// How much of everything is tried: `SPANLOCK_CRASH_SCALE`, by default 1. At 64 all pairs of operations are.
 pub fn scale() -> usize {
-    let told = std::env::var("SPANLOCK_CRASH_SCALE").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(1)
+    usize::try_from(spanlock_testkit::setting("SPANLOCK_CRASH_SCALE", 1)).expect("small")
 }

@@ -1,0 +1,74 @@
+//! What is reported of memory is what was counted.
+
+use spanlock_bench::memory;
+use spanlock_bench::target::{Null, RangeLockCrate};
+use spanlock_bench::touch::{self, Many};
+use spanlock_judge::record::{Bytes, Memory, Touched};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// An allocator's count that grows at each reading.
+fn growing() -> impl Fn() -> Bytes + Sync {
+    let readings = AtomicI64::new(0);
+    move || readings.fetch_add(10, Ordering::Relaxed)
+}
+
+#[test]
+fn what_is_reported_is_what_was_counted() {
+    let allocated = growing();
+    let outcome = memory::run(|| Null, 3, &allocated);
+    let expected = Memory {
+        hold: 3,
+        idle_bytes: Some(10),
+        held_bytes: Some(10),
+        guard_bytes: Some(0),
+        kept_bytes: Some(20),
+        touched_bytes: Some(10),
+        ..Memory::default()
+    };
+    assert_eq!(outcome, expected);
+    assert!(
+        memory::run(
+            || RangeLockCrate::new(memory::RESOURCE.units),
+            3,
+            &allocated
+        )
+        .guard_bytes
+            > Some(0)
+    );
+}
+
+#[test]
+fn threads_are_counted_apart_from_locks() {
+    let allocated = growing();
+    let expected = Touched {
+        locks: 5,
+        threads: 3,
+        idle_bytes: 10,
+        thread_bytes: 3 * 10,
+        touched_bytes: 3 * 10,
+        // Three readings by each thread, and one after the other.
+        kept_bytes: 100,
+        left_bytes: 120,
+        ..Touched::default()
+    };
+    assert_eq!(
+        touch::run(
+            || Null,
+            Many {
+                locks: 5,
+                threads: 3
+            },
+            &allocated
+        ),
+        expected
+    );
+    let other = touch::run(
+        || RangeLockCrate::new(touch::RESOURCE.units),
+        Many {
+            locks: 2,
+            threads: 2,
+        },
+        &allocated,
+    );
+    assert_eq!((other.locks, other.threads), (2, 2));
+}
