@@ -1,7 +1,7 @@
 //! Readers and one writer, with fixed roles (P2 §5.3: `test_rwlock T 1 10 -c 10 -e 10 -d 1000`).
 //!
-//! All count down from 10 inside; the writer counts down from 1000 between its writes, readers read without a pause. The
-//! writer's waits are timed, so that it shows whether readers starve it.
+//! All count down from 10 inside; the writer counts down from 1000 between its writes, readers read without a pause.
+//! The writer's waits are timed, so that it shows whether readers starve it.
 
 use super::guarded::Guarded;
 use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, Timekeeper, WHOLE, count_down, crew};
