@@ -167,7 +167,8 @@ impl Buckets {
             for word in &self.lines[line].0 {
                 // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
                 let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
-                if word.may_conflict(mine) {
+                // Most are free.
+                if word.0 != Word::FREE && word.may_conflict(mine) {
                     let found = f(word.slot());
                     if found.is_some() {
                         return found;
