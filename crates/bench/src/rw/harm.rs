@@ -3,8 +3,7 @@
 
 use crossbeam_utils::CachePadded;
 use lock_api::RawRwLock;
-use prim::atomic::{AtomicBool, AtomicU64, Ordering};
-use spanlock::rw::pthread::BiasState;
+use prim::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use spanlock_judge::stats::Summary;
 use std::time::{Duration, Instant};
 use std::{hint, thread};
@@ -14,7 +13,7 @@ use std::{hint, thread};
 /// It does what the lock does, so it differs from the lock only by where code and data lie, and by chance.
 #[derive(Debug)]
 pub struct ControlLock<L> {
-    _bias: BiasState,
+    _bias: [AtomicU32; 2],
     raw: L,
 }
 
@@ -31,7 +30,7 @@ macro_rules! forward {
 // SAFETY: every call is passed on to `raw`, which is a lock and keeps the trait's promises.
 unsafe impl<L: RawRwLock> RawRwLock for ControlLock<L> {
     const INIT: Self = Self {
-        _bias: BiasState::new(),
+        _bias: [const { AtomicU32::new(0) }; 2],
         raw: L::INIT,
     };
 

@@ -101,7 +101,7 @@ fn throughput(loads: Loads<Runs>) -> Result {
 }
 
 #[derive(Args)]
-#[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
+#[command(mut_arg("threads", |it| it.default_value("1,2")), mut_arg("seconds", |it| it.default_value("0.02")))]
 #[command(mut_arg("locks", |locks| {
     locks.help("Underlying locks, by name; all by default").value_parser(bases)
 }))]

@@ -204,8 +204,8 @@ const FIELDS: [(&str, &str, &str); 11] = [
     ),
     (
         "rw",
-        "LOAD LOCK threads repeat seed seconds ops_per_sec RATES OPS cpu_seconds=null handoff_ns? DATA",
-        "LOAD RATES",
+        "LOAD LOCK threads repeat seed seconds ops_per_sec RATES OPS cpu_seconds=null handoff_ns? DATA acquire_ns?",
+        "LOAD RATES acquire_ns?",
     ),
     ("set", "SET threads LOCK RUN lost_updates skipped?", "SET"),
     (

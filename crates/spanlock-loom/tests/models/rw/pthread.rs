@@ -7,7 +7,7 @@ use prim::{Model, thread};
 use spanlock_loom::range::raw::Wait;
 use spanlock_loom::rw::pthread::table::ReaderRow;
 use spanlock_loom::rw::pthread::{AnonymousUnlock, BiasState};
-use spanlock_loom::rw::{FutexRwLock, Preference, ReadersFirst, Tuning, WritersFirst};
+use spanlock_loom::rw::{Bias, FutexRwLock, Preference, ReadersFirst, Tuning, WritersFirst};
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Pthread<P: Preference> {
 
 impl<P: Preference> Pthread<P> {
     fn biased() -> Self {
-        Self::with(BiasState::biased())
+        Self::with(BiasState::new(Bias::Eager))
     }
 
     fn with(bias: BiasState) -> Self {
@@ -143,7 +143,7 @@ type Shared<P> = Arc<World<Pthread<P>>>;
 locks! {
     pub pthread: Pthread<ReadersFirst> = Pthread::biased();
     pub pthread_writers_first: Pthread<WritersFirst> = Pthread::biased();
-    pthread_without_bias: Pthread<WritersFirst> = Pthread::with(BiasState::new());
+    pthread_without_bias: Pthread<WritersFirst> = Pthread::with(BiasState::new(Bias::Adaptive));
 }
 
 /// Reads, and leaves the hold for another thread to release.
@@ -255,7 +255,9 @@ fn a_lock_ends_when_its_last_reader_is_released<P: Prefers>(world: &Shared<P>) {
         unsafe { world.lock.bias.reset() };
     };
     world.run([end, release]);
-    assert!(world.lock.bias.is_clear(), "touched after its end");
+    assert!(!world.lock.bias.is_open(), "touched after its end");
+    read(world);
+    assert!(world.lock.bias.is_open(), "an arrival is left");
 }
 
 /// A writer releases as C does, and takes no reader's count for its own.

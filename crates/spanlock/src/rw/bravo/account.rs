@@ -18,16 +18,15 @@
 //! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
 //! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
 //! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
-//! interrupted, or came behind a writer, says little. Rho is from an eighth ([`ALONE`]: readers hardly meet) to 32. A
-//! fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
-//! wants: only a free bias earns it an eighth of its life.
+//! interrupted, or came behind a writer, says little. Rho is from an eighth (readers hardly meet) to 32. A fenced read
+//! saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else wants: only a
+//! free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may become fewer:
+//! so one revocation in some thousands takes rho down by a step ([`DOUBTS`]).
 //!
 //! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
-//! drawn. The bias is kept while the credit pays for the revocation; it is never more than [`MOST_CREDIT`]. A closing
-//! may use the credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least
-//! twice what its revocations took, and what it loses in the end is bounded by the most credit. A trial begins with
-//! some credit, more if rho is large, because threads notice it one after another, and until then the underlying lock
-//! is busy and closings are long.
+//! drawn. The bias is kept while the credit pays for the revocation; it is never more than 64 us. A closing may use the
+//! credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least twice what
+//! its revocations took, and what it loses in the end is bounded by the most credit.
 //!
 //! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
 //! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare,
@@ -45,7 +44,7 @@
 //! ```text
 //!   bit  31   28 27         20 19                                         0
 //!       +-------+-------------+--------------------------------------------+
-//!       |  rho  | credit, or  |  time, in units of 128 ns                  |
+//!       |  rho  | credit, or  |  time, in units of 256 ns                  |
 //!       |       | price       |                                            |
 //!       +-------+-------------+--------------------------------------------+
 //! ```
@@ -53,32 +52,26 @@
 //! | field | while the lock is biased, or the bias is kept | while it is unbiased |
 //! |---|---|---|
 //! | time | since when the path is open, or the table empty | since when there is no bias |
-//! | credit, price | time earned, in units of 512 ns | 2^n units of time until the next trial |
+//! | credit, price | time earned, in units | 2^n units until the next trial, at rho = 1 |
 //! | rho | 2^(n - 3) | the same |
 //!
-//! All zero: a new lock, which the first reader may bias. The time wraps after 0.13 s. An answer that is wrong for that
-//! reason makes one trial earlier or later, or one life short.
+//! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
+//! reason, or because a writer that gave up had closed the path for a part of a life, makes one trial earlier or later,
+//! or one life short or long.
 
-use super::policy::Tuning;
-use super::state::Grade;
-use prim::clock::{self, Duration};
+use super::state::Word;
+use prim::clock;
 
-/// Nanoseconds in a unit of time.
-const UNIT: u64 = 1 << 7;
+/// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
+/// does not see: cold paths, and the writer's second acquisition.
+const UNIT: u64 = 1 << 8;
 
 const TIME_BITS: u32 = 20;
-const TIMES: u32 = (1 << TIME_BITS) - 1;
 
-/// A difference of times from here on is negative: of a time up to a quarter of all, or 33 ms, ahead.
-const AHEAD: u32 = TIMES - TIMES / 4;
-
-/// Nanoseconds in a unit of credit: less than the shortest revocation costs.
-const CREDIT: u64 = 1 << 9;
+/// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
+const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
 const CREDIT_BITS: u32 = 8;
-
-/// The most credit: 128 us. A bias survives some closings that are longer than readers wait ([`OVERDUE`]).
-const MOST_CREDIT: u32 = (1 << CREDIT_BITS) - 1;
 
 /// Nanoseconds that a contended slow read keeps the lock's cache line to itself.
 const SERVICE: u64 = 256;
@@ -88,12 +81,6 @@ const EIGHTHS: u32 = 3;
 
 /// The power of two of rho = 32.
 const MOST_RHO: u32 = EIGHTHS + 5;
-
-/// Rho of a lock whose slow reads are short: its readers hardly meet.
-const ALONE: u32 = 0;
-
-/// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
-const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
 /// Nanoseconds for which readers wait for the path. Less than a processor takes to put a thread to sleep and wake it,
 /// and more than one closing takes (`docs/rwlocks.md`).
@@ -106,40 +93,28 @@ const LONG_LIFE: usize = 128_000;
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
 const PAYS: u64 = 32;
 
+/// One revocation in about so many, by the digits of the clock, takes rho down by a step. A bias that pays may end by
+/// that, so it is rare.
+const DOUBTS: u64 = 1 << 12;
+
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account(pub(super) u32);
-
-/// What becomes of a bias that was revoked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// The last writer to leave sets it again.
-    Kept,
-    /// A reader may try it again after that time.
-    Ended(Duration),
-}
 
 /// The time now, in nanoseconds.
 pub(super) fn now() -> u64 {
     clock::nanoseconds()
 }
 
-/// A model, and a simulated run in which things are scarce, has short lives.
-fn long_life() -> u64 {
-    prim::stock(LONG_LIFE, 0) as u64
-}
-
-fn units(nanoseconds: u64) -> u32 {
-    (nanoseconds / UNIT) as u32 & TIMES
-}
-
 impl Account {
-    fn new(time: u64, credit: u32, rho: u32) -> Self {
-        Self(rho << (TIME_BITS + CREDIT_BITS) | credit << TIME_BITS | units(time))
+    fn new(time: u64, credit: u64, rho: u32) -> Self {
+        let time = (time / UNIT) as u32 % (1 << TIME_BITS);
+        let credit = credit.min((1 << CREDIT_BITS) - 1) as u32;
+        Self(rho << (TIME_BITS + CREDIT_BITS) | credit << TIME_BITS | time)
     }
 
-    fn credit(self) -> u32 {
-        self.0 >> TIME_BITS & MOST_CREDIT
+    fn credit(self) -> u64 {
+        u64::from(self.0 >> TIME_BITS) % (1 << CREDIT_BITS)
     }
 
     fn rho(self) -> u32 {
@@ -148,174 +123,174 @@ impl Account {
 
     /// Nanoseconds since the time in the word; none, if another thread has stored a time that is a little later.
     pub(super) fn elapsed(self, now: u64) -> u64 {
-        match units(now).wrapping_sub(self.0) & TIMES {
-            AHEAD.. => 0,
-            units => u64::from(units) * UNIT,
+        let now = Self::new(now, 0, 0).0;
+        match u64::from(now.wrapping_sub(self.0) % (1 << TIME_BITS)) {
+            units if units < 3 * LONGEST => units * UNIT,
+            _ => 0,
         }
     }
 
-    /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: what it is with a bias, if that
-    /// may be tried now, or else without.
-    pub(super) fn tried(self, now: u64, latency: u64) -> Result<Self, Self> {
-        let rho = (latency.saturating_mul(1 << EIGHTHS) / SERVICE)
-            .max(1)
-            .ilog2();
-        let rho = rho.min(MOST_RHO);
-        // Over rho. What is read as a price may be a credit that a race has left.
-        let price = 1 << self.credit().min(TIME_BITS) << EIGHTHS >> rho;
-        let is_due = self.credit() == 0 || self.elapsed(now) / UNIT >= LONGEST.min(price);
+    /// Nanoseconds from the end of a bias until the next trial, at rho = 1.
+    pub(super) fn price(self) -> u64 {
+        // What is read as a price may be a credit that a race has left.
+        UNIT << self.credit().min(u64::from(TIME_BITS))
+    }
+
+    /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: whether a bias may be tried
+    /// now, and the account with that sample.
+    pub(super) fn sampled(self, now: u64, latency: u64) -> (bool, Self) {
+        let rho = (latency.saturating_mul(1 << EIGHTHS) / SERVICE).max(1);
+        let rho = rho.ilog2().min(MOST_RHO);
+        let wait = (self.price() << EIGHTHS >> rho).min(LONGEST * UNIT);
+        let is_due = self.credit() == 0 || self.elapsed(now) >= wait;
+        let others = u32::MAX >> (u32::BITS - TIME_BITS - CREDIT_BITS);
+        let account = Self(self.0 & others | rho << (TIME_BITS + CREDIT_BITS));
         // A sample that is larger than the one before says little.
-        if rho <= self.rho() && is_due {
-            // Threads notice the bias one after another, and the more there are, the later the last.
-            Ok(Self::new(now, (1 << rho) / 2, rho))
-        } else {
-            Err(self.with_rho(rho))
-        }
-    }
-
-    /// No sample of rho is taken while a bias is kept, and readers may have become fewer.
-    pub(super) fn doubted(self) -> Self {
-        self.with_rho(self.rho().saturating_sub(1))
-    }
-
-    fn with_rho(self, rho: u32) -> Self {
-        let rest = self.0 & !(u32::MAX << (TIME_BITS + CREDIT_BITS));
-        Self(rest | rho << (TIME_BITS + CREDIT_BITS))
+        (is_due && rho <= self.rho(), account)
     }
 
     /// The path is open from now on, after it was closed since the time in the word.
     pub(super) fn opened(self, now: u64) -> Self {
-        let closed = self.elapsed(now);
-        self.earned(now, self.credit_earned().saturating_sub(closed))
-    }
-
-    /// A writer closed the path at `since`, gives up now, and leaves the bias set: that time is none of its life.
-    pub(super) fn resumed(self, since: u64, now: u64) -> Self {
-        let began = now.saturating_sub(self.elapsed(since));
-        Self::new(began, self.credit(), self.rho())
+        let closed = self.elapsed(now) / UNIT;
+        Self::new(now, self.credit().saturating_sub(closed), self.rho())
     }
 
     /// Whether a bias has lived long.
     pub(super) fn is_old(self, now: u64) -> bool {
-        self.elapsed(now) >= long_life()
+        // A model, and a simulated run in which things are scarce, has short lives.
+        self.elapsed(now) >= prim::stock(LONG_LIFE, 0) as u64
     }
 
-    /// A bias of that grade was revoked, which took from `start` to `now`.
+    /// A bias was revoked, which took from `start` to `now`: the account of one that is kept, or else of one that has
+    /// ended.
     pub(super) fn revoked(
         self,
-        grade: Grade,
+        word: Word,
         start: u64,
         now: u64,
-        tuning: Tuning,
-    ) -> (Fate, Self) {
-        let (rho, life) = (self.rho(), self.elapsed(start));
-        // A fenced read saves a lone reader nothing.
-        let gain = match (rho, grade) {
-            (ALONE, Grade::Fenced) => 0,
-            _ => life << rho >> EIGHTHS,
+        bound: u32,
+    ) -> Result<Self, Self> {
+        let rho = self.rho() - u32::from(self.rho() > 0 && now.is_multiple_of(DOUBTS));
+        let gain = match rho {
+            // A fenced read saves a lone reader nothing.
+            0 if word.is_fenced() => 0,
+            _ => self.elapsed(start) << rho >> EIGHTHS,
         };
         let took = now.saturating_sub(start).max(1);
-        let loss = took.saturating_mul(u64::from(tuning.bound));
-        let credit = self.credit_earned() + gain;
+        let loss = took.saturating_mul(u64::from(bound));
+        let credit = self.credit() * UNIT + gain;
         if let Some(credit) = credit.checked_sub(loss / PAYS) {
-            return (Fate::Kept, self.earned(now, credit));
+            return Ok(Self::new(now, credit / UNIT, rho));
         }
         let price = (loss / UNIT).clamp(1, LONGEST).next_power_of_two();
-        let account = Self::new(now, price.ilog2(), self.rho());
-        (Fate::Ended(Duration::from_nanos(price * UNIT)), account)
-    }
-
-    /// Nanoseconds that a bias has earned.
-    fn credit_earned(self) -> u64 {
-        u64::from(self.credit()) * CREDIT
-    }
-
-    /// A bias that has earned so many nanoseconds. Half a unit, which it loses by rounding, stands for what the clock
-    /// does not see: cold paths, and the writer's second acquisition.
-    fn earned(self, now: u64, credit: u64) -> Self {
-        let credit = (credit / CREDIT).min(u64::from(MOST_CREDIT));
-        Self::new(now, credit as u32, self.rho())
+        Err(Self::new(now, u64::from(price.ilog2()), rho))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Grade::{Fenced, Free};
-    use super::{ALONE, Account, Fate, LONGEST, MOST_CREDIT, TIMES, Tuning, UNIT, long_life};
-    use prim::clock::Duration;
+    use super::{Account, CREDIT_BITS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word};
+    use crate::rw::Tuning;
 
-    const TUNING: Tuning = Tuning::STANDARD;
+    const BOUND: u32 = Tuning::STANDARD.bound;
     const US: u64 = 1000;
+
+    /// An unbiased lock, whose readers' acquisitions took so long.
+    fn sampled(latency: u64) -> Account {
+        Account(0).sampled(0, latency).1
+    }
 
     /// A bias that was tried at a time, after acquisitions that took so long.
     fn tried(at: u64, latency: u64) -> Account {
-        let (Ok(account) | Err(account)) = Account(0).tried(0, latency);
-        let unbiased = Account::new(0, 0, account.rho());
-        unbiased.tried(at, latency).expect("it is due")
+        let (is_to_try, account) = sampled(latency).sampled(at, latency);
+        assert!(is_to_try, "it is due");
+        account.opened(at)
     }
 
     #[test]
     fn a_new_lock_may_be_biased_at_any_time() {
-        let wrapped = (u64::from(TIMES) + 1) * UNIT;
-        for now in [0, 1, UNIT, 7 * UNIT, wrapped - UNIT, wrapped] {
-            assert!(Account(0).tried(now, 20).is_ok());
+        let wrapped = UNIT << TIME_BITS;
+        for now in [
+            0,
+            1,
+            UNIT,
+            7 * UNIT,
+            wrapped / 4 * 3,
+            wrapped - UNIT,
+            wrapped,
+        ] {
+            assert!(Account(0).sampled(now, 20).0);
+            assert!(sampled(512).sampled(now, 512).0);
         }
     }
 
     #[test]
     fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
-        let long = long_life();
-        for (latency, grade, life, kept) in [
-            (20, Fenced, long, false),      // One thread, which gains nothing.
-            (20, Free, 4 * US, false),      // It gains an eighth.
-            (20, Free, long, true),         // It does.
-            (512, Fenced, 4 * US, true),    // As much as it lives.
-            (128, Fenced, US / 2, false),   // Shorter than its revocation.
-            (8 * US, Fenced, US / 2, true), // Thirty threads gain.
+        let long = LONG_LIFE as u64;
+        for (latency, word, life, kept) in [
+            (20, Word::FENCED, long, false),   // One thread, which gains nothing.
+            (20, Word::FREE, 4 * US, false),   // It gains an eighth.
+            (20, Word::FREE, long, true),      // It does.
+            (512, Word::FENCED, 4 * US, true), // As much as it lives.
+            (128, Word::FENCED, US / 2, false), // Shorter than its revocation.
+            (8 * US, Word::FENCED, US / 2, true), // Thirty threads gain.
         ] {
-            let (opened, arrived) = (5 * US, 5 * US + life);
-            let (fate, _) = tried(opened, latency).revoked(grade, arrived, arrived + US, TUNING);
-            assert_eq!(fate == Fate::Kept, kept, "{latency} {grade:?} {life}");
+            let (opened, arrived) = (5 * US + 1, 5 * US + 1 + life);
+            let revoked = tried(opened, latency).revoked(word, arrived, arrived + US, BOUND);
+            assert_eq!(revoked.is_ok(), kept, "{latency} {word:?} {life}");
         }
     }
 
     #[test]
     fn of_two_samples_the_smaller_counts() {
-        let sampled = |latency| Account::new(0, 0, tried(0, latency).rho());
-        assert!(sampled(20).tried(US, 1 << 20).is_err());
-        let fewer = sampled(1 << 20).tried(US, 20).expect("it is due");
-        assert_eq!(fewer.rho(), ALONE);
+        assert!(!sampled(20).sampled(US, 1 << 20).0);
+        let (is_to_try, fewer) = sampled(1 << 20).sampled(US, 20);
+        assert!(is_to_try && fewer.rho() == 0);
     }
 
     /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
     fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let (fate, after) = account.revoked(Fenced, now, now + US, TUNING);
+            let revoked = account.revoked(Word::FENCED, now, now + US, BOUND);
             now += US + closed;
-            account = after.opened(now);
-            fate == Fate::Kept
+            account = revoked.unwrap_or_else(|ended| ended).opened(now);
+            revoked.is_ok()
         });
         kept.count()
     }
 
     #[test]
-    fn a_density_that_is_doubted_does_not_keep_a_bias_for_good() {
-        let account = (0..16).fold(tried(US, 1 << 20), |account, _| account.doubted());
-        assert_eq!(account.rho(), ALONE);
-        assert!(short_lives(account, US, 0) <= 64);
+    fn a_density_is_doubted_now_and_then() {
+        let mut account = tried(1, 1 << 20);
+        assert_eq!(account.rho(), MOST_RHO);
+        for step in 1..=2 * MOST_RHO {
+            account = account.revoked(Word::FREE, 0, 0, 0).expect("it is kept");
+            assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
+        }
+        assert_eq!(short_lives(account, 1, 0), 0);
     }
 
     #[test]
     fn a_trial_that_fails_is_not_repeated_for_so_many_times_its_cost() {
-        for (took, latency, more) in [(US, 20, 8), (2 * US, 256, 1), (3 * US, 20, 8)] {
-            let (fate, account) = tried(US, latency).revoked(Fenced, US, US + took, TUNING);
-            let bound = took * u64::from(TUNING.bound);
+        let slow = 400 * US; // Beside slow readers: all of it counts.
+        for (took, latency, more) in [
+            (US, 20, 8),
+            (2 * US, 256, 1),
+            (3 * US, 20, 8),
+            (slow, 512, 1),
+        ] {
+            let end = US + took;
+            let revoked = tried(US, latency).revoked(Word::FENCED, US, end, BOUND);
+            let account = revoked.expect_err("it does not pay");
+            let loss = took * u64::from(BOUND);
             assert!(
-                matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound - UNIT))
+                (loss - UNIT..=2 * loss).contains(&account.price()),
+                "{took}"
             );
-            let again = |after: u64| account.tried(US + took + after, latency).is_ok();
+            let again = |after: u64| account.sampled(end + after, latency).0;
+            let least = (loss * more).min(slow * u64::from(BOUND) / 2);
             assert!(
-                !again(bound * more - UNIT) && again(2 * bound * more + 8 * UNIT),
+                !again(least - 2 * UNIT) && again(2 * loss * more + 8 * UNIT),
                 "{took}"
             );
         }
@@ -323,20 +298,12 @@ mod tests {
 
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let (_, account) = tried(US, 256).revoked(Fenced, 1000 * US, 1002 * US, TUNING);
-        assert_eq!(account.credit(), MOST_CREDIT);
+        let revoked = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
+        let account = revoked.expect("it pays");
+        assert_eq!(account.credit(), (1 << CREDIT_BITS) - 1);
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
-        assert!((20..=64).contains(&lives(0)));
-        assert!((4..20).contains(&lives(20 * US)));
-    }
-
-    #[test]
-    fn what_writers_closed_that_gave_up_is_not_life() {
-        let account = tried(100 * US, 512).resumed(200 * US, 10_000 * US);
-        assert_eq!(account.elapsed(10_000 * US).div_ceil(US), 100);
-        // Another one that began before the first gave up.
-        let account = account.resumed(300 * US, 10_001 * US);
-        assert_eq!(account.elapsed(10_001 * US), 0);
+        assert!((20..=64).contains(&lives(0)), "{}", lives(0));
+        assert!((2..20).contains(&lives(20 * US)), "{}", lives(20 * US));
     }
 
     #[test]
@@ -348,23 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_beside_slow_readers_is_paid_for_by_all_that_it_took() {
-        let slow = 400 * US;
-        let (fate, _) = tried(US, 512).revoked(Fenced, US, US + slow, TUNING);
-        let bound = slow * u64::from(TUNING.bound);
-        assert!(matches!(fate, Fate::Ended(after) if after >= Duration::from_nanos(bound)));
-    }
-
-    #[test]
     fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
-        let with = |bound| Tuning { bound, ..TUNING };
-        let (fate, none) = tried(0, 1).revoked(Fenced, 0, 1 << 40, with(0));
-        assert_eq!(fate, Fate::Kept);
-        let (fate, _) = none
-            .opened(1 << 50)
-            .revoked(Free, 1 << 50, 1 << 51, with(0));
-        assert_eq!(fate, Fate::Kept);
-        let (fate, _) = tried(0, 1 << 40).revoked(Free, 100 * US, 101 * US, with(u32::MAX));
-        assert_eq!(fate, Fate::Ended(Duration::from_nanos(LONGEST * UNIT)));
+        let revoked = tried(0, 1).revoked(Word::FENCED, 0, 1 << 40, 0);
+        let account = revoked.expect("it is kept").opened(1 << 50);
+        assert!(account.revoked(Word::FREE, 1 << 50, 1 << 51, 0).is_ok());
+        let account = tried(1, 1 << 40);
+        let ended = account.revoked(Word::FREE, 100 * US, 101 * US, u32::MAX);
+        assert_eq!(ended.expect_err("it is not kept").price(), LONGEST * UNIT);
     }
 }

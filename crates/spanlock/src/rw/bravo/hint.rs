@@ -6,16 +6,15 @@
 //! new bias at most [`LOOK`] acquisitions late.
 //!
 //! ```text
-//!                           a look finds no bias
-//!            +-------------------------------------------------------+
-//!            |                                                       v
-//!      +-----------+                                       +---------------------+   each acquisition
-//!      |  no hint  |                                       | hint, n left        | --+ takes one
-//!      +-----------+                                       +---------------------+ <-+
-//!            ^                                                       | none left
-//!            |   biased, or kept                                     v
-//!            +------------------------------------------ look, after the acquisition;
-//!                                                        neither: LOOK left again
+//!                     a look finds neither a bias nor one that is kept
+//!            +---------------------------------------------------------------+
+//!            |                                                               v
+//!      +-----------+                                               +---------------------+   each acquisition
+//!      |  no hint  |                                               | hint, n left        | --+ takes one
+//!      +-----------+                                               +---------------------+ <-+
+//!            ^                                                               |
+//!            +---------------------------------------------------------------+
+//!                     none left, or a look at another lock
 //! ```
 
 use super::table::LockAddress;
@@ -36,40 +35,25 @@ prim::local! {
     static HINT: Hint = Hint { of: Cell::new(None), left: Cell::new(0) };
 }
 
-/// Whether the running thread has a hint of that lock.
+/// Whether the running thread acquires that lock without a look, this time.
 #[inline(always)]
-pub(super) fn is_of(lock: LockAddress) -> bool {
-    HINT.with(|hint| hint.of.get() == Some(lock))
-}
-
-/// Counts an acquisition by the hint; `false` if it is the last, and the thread is to look again.
-#[inline(always)]
-pub(super) fn lasts() -> bool {
+pub(super) fn skips(lock: LockAddress) -> bool {
     HINT.with(|hint| {
         let left = hint.left.get();
-        hint.left.set(left.saturating_sub(1)); // Zero, if a signal handler has used up what was left.
-        left > 1
+        let skips = left > 0 && hint.of.get() == Some(lock);
+        if skips {
+            hint.left.set(left - 1);
+        }
+        skips
     })
 }
 
 /// The running thread's next acquisitions of that lock go without a look.
 #[inline]
 pub(super) fn set(lock: LockAddress) {
-    let left = prim::stock(LOOK as usize, 0) as u32;
     HINT.with(|hint| {
-        hint.left.set(left);
-        hint.of.set((left > 0).then_some(lock));
-    });
-}
-
-/// The running thread looks again at once. If the lock is gone, another thread's hint of it is used up by the next lock
-/// there.
-#[inline]
-pub(super) fn clear(lock: LockAddress) {
-    HINT.with(|hint| {
-        if hint.of.get() == Some(lock) {
-            hint.of.set(None);
-        }
+        hint.left.set(prim::stock(LOOK as usize, 0) as u32);
+        hint.of.set(Some(lock));
     });
 }
 

@@ -54,13 +54,13 @@
 //! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
 //! tried a bias meanwhile, or where the writer's hint was old.
 
-use super::raw::{Remembers, granted, within};
+use super::raw::{Remembers, raw_rwlock};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use policy::{Bias, Event, Policy, Standard, report, tuning_of};
 use prim::clock::{Duration, Instant};
-use state::{BiasState, Missed};
+use state::BiasState;
 use table::{Publication, ReaderRow};
 
 mod account;
@@ -174,7 +174,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         #[must_use]
         pub const fn new() -> Self {
             Self {
-                bias: BiasState::new(),
+                bias: BiasState::new(Bias::Adaptive),
                 raw: L::INIT,
                 policy: P::INIT,
             }
@@ -184,11 +184,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     /// Puts a bias with that policy over a lock that nobody holds.
     #[must_use]
     pub fn with_policy(raw: L, policy: P) -> Self {
-        let bias = match policy.tuning().bias {
-            Bias::Eager => BiasState::biased(),
-            Bias::Adaptive => BiasState::new(),
-            Bias::Off => BiasState::never(),
-        };
+        let bias = BiasState::new(policy.tuning().bias);
         Self { bias, raw, policy }
     }
 
@@ -198,54 +194,57 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     }
 
     #[inline(always)] // Into the caller: it is all that the fast path is.
-    fn read(
+    fn read(&self, wait: Wait) -> Option<ReadToken<L::SharedGuard>> {
+        self.read_by(wait, |raw| match wait {
+            Wait::Forever => Some(raw.lock_shared()),
+            _ => raw.try_lock_shared(),
+        })
+    }
+
+    /// `slow` acquires the underlying lock.
+    #[inline(always)] // As above.
+    fn read_by(
         &self,
         wait: Wait,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if hint::is_of(self.bias.address()) {
-            if hint::lasts() {
-                let guard = slow(&self.raw)?;
-                report(&self.policy, Event::SlowRead);
-                return Some(Remembers::new(Way::Slow(guard)));
-            }
-            return self.read_slowly(slow);
+        if hint::skips(self.bias.address()) {
+            let guard = slow(&self.raw)?;
+            report(&self.policy, Event::SlowRead);
+            return Some(Remembers::new(Way::Slow(guard)));
         }
-        match self.bias.fast_read_by_store(&self.policy) {
-            Ok(publication) => Some(Remembers::new(Way::Fast(publication))),
-            Err(missed) => self.read_otherwise(missed, wait, slow),
+        let entered = self
+            .bias
+            .read_by_store(ReaderRow::known, &self.policy, back_out);
+        match entered {
+            Some(publication) => Some(Remembers::new(Way::Fast(publication))),
+            None => self.read_otherwise(wait, slow),
         }
     }
 
+    /// Enters by the table, whatever its grade, or acquires the underlying lock, looks at the bias then, and may set
+    /// it.
     #[inline(never)] // Inlined, it would make the fast path save registers.
     fn read_otherwise(
         &self,
-        missed: Missed,
         wait: Wait,
         slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if let Missed::Revoking(publication) = missed {
-            // SAFETY: the running thread made this publication just now and has not handed it out, so it still stands.
-            unsafe { publication.retract() };
-        }
-        // SAFETY: `read_patiently` uses the row at once and does not keep it.
+        // SAFETY: the row is used at once and not kept.
         let row = || unsafe { ReaderRow::here() };
-        match self.bias.read_patiently(wait, row, &self.policy) {
-            Some(publication) => Some(Remembers::new(Way::Fast(publication))),
-            None => self.read_slowly(slow),
+        if self.bias.word().is_biased_or_kept()
+            && let Some(publication) = self.bias.read(wait, row, &self.policy, back_out)
+        {
+            if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
+                self.bias.maybe_free();
+            }
+            return Some(Remembers::new(Way::Fast(publication)));
         }
-    }
-
-    /// Acquires the underlying lock, looks at the bias then, and may set it.
-    #[inline(never)] // As above.
-    fn read_slowly(
-        &self,
-        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
-    ) -> Option<ReadToken<L::SharedGuard>> {
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
         let is_timed = bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32);
-        let (guard, latency) = match is_timed.then(|| self.read_in_time()).flatten() {
+        let timed = is_timed.then(|| self.read_in_time()).flatten();
+        let (guard, latency) = match timed {
             Some((guard, latency)) => (guard, Some(latency)),
             None => (slow(&self.raw)?, None),
         };
@@ -263,9 +262,17 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         Some((guard, account::now() - start))
     }
 
+    #[inline]
+    fn write(&self, wait: Wait) -> Option<WriteToken<L::ExclusiveGuard>> {
+        self.write_by(wait, |raw| match wait {
+            Wait::Forever => Some(raw.lock_exclusive()),
+            _ => raw.try_lock_exclusive(),
+        })
+    }
+
     /// `lock` acquires the underlying lock.
     #[inline]
-    fn write(
+    fn write_by(
         &self,
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
@@ -274,13 +281,14 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        if !(hint::is_of(self.bias.address()) && hint::lasts()) {
+        if !hint::skips(self.bias.address()) {
+            let word = self.bias.word();
             // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
             // is to open before: writers that followed each other without a gap would keep it closed.
-            if self.bias.is_biased() {
+            if word.is_biased() {
                 return self.write_arriving(wait, lock);
             }
-            if !self.bias.is_kept() {
+            if !word.is_biased_or_kept() {
                 hint::set(self.bias.address());
             }
         }
@@ -300,14 +308,11 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<WriteToken<L::ExclusiveGuard>> {
-        let mut arrival = self.bias.arrive(&self.policy);
+        let arrival = self.bias.arrive(&self.policy);
         let is_drained = arrival.drain(wait, &self.policy);
-        let granted = is_drained.then(|| lock(&self.raw)).flatten();
-        match granted {
-            Some(_) => arrival.stay(),
-            None => arrival.give_up(&self.policy),
-        }
-        granted.map(|guard| Remembers::new(Comes::Arrived(guard)))
+        let guard = is_drained.then(|| lock(&self.raw)).flatten()?;
+        arrival.stay();
+        Some(Remembers::new(Comes::Arrived(guard)))
     }
 
     /// The writer's critical section ends. The underlying lock is still held as it was.
@@ -322,72 +327,23 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             }
         }
     }
-}
-
-/// One look in so many is a timed acquisition, which reads the clock twice and may set the bias.
-const TIMED: usize = 8;
-
-impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
-    fn default() -> Self {
-        Self::with_policy(L::INIT, P::INIT)
-    }
-}
-
-// SAFETY: the underlying lock excludes writers from each other and from slow readers. `BiasState` excludes writers from
-// fast readers, which are published until they leave. Both order critical sections.
-unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
-    const INIT: Self = prim::initial!(Self::new());
-
-    type SharedGuard = ReadToken<L::SharedGuard>;
-    type ExclusiveGuard = WriteToken<L::ExclusiveGuard>;
-
-    #[track_caller]
-    #[inline(always)] // Into the caller: it is all that the fast path is.
-    fn lock_shared(&self) -> Self::SharedGuard {
-        watch::acquire(self, Mode::Read, || {
-            granted(self.read(Wait::Forever, |raw| Some(raw.lock_shared())))
-        })
-    }
-
-    #[track_caller]
-    #[inline]
-    fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-        watch::attempt(self, Mode::Read, || {
-            self.read(Wait::Never, L::try_lock_shared)
-        })
-    }
 
     #[inline]
-    unsafe fn unlock_shared(&self, token: Self::SharedGuard) {
-        watch::leave(self, Mode::Read);
+    fn leave_shared(&self, token: ReadToken<L::SharedGuard>) {
         match token.what() {
             // SAFETY: the token owns the publication. The lock lives, so its drop has not retracted it, and locks of
             // this type are released by token alone.
             Way::Fast(publication) => unsafe { publication.retract() },
-            // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
+            // SAFETY: whoever releases promises that the token is this lock's, so the guard in it is the underlying
+            // lock's.
             Way::Slow(guard) => unsafe { self.raw.unlock_shared(guard) },
         }
     }
 
-    #[track_caller]
     #[inline]
-    fn lock_exclusive(&self) -> Self::ExclusiveGuard {
-        watch::acquire(self, Mode::Write, || {
-            granted(self.write(Wait::Forever, |raw| Some(raw.lock_exclusive())))
-        })
-    }
-
-    #[track_caller]
-    #[inline]
-    fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
-        self.attempt_write(Wait::Never, L::try_lock_exclusive)
-    }
-
-    #[inline]
-    unsafe fn unlock_exclusive(&self, token: Self::ExclusiveGuard) {
-        watch::leave(self, Mode::Write);
+    fn leave_exclusive(&self, token: WriteToken<L::ExclusiveGuard>) {
         let guard = self.leave(token);
-        // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
+        // SAFETY: whoever releases promises that the token is this lock's, so the guard in it is the underlying lock's.
         unsafe { self.raw.unlock_exclusive(guard) };
     }
 
@@ -400,18 +356,28 @@ unsafe impl<L: RawRwLock, P: Policy> RawRwLock for Bravo<L, P> {
     }
 }
 
-impl<L: RawRwLock, P: Policy> Bravo<L, P> {
-    /// A write that may give up.
-    #[track_caller]
-    #[inline]
-    fn attempt_write(
-        &self,
-        wait: Wait,
-        lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
-    ) -> Option<WriteToken<L::ExclusiveGuard>> {
-        watch::attempt(self, Mode::Write, || self.write(wait, lock))
+#[cold] // A writer has arrived in between.
+fn back_out(publication: Publication) {
+    // SAFETY: the running thread made this publication just now and has not handed it out, so it still stands.
+    unsafe { publication.retract() };
+}
+
+/// One look in so many is a timed acquisition, which reads the clock twice and may set the bias.
+const TIMED: usize = 8;
+
+/// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
+/// in a model, where a lock is made with a free bias.)
+const PROMOTES: usize = prim::sized(64, 1 << 16);
+
+impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
+    fn default() -> Self {
+        Self::with_policy(L::INIT, P::INIT)
     }
 }
+
+// SAFETY (of the traits): the underlying lock excludes writers from each other and from slow readers. `BiasState`
+// excludes writers from fast readers, which are published until they leave. Both order critical sections.
+raw_rwlock!([L: RawRwLock, P: Policy] Bravo<L, P>, ReadToken<L::SharedGuard>, WriteToken<L::ExclusiveGuard>);
 
 // SAFETY: the timed forms acquire as the untimed ones do, or not at all.
 unsafe impl<L, P: Policy> RawRwLockTimed for Bravo<L, P>
@@ -421,31 +387,27 @@ where
     type Duration = Duration;
     type Instant = Instant;
 
-    #[track_caller]
-    fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
-        let until = |deadline| self.try_lock_shared_until(deadline);
-        within(timeout, until, || self.lock_shared())
-    }
+    raw_rwlock! { @timed methods of Read (Self::SharedGuard):
+    try_lock_shared_for, try_lock_shared_until by read_until }
+    raw_rwlock! { @timed methods of Write (Self::ExclusiveGuard):
+    try_lock_exclusive_for, try_lock_exclusive_until by write_until }
+}
 
-    #[track_caller]
-    fn try_lock_shared_until(&self, deadline: Instant) -> Option<Self::SharedGuard> {
-        watch::attempt(self, Mode::Read, || {
-            self.read(Wait::Until(deadline), |raw| {
-                raw.try_lock_shared_until(deadline)
-            })
+impl<L, P: Policy> Bravo<L, P>
+where
+    L: RawRwLockTimed<Duration = Duration, Instant = Instant>,
+{
+    fn read_until(&self, wait: Wait) -> Option<ReadToken<L::SharedGuard>> {
+        self.read_by(wait, |raw| match wait.deadline() {
+            Some(deadline) => raw.try_lock_shared_until(deadline),
+            None => Some(raw.lock_shared()),
         })
     }
 
-    #[track_caller]
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
-        let until = |deadline| self.try_lock_exclusive_until(deadline);
-        within(timeout, until, || self.lock_exclusive())
-    }
-
-    #[track_caller]
-    fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<Self::ExclusiveGuard> {
-        self.attempt_write(Wait::Until(deadline), |raw| {
-            raw.try_lock_exclusive_until(deadline)
+    fn write_until(&self, wait: Wait) -> Option<WriteToken<L::ExclusiveGuard>> {
+        self.write_by(wait, |raw| match wait.deadline() {
+            Some(deadline) => raw.try_lock_exclusive_until(deadline),
+            None => Some(raw.lock_exclusive()),
         })
     }
 }

@@ -23,7 +23,7 @@ pub struct Tuning {
     /// Whether readers may take the fast path.
     pub bias: Bias,
     /// A bias that did not pay is tried again only when slow readers have lost this many times what its revocation
-    /// cost, but no later than after a thirtieth of a second. So trials take at most one part in `bound` of what slow
+    /// cost, but no later than after a fifteenth of a second. So trials take at most one part in `bound` of what slow
     /// reads do. A bias that gains `bound` / 32 times what its revocations cost is kept. Zero: it is always kept; the
     /// largest number: never.
     ///
@@ -88,7 +88,7 @@ pub trait Policy {
     ///
     /// Such a lock begins without a bias, whatever the policy says, and slow readers set it if the policy allows. Use
     /// [`Bravo::with_policy`](super::Bravo::with_policy) or `default` for a lock that is biased from birth
-    /// ([`Bias::Eager`]), or never ([`Bias::Off`]) at the least cost.
+    /// ([`Bias::Eager`]).
     const INIT: Self;
 
     /// When the lock is biased. Called on slow paths. Once the lock is in use, `bias` should stay the same, because a

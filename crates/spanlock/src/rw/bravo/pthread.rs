@@ -52,7 +52,7 @@
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
 use super::policy::{Policy, tuning_of};
-use super::state::{BiasState, Grade, Missed};
+use super::state::{BiasState, Word};
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use crate::wait::Wait;
@@ -89,14 +89,18 @@ impl<P: Preference, Q: Copy> Clone for AnonymousUnlock<'_, P, Q> {
 }
 
 impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
-    /// Enters by the table, if the fast path is open and the bias is free.
+    /// Enters by the table, if the fast path is open, the bias is free, and the first slot of the row too.
     ///
     /// # Safety
     /// All readers of this lock leave by [`leave_shared`](Self::leave_shared), and the row is this thread's.
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn read_fast(self, row: impl Fn() -> ReaderRow) -> bool {
-        self.read_by(Some(Grade::Free), row)
+        let back_out = |publication| self.back_out_of_table(publication, &row);
+        let entered = self
+            .bias
+            .read_by_store(|| Some(row()), &self.policy, back_out);
+        entered.is_some()
     }
 
     /// Enters by the table, whatever the grade of the bias, if the fast path is open.
@@ -105,19 +109,9 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// As for [`read_fast`](Self::read_fast).
     #[must_use]
     pub unsafe fn read_by_any_grade(self, row: impl Fn() -> ReaderRow) -> bool {
-        self.read_by(None, row)
-    }
-
-    #[inline(always)] // Part of the fast path.
-    fn read_by(self, only: Option<Grade>, row: impl Fn() -> ReaderRow) -> bool {
-        match self.bias.fast_read(only, &row, &self.policy) {
-            Ok(_) => true,
-            Err(Missed::NotFree | Missed::SlotBusy) => false,
-            Err(Missed::Revoking(publication)) => {
-                self.back_out_of_table(publication, row);
-                false
-            }
-        }
+        let back_out = |publication| self.back_out_of_table(publication, &row);
+        let entered = self.bias.read(Wait::Never, &row, &self.policy, back_out);
+        entered.is_some()
     }
 
     /// Makes the bias free, if it has lived long. For a reader inside by the table, and not for each one, because it
@@ -175,7 +169,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn is_left_kept(self) -> bool {
-        self.bias.is_left_kept()
+        self.bias.word() == Word::KEPT
     }
 
     /// Sets the bias if the policy allows it. For a reader that has entered by the underlying lock in `latency`
@@ -185,7 +179,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// The caller has entered by [`read_at_once`](Self::read_at_once) or [`read_slowly`](Self::read_slowly) and has not
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
     pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
-        self.bias.consider(tuning_of(&self.policy).bias, latency);
+        self.bias.look(tuning_of(&self.policy).bias, latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.
@@ -242,8 +236,9 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         {
             return entered;
         }
-        let mut arrival = self.bias.arrive(&self.policy);
-        let entered = match P::GIVE_WAY {
+        let arrival = self.bias.arrive(&self.policy);
+        // A writer that is inside takes its arrival off, too: it will not be known when it leaves.
+        match P::GIVE_WAY {
             // The table first: meanwhile new readers enter by the underlying lock, and a thread that reads twice waits
             // for nobody.
             GiveWay::ToHoldersOnly => {
@@ -259,11 +254,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                     drained
                 }
             }
-        };
-        if entered {
-            arrival.finish();
         }
-        entered
     }
 
     /// Whether a reader may be inside by the table. If so, no writer is inside.
@@ -377,7 +368,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 owe();
                 if publication.retract_if_untaken(address) {
                     take();
-                    if let Some(mut arrival) = arrival {
+                    if let Some(arrival) = arrival {
                         // If others read by the table this fails, and the bias stays.
                         let _ = arrival.drain(Wait::Never, &self.policy);
                     }

@@ -4,10 +4,10 @@
 //! The fast path is *open* while the bias is set and nobody has arrived.
 //!
 //! ```text
-//!   bit  31                                 4       3       2        1        0
-//!       +------------------------------------+-------+------+--------+--------+
-//!       |   writers that have arrived        | NEVER | KEEP | FENCED | BIASED |
-//!       +------------------------------------+-------+------+--------+--------+
+//!   bit  31                                         3      2        1        0
+//!       +--------------------------------------------+------+--------+--------+
+//!       |   writers that have arrived                | KEEP | FENCED | BIASED |
+//!       +--------------------------------------------+------+--------+--------+
 //! ```
 //!
 //! | BIASED | KEEP | arrived | state | fast path | readers inside by the table |
@@ -37,8 +37,7 @@
 //!               (bias-set)                        +-- left kept
 //! ```
 //!
-//! A writer that gives up while closing takes its arrival off (**bias-withdraw**), and leaves the bias as it was. A
-//! lock that is never to be biased has the bit `NEVER` set, and no other but arrivals.
+//! A writer that gives up while closing takes its arrival off (**bias-withdraw**), and leaves the bias as it was.
 //!
 //! # A biased read against a revocation
 //!
@@ -55,8 +54,8 @@
 //!   fenced: slot := address, read-modify-     fenced: fence                (bias-writer-fenced)
 //!           write; fence                      for each slot in use:
 //!                    (bias-reader-fenced)       while it holds the address: wait    (bias-drain)
-//!   word is open still, (bias-closed)         clear BIASED; KEEP, if it pays        (bias-off)
-//!   and free if it was? (bias-grade)          lock the underlying lock
+//!   word is as it was? (bias-closed,          clear BIASED; KEEP, if it pays        (bias-off)
+//!                       bias-grade)           lock the underlying lock
 //!     yes: inside                             inside
 //!     no:  slot := 0   (bias-recheck)         the last to leave: open the path      (bias-reopened)
 //!          wait for the word, for 32 us       unlock the underlying lock
@@ -68,8 +67,9 @@
 //! retracts its publication. In neither case are both inside.
 //!
 //! A light fence is a fence towards heavy ones alone. So a reader by a plain store may be inside only if the next
-//! writer to arrive executes a heavy one. The reader therefore looks for the free grade exactly: if writers have closed
-//! the path and opened it again meanwhile, the grade is fenced, and the reader starts over. The grade by which a writer
+//! writer to arrive executes a heavy one. The reader therefore looks for the same grade again: if writers have closed
+//! the path and opened it again meanwhile, the grade is fenced, and the reader starts over. (A reader that fenced could
+//! do without, and starts over too when the bias has become free: that is rare.) The grade by which a writer
 //! goes is what its arrival found, in one step. A bias may become free at any time: a reader by a plain store gets in
 //! only when nobody has arrived, and a writer that arrives later finds the free grade.
 //!
@@ -93,9 +93,9 @@
 //!
 //! - **bias-reader** / **bias-writer**: the fences of the free grade: the light and the heavy side of `prim::barrier`.
 //!   **bias-reader-fenced** / **bias-writer-fenced**: those of the fenced grade.
-//! - **bias-grade**: a reader by a plain store finds the free grade when it looks again.
-//! - **bias-recheck**: a reader that finds the fast path closed retracts. **bias-closed**: it checks for an *open*
-//!   path; a bias that is set beside writers that arrived does not let it in. **bias-drain**: the writer waits for
+//! - **bias-grade**: a reader finds the grade by which it published when it looks again.
+//! - **bias-recheck**: a reader that does not find the word as it was retracts. **bias-closed**: a bias that is set
+//!   beside writers that arrived does not let it in. **bias-drain**: the writer waits for
 //!   readers it finds.
 //! - **bias-set**, **bias-reopened** / **bias-seen**: Release by the thread that sets the bias, Acquire by the fast
 //!   reader's second check. That thread holds the underlying lock, so it has observed what writers did before; the fast
@@ -121,23 +121,13 @@ use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
 use prim::spin::{self, Spin};
-use word::Word;
+use word::{ARRIVAL, FENCED};
 
 mod arrival;
 mod word;
 
 pub use arrival::Arrival;
-pub(super) use word::Grade;
-
-/// Why a reader did not get in by the fast path.
-pub(super) enum Missed {
-    /// The fast path was closed, or its readers have to fence.
-    NotFree,
-    /// The slots where the reader may publish are taken.
-    SlotBusy,
-    /// The fast path was closed while the reader published. The publication still stands.
-    Revoking(Publication),
-}
+pub(super) use word::Word;
 
 /// The bias of a lock: 8 bytes beside the underlying lock, all zero when unbiased.
 ///
@@ -150,43 +140,19 @@ pub struct BiasState {
     account: AtomicU32,
 }
 
-impl Default for BiasState {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl BiasState {
     prim::const_fn! {
-        const fn with(word: Word) -> Self {
+        /// With no readers and no writers; free from birth if the bias is eager, else unbiased.
+        #[must_use]
+        pub const fn new(bias: Bias) -> Self {
+            let word = match bias {
+                Bias::Eager => Word::FREE,
+                Bias::Adaptive | Bias::Off => Word::UNBIASED,
+            };
             Self {
                 word: AtomicU32::new(word.0),
                 account: AtomicU32::new(0),
             }
-        }
-    }
-
-    prim::const_fn! {
-        /// Unbiased, with no readers and no writers.
-        #[must_use]
-        pub const fn new() -> Self {
-            Self::with(Word::UNBIASED)
-        }
-    }
-
-    /// Biased from birth, which is now, and free.
-    #[must_use]
-    pub fn biased() -> Self {
-        let bias = Self::with(Word::FREE);
-        bias.set_account(bias.account().opened(account::now()));
-        bias
-    }
-
-    prim::const_fn! {
-        /// Never biased.
-        #[must_use]
-        pub const fn never() -> Self {
-            Self::with(Word::NEVER)
         }
     }
 
@@ -197,7 +163,7 @@ impl BiasState {
 
     /// One load, which orders nothing.
     #[inline]
-    fn word(&self) -> Word {
+    pub(super) fn word(&self) -> Word {
         Word(self.word.load(Ordering::Relaxed))
     }
 
@@ -216,144 +182,107 @@ impl BiasState {
         self.word().is_open()
     }
 
-    /// Whether the last writer to leave will open the path again, or could: the bias is set, or kept. One load, which
-    /// orders nothing.
-    #[inline]
-    pub(super) fn is_kept(&self) -> bool {
-        self.word().is_biased_or_kept()
-    }
-
-    /// Tries the fast path where a publication is one store: the bias is free, and the first slot of the running
-    /// thread's own row. Does not report a collision.
+    /// Enters by the table where a publication is one store: the bias is free, and the thread has a row of its own,
+    /// whose first slot is free. A reader that has published and finds a writer leaves by `back_out`.
     #[inline(always)] // It is all that the fast path is.
-    pub(super) fn fast_read_by_store(&self, policy: &impl Policy) -> Result<Publication, Missed> {
+    pub(super) fn read_by_store(
+        &self,
+        row: impl FnOnce() -> Option<ReaderRow>,
+        policy: &impl Policy,
+        back_out: impl FnOnce(Publication),
+    ) -> Option<Publication> {
         if self.word() != Word::FREE {
-            return Err(Missed::NotFree);
+            return None;
         }
-        let publication = table::publish_by_store(self.address()).ok_or(Missed::SlotBusy)?;
-        self.recheck(publication, Grade::Free, policy)
-    }
-
-    /// Tries the fast path, if it is open with that grade, or with any.
-    #[inline(always)] // Part of the fast path.
-    pub(super) fn fast_read(
-        &self,
-        only: Option<Grade>,
-        row: impl FnOnce() -> ReaderRow,
-        policy: &impl Policy,
-    ) -> Result<Publication, Missed> {
-        let word = self.word();
-        if !word.is_open() || only.is_some_and(|grade| word.grade() != grade) {
-            return Err(Missed::NotFree);
-        }
-        self.read_by(row(), word.grade(), policy)
-    }
-
-    #[inline(always)] // Part of the fast path.
-    fn read_by(
-        &self,
-        row: ReaderRow,
-        grade: Grade,
-        policy: &impl Policy,
-    ) -> Result<Publication, Missed> {
-        let publication = match grade {
-            Grade::Free => table::publish(self.address(), row),
-            Grade::Fenced => table::publish_by_exchange(self.address(), row),
-        };
-        if publication.as_ref().is_none_or(|it| it.is_collision(row)) {
-            report(policy, Event::Collision);
-        }
-        self.recheck(publication.ok_or(Missed::SlotBusy)?, grade, policy)
-    }
-
-    /// Checks that the fast path is still open for readers that published as this one did. If so, it is inside.
-    #[inline(always)] // Part of the fast path.
-    fn recheck(
-        &self,
-        publication: Publication,
-        grade: Grade,
-        policy: &impl Policy,
-    ) -> Result<Publication, Missed> {
-        match grade {
-            // [bias-reader] The light side of [bias-writer].
-            Grade::Free if prim::intact!("bias-reader") => barrier::light(),
-            // [bias-reader-fenced] Against [bias-writer-fenced].
-            Grade::Fenced if prim::intact!("bias-reader-fenced") => fence_after_rmw(),
-            Grade::Free | Grade::Fenced => {}
-        }
-        // [bias-seen] Acquire: pairs with [bias-set] and [bias-reopened].
-        let seen = Word(self.word.load(prim::order!("bias-seen", Ordering::Acquire)));
-        let open = match grade {
-            // [bias-grade]
-            Grade::Free if prim::intact!("bias-grade") => seen == Word::FREE,
-            Grade::Free | Grade::Fenced => {
-                // [bias-closed]
-                if prim::intact!("bias-closed") {
-                    seen.is_open()
-                } else {
-                    seen.is_biased()
-                }
-            }
-        };
-        // [bias-recheck]
-        if open || !prim::intact!("bias-recheck") {
-            report(policy, Event::FastRead);
-            return Ok(publication);
-        }
-        Err(Missed::Revoking(publication))
+        let publication = table::publish_by_store(self.address(), row()?)?;
+        let checked = self.recheck(publication, Word::FREE, policy);
+        checked.map_err(back_out).ok()
     }
 
     /// Enters by the table whatever the grade of the bias. While the path is closed by writers that will open it again,
     /// waits for that: not at all in a try, and each time for [`OVERDUE`] at most. `None`: the reader has to go by the
     /// underlying lock.
-    pub(super) fn read_patiently(
+    pub(super) fn read(
         &self,
         wait: Wait,
         row: impl Fn() -> ReaderRow,
         policy: &impl Policy,
+        back_out: impl Fn(Publication),
     ) -> Option<Publication> {
-        let mut word = self.word();
         loop {
-            if !word.is_open() {
-                word = self.await_reopening(word, wait)?;
+            let (open, row) = (self.await_open(wait)?, row());
+            let publication = match open {
+                Word::FREE => table::publish(self.address(), row),
+                _ => table::publish_by_exchange(self.address(), row),
+            };
+            if publication.as_ref().is_none_or(|it| it.is_collision(row)) {
+                report(policy, Event::Collision);
             }
-            match self.read_by(row(), word.grade(), policy) {
-                Ok(publication) => {
-                    if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32)
-                    {
-                        self.maybe_free();
-                    }
-                    return Some(publication);
-                }
-                Err(Missed::Revoking(publication)) => {
-                    // SAFETY: this thread made it just now and has not handed it out, so it still stands.
-                    unsafe { publication.retract() };
-                    word = Some(self.word()).filter(|_| !wait.is_over())?;
-                }
-                Err(Missed::SlotBusy | Missed::NotFree) => return None,
+            match self.recheck(publication?, open, policy) {
+                Ok(publication) => return Some(publication),
+                Err(publication) => back_out(publication),
+            }
+            if wait.is_over() {
+                return None;
             }
         }
     }
 
-    /// Waits while writers that will open the path again keep it closed; `None` if it does not open.
-    ///
-    /// Readers load the word less and less often, because each load delays the writers, which change it.
-    fn await_reopening(&self, mut word: Word, wait: Wait) -> Option<Word> {
-        if wait == Wait::Never || !word.will_reopen() {
-            return None;
+    /// Checks that the word is still that by which the reader published. If so, it is inside.
+    #[inline(always)] // Part of the fast path.
+    fn recheck(
+        &self,
+        publication: Publication,
+        open: Word,
+        policy: &impl Policy,
+    ) -> Result<Publication, Publication> {
+        match open {
+            // [bias-reader] The light side of [bias-writer].
+            Word::FREE if prim::intact!("bias-reader") => barrier::light(),
+            // [bias-reader-fenced] Against [bias-writer-fenced].
+            Word::FENCED if prim::intact!("bias-reader-fenced") => fence_after_rmw(),
+            _ => {}
         }
-        let since = account::now();
-        let mut spin = Spin::new(spin::ON_HOLDER);
-        while word.will_reopen() {
-            // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-            let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
-            if overdue || wait.is_over() {
-                return None;
+        // [bias-seen] Acquire: pairs with [bias-set] and [bias-reopened].
+        let seen = self.word.load(prim::order!("bias-seen", Ordering::Acquire));
+        let mut differs = seen ^ open.0;
+        // [bias-grade]
+        if !prim::intact!("bias-grade") {
+            differs &= !FENCED;
+        }
+        // [bias-closed]
+        if !prim::intact!("bias-closed") {
+            differs &= ARRIVAL - 1;
+        }
+        // [bias-recheck]
+        if differs != 0 && prim::intact!("bias-recheck") {
+            return Err(publication);
+        }
+        report(policy, Event::FastRead);
+        Ok(publication)
+    }
+
+    /// The word once the path is open. Waits while writers that will open it again keep it closed; `None` if it does
+    /// not open.
+    ///
+    /// Readers load the word less and less often, because each load delays the writers, which change it; and then often
+    /// again, because to be late costs more.
+    fn await_open(&self, wait: Wait) -> Option<Word> {
+        let mut word = self.word();
+        if wait != Wait::Never && word.will_reopen() {
+            let since = account::now();
+            let mut spin = Spin::new(spin::ON_HOLDER);
+            while word.will_reopen() {
+                // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
+                let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
+                if overdue || wait.is_over() {
+                    return None;
+                }
+                if !spin.round() {
+                    spin = Spin::new(spin::ON_HOLDER);
+                }
+                word = self.word();
             }
-            if !spin.round() {
-                spin = Spin::new(spin::ON_HOLDER);
-            }
-            word = self.word();
         }
         word.is_open().then_some(word)
     }
@@ -364,67 +293,54 @@ impl BiasState {
         if self.word() == Word::FENCED && self.account().is_old(account::now()) {
             // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
             // read-modify-write passes on what was released before.)
-            let grade = Word::FENCED.0 ^ Word::FREE.0;
-            self.word.fetch_and(!grade, Ordering::Relaxed);
+            self.word.fetch_and(!FENCED, Ordering::Relaxed);
         }
     }
 
-    /// Whether a reader that holds the underlying lock may open the path at once: it is kept, and nobody has arrived.
-    #[inline]
-    pub(super) fn is_left_kept(&self) -> bool {
-        self.word() == Word::KEPT
-    }
-
-    /// A reader that holds the underlying lock looks at the word, and may set the bias. The running thread's next
-    /// acquisitions go without a look if there is none.
+    /// A reader that holds the underlying lock looks at the word. It opens the path if the bias is left kept, or if the
+    /// policy and the account permit a trial. If there is no bias, and none is kept, its thread's next acquisitions go
+    /// without a look. `latency` is how many nanoseconds it took to acquire that lock, if that is known.
     pub(super) fn look(&self, bias: Bias, latency: Option<u64>) {
-        if self.consider(bias, latency) {
-            hint::clear(self.address());
-        } else {
+        let word = self.word();
+        let opens = match (bias, word, latency) {
+            (Bias::Off, ..) => false,
+            (_, Word::KEPT, _) | (Bias::Eager, Word::UNBIASED, _) => true,
+            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.is_to_try(latency),
+            _ => false,
+        };
+        if opens {
+            self.set_account(self.account().opened(account::now()));
+            self.open(word);
+        } else if !word.is_biased_or_kept() {
             hint::set(self.address());
         }
     }
 
-    /// Sets the bias, if that is left kept, or if the policy and the account permit it; `false` if there is no bias,
-    /// and none is kept. The caller holds the underlying lock as a reader, and acquired it in `latency` nanoseconds, if
-    /// that is known.
-    pub(super) fn consider(&self, bias: Bias, latency: Option<u64>) -> bool {
-        let word = self.word();
-        let next = match (bias, word, latency) {
-            (Bias::Off, _, _) => None,
-            (Bias::Eager, Word::UNBIASED, _) | (_, Word::KEPT, _) => Some(self.account()),
-            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.tried(latency),
-            _ => None,
-        };
-        if let Some(account) = next {
-            self.set_account(account.opened(account::now()));
-            self.set(word);
-        }
-        next.is_some() || word.is_biased_or_kept()
-    }
-
     #[cold] // It reads the clock.
-    fn tried(&self, latency: u64) -> Option<Account> {
-        let tried = self.account().tried(account::now(), latency);
-        tried.map_err(|account| self.set_account(account)).ok()
+    fn is_to_try(&self, latency: u64) -> bool {
+        let (is_to_try, account) = self.account().sampled(account::now(), latency);
+        self.set_account(account);
+        is_to_try
     }
 
     /// Opens the path, if the word is still what it was: unbiased, or kept.
-    fn set(&self, before: Word) {
+    fn open(&self, before: Word) {
         // [bias-unpublished] Only then do writers wait for readers of this lock alone.
         if prim::intact!("bias-unpublished") && table::is_published(self.address()) {
             return;
         }
+        // [bias-no-writer] It fails if the bias is set, or if a writer has arrived: there is nothing to do.
+        let before = if prim::intact!("bias-no-writer") {
+            before
+        } else {
+            self.word()
+        };
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
-        let (before, open, relaxed) = (before.0, Word::FENCED.0, Ordering::Relaxed);
-        // [bias-no-writer]
-        if prim::intact!("bias-no-writer") {
-            // It fails if the bias is set, if it is never to be, or if a writer has arrived: there is nothing to do.
-            let _ = self.word.compare_exchange(before, open, order, relaxed);
-        } else {
-            self.word.store(open, order);
-        }
+        let (before, open) = (before.0, Word::FENCED.0);
+        let _ = self
+            .word
+            .compare_exchange(before, open, order, Ordering::Relaxed);
     }
 
     /// Whether the bias is set. A writer that holds the underlying lock may rely on a clear bias: it stays clear as
@@ -436,26 +352,13 @@ impl BiasState {
         Word(self.word.load(order)).is_biased()
     }
 
-    /// Whether there is neither a bias nor a writer that has arrived. One load, which orders nothing.
-    #[inline]
-    #[must_use]
-    pub fn is_clear(&self) -> bool {
-        self.word().is_clear()
-    }
-
     /// Whether a reader is inside by the table, or is trying to get in. Scans the table if the bias is set.
     #[inline]
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.is_biased() && table::is_published(self.address())
     }
-}
 
-/// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
-/// in a model, where a lock is made with a free bias.)
-const PROMOTES: usize = prim::sized(64, 1 << 16);
-
-impl BiasState {
     /// Makes the state that of an unbiased lock, whatever the memory held before: for a lock that begins its life
     /// without [`new`](Self::new).
     ///
@@ -465,7 +368,7 @@ impl BiasState {
     /// # Safety
     /// The lock begins its life, and no other thread uses it.
     pub unsafe fn begin(&self) {
-        self.word.store(0, Ordering::Relaxed);
+        self.word.store(Word::UNBIASED.0, Ordering::Relaxed);
         self.account.store(0, Ordering::Relaxed);
     }
 
@@ -484,7 +387,6 @@ impl BiasState {
 impl Drop for BiasState {
     /// Clears the publications of leaked guards. If the lock was moved since they were made, they stay.
     fn drop(&mut self) {
-        hint::clear(self.address());
         // [bias-forget]
         if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: `&mut self` is the only reference, so no thread is inside by a publication of this address.

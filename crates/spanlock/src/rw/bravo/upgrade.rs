@@ -60,19 +60,15 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             return Err(token);
         }
         let guard = token.what();
-        let mut arrival = self.bias.arrive(&self.policy);
+        let arrival = self.bias.arrive(&self.policy);
         let upgraded = if arrival.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
         } else {
             Err(guard)
         };
-        match upgraded {
-            Ok(_) => arrival.stay(),
-            Err(_) => arrival.give_up(&self.policy),
-        }
-        upgraded
-            .map(|guard| Remembers::new(Comes::Arrived(guard)))
-            .map_err(Remembers::new)
+        let guard = upgraded.map_err(Remembers::new)?;
+        arrival.stay();
+        Ok(Remembers::new(Comes::Arrived(guard)))
     }
 }
 

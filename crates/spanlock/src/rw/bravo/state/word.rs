@@ -1,83 +1,54 @@
 //! The encoding of the word by which fast readers and writers of one lock agree. The header of `state.rs` draws it.
 
-use super::super::account::Fate;
-
 /// Readers may be inside by the table.
-const BIASED: u32 = 1;
+pub(super) const BIASED: u32 = 1;
 
-/// Readers publish by a read-modify-write and a fence.
-const FENCED: u32 = 2;
+/// The bias is set, and its readers publish by a read-modify-write and a fence.
+pub(super) const FENCED: u32 = 2;
 
 /// The bias is clear, and whoever may set it sets it at once.
 const KEEP: u32 = 4;
 
-/// The lock is never biased.
-const NEVER: u32 = 8;
-
 /// One writer that has arrived.
-pub(super) const ARRIVAL: u32 = 16;
-
-/// How readers publish while the path is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rw) enum Grade {
-    /// By a plain store. Who revokes the bias interrupts all processors.
-    Free,
-    /// By a read-modify-write and a fence.
-    Fenced,
-}
+pub(super) const ARRIVAL: u32 = 8;
 
 /// The value of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word(pub(super) u32);
+pub(in crate::rw) struct Word(pub(super) u32);
 
 impl Word {
     /// Closed.
     pub(super) const UNBIASED: Self = Self(0);
     /// Open, for readers that publish by a plain store.
-    pub(super) const FREE: Self = Self(BIASED);
+    pub(in crate::rw) const FREE: Self = Self(BIASED);
     /// Open, for readers that fence.
-    pub(super) const FENCED: Self = Self(BIASED | FENCED);
+    pub(in crate::rw) const FENCED: Self = Self(BIASED | FENCED);
     /// Closed, with a bias that is kept and no writer that will open the path.
-    pub(super) const KEPT: Self = Self(KEEP);
-    pub(super) const NEVER: Self = Self(NEVER);
+    pub(in crate::rw) const KEPT: Self = Self(KEEP);
 
     #[inline(always)]
-    pub(super) fn is_open(self) -> bool {
+    pub(in crate::rw) fn is_open(self) -> bool {
         self.0 & !FENCED == BIASED
     }
 
     #[inline(always)]
-    pub(super) fn is_biased(self) -> bool {
+    pub(in crate::rw) fn is_biased(self) -> bool {
         self.0 & BIASED != 0
     }
 
-    /// Of a word with a bias.
-    pub(super) fn grade(self) -> Grade {
-        if self.0 & FENCED == 0 {
-            Grade::Free
-        } else {
-            Grade::Fenced
-        }
+    pub(in crate::rw) fn is_fenced(self) -> bool {
+        self.0 & FENCED != 0
     }
 
+    /// Whether the last writer to leave will open the path again, or could: the bias is set, or kept.
     #[inline(always)]
-    pub(super) fn is_biased_or_kept(self) -> bool {
+    pub(in crate::rw) fn is_biased_or_kept(self) -> bool {
         self.0 & (BIASED | KEEP) != 0
     }
 
     /// Whether writers that have arrived will open the path again.
     pub(super) fn will_reopen(self) -> bool {
         self.is_biased_or_kept() && self.0 >= ARRIVAL
-    }
-
-    /// Neither a bias nor an arrival. The bias may be kept.
-    pub(super) fn is_clear(self) -> bool {
-        self.0 & !(NEVER | KEEP) == 0
-    }
-
-    /// Whether one more writer, and as many again that back out, can arrive.
-    pub(super) fn has_room(self) -> bool {
-        self.0 < u32::MAX / 2
     }
 
     /// The word after a writer that is inside has left. The last one opens the path, if the bias is kept.
@@ -88,13 +59,9 @@ impl Word {
         }
     }
 
-    /// The word once the table is empty; `None` if there is no bias.
-    pub(super) fn closed(self, fate: Fate) -> Option<Self> {
-        let keep = match fate {
-            Fate::Kept => KEEP,
-            Fate::Ended(_) => 0,
-        };
-        self.is_biased()
-            .then_some(Self(self.0 & !(BIASED | FENCED) | keep))
+    /// The word once the table is empty, with the bias kept or not; `None` if there is no bias.
+    pub(super) fn closed(self, fate: Self) -> Option<Self> {
+        let closed = Self(self.0 & !Self::FENCED.0 | fate.0);
+        self.is_biased().then_some(closed)
     }
 }

@@ -227,7 +227,13 @@ impl ReaderRow {
     #[inline]
     #[must_use]
     pub unsafe fn here() -> Self {
-        HERE.with(Cell::get).unwrap_or_else(Self::take)
+        Self::known().unwrap_or_else(Self::take)
+    }
+
+    /// The running thread's, if it has one already. As for [`here`](Self::here), the caller does not keep it.
+    #[inline(always)] // Part of the fast path.
+    pub(super) fn known() -> Option<Self> {
+        HERE.with(Cell::get)
     }
 
     #[cold] // A thread's first time, and any time in a destructor that runs after its thread-locals are gone.
@@ -342,10 +348,9 @@ fn publish_as(lock: LockAddress, row: ReaderRow, tenancy: Tenancy) -> Option<Pub
         .or_else(|| probe(lock, row, tenancy))
 }
 
-/// Publishes for the running thread if that is one store: in the first slot of its own row. Most publications are.
+/// Publishes if that is one store: in the first slot of a row of the thread's own. Most publications are.
 #[inline(always)] // It is all that the fast path is.
-pub(super) fn publish_by_store(lock: LockAddress) -> Option<Publication> {
-    let row = HERE.with(Cell::get)?;
+pub(super) fn publish_by_store(lock: LockAddress, row: ReaderRow) -> Option<Publication> {
     match row.tenancy() {
         Tenancy::Own => row.first().publish(lock, Tenancy::Own),
         Tenancy::Shared => None,
