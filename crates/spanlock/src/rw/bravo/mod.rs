@@ -249,7 +249,9 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             None => (slow(&self.raw)?, None),
         };
         report(&self.policy, Event::SlowRead);
-        self.bias.look(bias, latency);
+        if !self.bias.look(bias, latency) {
+            hint::set(self.bias.address());
+        }
         Some(Remembers::new(Way::Slow(guard)))
     }
 

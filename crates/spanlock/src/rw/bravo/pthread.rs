@@ -179,7 +179,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// The caller has entered by [`read_at_once`](Self::read_at_once) or [`read_slowly`](Self::read_slowly) and has not
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
     pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
-        self.bias.look(tuning_of(&self.policy).bias, latency);
+        // Its answer is for hints, which this lock does without: they would need a thread-local of Rust's.
+        let _ = self.bias.look(tuning_of(&self.policy).bias, latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.

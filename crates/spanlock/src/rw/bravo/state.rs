@@ -114,7 +114,6 @@
 //!   may be biased from birth, and would not scan.
 //! - The critical section of a fast reader happens before that of the writer by the table's **depart**.
 use super::account::{self, Account, OVERDUE};
-use super::hint;
 use super::policy::{Bias, Event, Policy, report};
 use super::table::{self, LockAddress, Publication, ReaderRow};
 use crate::wait::Wait;
@@ -298,9 +297,9 @@ impl BiasState {
     }
 
     /// A reader that holds the underlying lock looks at the word. It opens the path if the bias is left kept, or if the
-    /// policy and the account permit a trial. If there is no bias, and none is kept, its thread's next acquisitions go
-    /// without a look. `latency` is how many nanoseconds it took to acquire that lock, if that is known.
-    pub(super) fn look(&self, bias: Bias, latency: Option<u64>) {
+    /// policy and the account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that is
+    /// known. Whether there is a bias now, or one is kept.
+    pub(super) fn look(&self, bias: Bias, latency: Option<u64>) -> bool {
         let word = self.word();
         let opens = match (bias, word, latency) {
             (Bias::Off, ..) => false,
@@ -311,9 +310,8 @@ impl BiasState {
         if opens {
             self.set_account(self.account().opened(account::now()));
             self.open(word);
-        } else if !word.is_biased_or_kept() {
-            hint::set(self.address());
         }
+        opens || word.is_biased_or_kept()
     }
 
     #[cold] // It reads the clock.
