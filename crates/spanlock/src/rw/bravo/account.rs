@@ -56,8 +56,8 @@
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
-//! reason, or because a writer that gave up had closed the path for a part of a life, makes one trial earlier or later,
-//! or one life short or long.
+//! reason makes one trial earlier or later, or one life short or long. A writer that gives up while it revokes spends
+//! no credit, but the time in which it closed the path is not life.
 
 use super::state::Word;
 use prim::clock;
@@ -155,6 +155,12 @@ impl Account {
         Self::new(now, self.credit().saturating_sub(closed), self.rho())
     }
 
+    /// A writer closed the path at `since` and gives up now, with the bias set: that time is none of its life.
+    pub(super) fn resumed(self, since: u64, now: u64) -> Self {
+        let began = now.saturating_sub(self.elapsed(since));
+        Self::new(began, self.credit(), self.rho())
+    }
+
     /// Whether a bias has lived long.
     pub(super) fn is_old(self, now: u64) -> bool {
         // A model, and a simulated run in which things are scarce, has short lives.
@@ -189,7 +195,9 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, CREDIT_BITS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word};
+    use super::{
+        Account, CREDIT_BITS, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word,
+    };
     use crate::rw::Tuning;
 
     const BOUND: u32 = Tuning::STANDARD.bound;
@@ -304,6 +312,16 @@ mod tests {
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
         assert!((20..=64).contains(&lives(0)), "{}", lives(0));
         assert!((2..20).contains(&lives(20 * US)), "{}", lives(20 * US));
+    }
+
+    #[test]
+    fn what_writers_closed_that_gave_up_is_not_life() {
+        let account = tried(100 * US, 512).resumed(200 * US, 10_000 * US);
+        assert!(account.elapsed(10_000 * US).abs_diff(100 * US) <= UNIT);
+        assert_eq!((account.credit(), account.rho()), (0, EIGHTHS + 1));
+        // Another one that began before the first gave up.
+        let account = account.resumed(300 * US, 10_001 * US);
+        assert_eq!(account.elapsed(10_001 * US), 0);
     }
 
     #[test]

@@ -115,6 +115,13 @@ impl Arrival<'_> {
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
+        // If the bias is clear, its writer has weighed the time already.
+        if let Some(since) = self.since
+            && self.bias.word().is_biased()
+        {
+            let account = self.bias.account().resumed(since, account::now());
+            self.bias.set_account(account);
+        }
         // [bias-withdraw] Not Release: who opens the path next holds the underlying lock.
         if prim::intact!("bias-withdraw") {
             self.bias.word.fetch_sub(ARRIVAL, Ordering::Relaxed);
