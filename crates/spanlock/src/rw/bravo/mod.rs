@@ -195,21 +195,22 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
 
     #[inline(always)] // Into the caller: it is all that the fast path is.
     fn read(&self, wait: Wait) -> Option<ReadToken<L::SharedGuard>> {
-        self.read_by(wait, |raw| match wait {
+        self.read_by(wait, |raw, wait| match wait {
             Wait::Forever => Some(raw.lock_shared()),
             _ => raw.try_lock_shared(),
         })
     }
 
-    /// `slow` acquires the underlying lock.
+    /// `slow` acquires the underlying lock. It is given `wait`, and so captures nothing: what it captured the fast path
+    /// would store on the stack.
     #[inline(always)] // As above.
     fn read_by(
         &self,
         wait: Wait,
-        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
+        slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
         if hint::skips(self.bias.address()) {
-            let guard = slow(&self.raw)?;
+            let guard = slow(&self.raw, wait)?;
             report(&self.policy, Event::SlowRead);
             return Some(Remembers::new(Way::Slow(guard)));
         }
@@ -228,7 +229,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     fn read_otherwise(
         &self,
         wait: Wait,
-        slow: impl FnOnce(&L) -> Option<L::SharedGuard>,
+        slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
         // SAFETY: the row is used at once and not kept.
         let row = || unsafe { ReaderRow::here() };
@@ -246,7 +247,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let timed = is_timed.then(|| self.read_in_time()).flatten();
         let (guard, latency) = match timed {
             Some((guard, latency)) => (guard, Some(latency)),
-            None => (slow(&self.raw)?, None),
+            None => (slow(&self.raw, wait)?, None),
         };
         report(&self.policy, Event::SlowRead);
         if !self.bias.look(bias, latency) {
@@ -400,7 +401,7 @@ where
     L: RawRwLockTimed<Duration = Duration, Instant = Instant>,
 {
     fn read_until(&self, wait: Wait) -> Option<ReadToken<L::SharedGuard>> {
-        self.read_by(wait, |raw| match wait.deadline() {
+        self.read_by(wait, |raw, wait| match wait.deadline() {
             Some(deadline) => raw.try_lock_shared_until(deadline),
             None => Some(raw.lock_shared()),
         })
