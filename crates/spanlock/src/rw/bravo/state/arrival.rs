@@ -109,6 +109,7 @@ impl Arrival<'_> {
 
     /// The writer is inside: it has drained, and holds the underlying lock. It leaves by [`BiasState::leave`].
     pub(in crate::rw) fn stay(self) {
+        debug_assert!(!self.bias.word().is_biased(), "not drained");
         mem::forget(self); // Its drop would take the arrival off.
     }
 }
