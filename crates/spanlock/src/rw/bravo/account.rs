@@ -71,6 +71,9 @@ const TIME_BITS: u32 = 20;
 /// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
 const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
+/// A difference of times from here on, in units, is negative: of a time up to a quarter of all ahead.
+const AHEAD: u64 = 3 << (TIME_BITS - 2);
+
 const CREDIT_BITS: u32 = 8;
 
 /// Nanoseconds that a contended slow read keeps the lock's cache line to itself.
@@ -125,7 +128,7 @@ impl Account {
     pub(super) fn elapsed(self, now: u64) -> u64 {
         let now = Self::new(now, 0, 0).0;
         match u64::from(now.wrapping_sub(self.0) % (1 << TIME_BITS)) {
-            units if units < 3 * LONGEST => units * UNIT,
+            units if units < AHEAD => units * UNIT,
             _ => 0,
         }
     }
@@ -167,15 +170,8 @@ impl Account {
         self.elapsed(now) >= prim::stock(LONG_LIFE, 0) as u64
     }
 
-    /// A bias was revoked, which took from `start` to `now`: the account of one that is kept, or else of one that has
-    /// ended.
-    pub(super) fn revoked(
-        self,
-        word: Word,
-        start: u64,
-        now: u64,
-        bound: u32,
-    ) -> Result<Self, Self> {
+    /// A bias was revoked, which took from `start` to `now`: whether it is kept, and its account after that.
+    pub(super) fn revoked(self, word: Word, start: u64, now: u64, bound: u32) -> (bool, Self) {
         let rho = self.rho() - u32::from(self.rho() > 0 && (now / UNIT).is_multiple_of(DOUBTS));
         let gain = match rho {
             // A fenced read saves a lone reader nothing.
@@ -186,10 +182,10 @@ impl Account {
         let loss = took.saturating_mul(u64::from(bound));
         let credit = self.credit() * UNIT + gain;
         if let Some(credit) = credit.checked_sub(loss / PAYS) {
-            return Ok(Self::new(now, credit / UNIT, rho));
+            return (true, Self::new(now, credit / UNIT, rho));
         }
         let price = (loss / UNIT).clamp(1, LONGEST).next_power_of_two();
-        Err(Self::new(now, u64::from(price.ilog2()), rho))
+        (false, Self::new(now, u64::from(price.ilog2()), rho))
     }
 }
 
@@ -245,7 +241,7 @@ mod tests {
         ] {
             let (opened, arrived) = (5 * US + 1, 5 * US + 1 + life);
             let revoked = tried(opened, latency).revoked(word, arrived, arrived + US, BOUND);
-            assert_eq!(revoked.is_ok(), kept, "{latency} {word:?} {life}");
+            assert_eq!(revoked.0, kept, "{latency} {word:?} {life}");
         }
     }
 
@@ -259,10 +255,10 @@ mod tests {
     /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
     fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let revoked = account.revoked(Word::FENCED, now, now + US, BOUND);
+            let (is_kept, revoked) = account.revoked(Word::FENCED, now, now + US, BOUND);
             now += US + closed;
-            account = revoked.unwrap_or_else(|ended| ended).opened(now);
-            revoked.is_ok()
+            account = revoked.opened(now);
+            is_kept
         });
         kept.count()
     }
@@ -272,9 +268,9 @@ mod tests {
         let mut account = tried(1, 1 << 20);
         assert_eq!(account.rho(), MOST_RHO);
         for step in 1..=2 * MOST_RHO {
-            account = account.revoked(Word::FREE, 0, 0, 0).expect("it is kept");
+            account = account.revoked(Word::FREE, 0, 0, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
-            account = account.revoked(Word::FREE, 0, UNIT, 0).expect("it is kept");
+            account = account.revoked(Word::FREE, 0, UNIT, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
         }
         assert_eq!(short_lives(account, 1, 0), 0);
@@ -290,8 +286,8 @@ mod tests {
             (slow, 512, 4),
         ] {
             let end = US + took;
-            let revoked = tried(US, latency).revoked(Word::FENCED, US, end, BOUND);
-            let account = revoked.expect_err("it does not pay");
+            let (is_kept, account) = tried(US, latency).revoked(Word::FENCED, US, end, BOUND);
+            assert!(!is_kept, "it does not pay");
             let loss = took * u64::from(BOUND);
             assert!(
                 (loss - UNIT..=2 * loss).contains(&account.price()),
@@ -308,8 +304,8 @@ mod tests {
 
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let revoked = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
-        let account = revoked.expect("it pays");
+        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
+        assert!(is_kept, "it pays");
         assert_eq!(account.credit(), (1 << CREDIT_BITS) - 1);
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
         assert!((20..=64).contains(&lives(0)), "{}", lives(0));
@@ -336,11 +332,12 @@ mod tests {
 
     #[test]
     fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
-        let revoked = tried(0, 1).revoked(Word::FENCED, 0, 1 << 40, 0);
-        let account = revoked.expect("it is kept").opened(1 << 50);
-        assert!(account.revoked(Word::FREE, 1 << 50, 1 << 51, 0).is_ok());
+        let (is_kept, account) = tried(0, 1).revoked(Word::FENCED, 0, 1 << 40, 0);
+        let account = account.opened(1 << 50);
+        assert!(is_kept && account.revoked(Word::FREE, 1 << 50, 1 << 51, 0).0);
         let account = tried(1, 1 << 40);
-        let ended = account.revoked(Word::FREE, 100 * US, 101 * US, u32::MAX);
-        assert_eq!(ended.expect_err("it is not kept").price(), LONGEST * UNIT);
+        let (is_kept, ended) = account.revoked(Word::FREE, 100 * US, 101 * US, u32::MAX);
+        assert!(!is_kept);
+        assert_eq!(ended.price(), LONGEST * UNIT);
     }
 }

@@ -6,14 +6,14 @@
 //! ```text
 //!   bit  31                                         3      2        1        0
 //!       +--------------------------------------------+------+--------+--------+
-//!       |   writers that have arrived                | KEEP | FENCED | BIASED |
+//!       |   writers that have arrived                | KEEP | FENCES | BIASED |
 //!       +--------------------------------------------+------+--------+--------+
 //! ```
 //!
 //! | BIASED | KEEP | arrived | state | fast path | readers inside by the table |
 //! |---|---|---|---|---|---|
 //! | - | - | 0 | unbiased | closed | none |
-//! | set | - | 0 | fenced, or free (without FENCED) | *open* | any number |
+//! | set | - | 0 | fenced, or free (without FENCES) | *open* | any number |
 //! | set | - | 1 or more | closing | closed; a reader waits | those that were inside before; they only get fewer |
 //! | - | set | 1 or more | kept | closed; a reader waits | none |
 //! | - | set | 0 | left kept | closed | none |
@@ -120,7 +120,7 @@ use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
 use prim::barrier;
 use prim::spin::{self, Spin};
-use word::{ARRIVAL, FENCED};
+use word::{ARRIVAL, FENCES};
 
 mod arrival;
 mod word;
@@ -247,7 +247,7 @@ impl BiasState {
         let mut differs = seen ^ open.0;
         // [bias-grade]
         if !prim::intact!("bias-grade") {
-            differs &= !FENCED;
+            differs &= !FENCES;
         }
         // [bias-closed]
         if !prim::intact!("bias-closed") {
@@ -292,7 +292,7 @@ impl BiasState {
         if self.word() == Word::FENCED && self.account().is_old(account::now()) {
             // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
             // read-modify-write passes on what was released before.)
-            self.word.fetch_and(!FENCED, Ordering::Relaxed);
+            self.word.fetch_and(!FENCES, Ordering::Relaxed);
         }
     }
 

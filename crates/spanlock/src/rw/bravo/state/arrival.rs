@@ -1,6 +1,6 @@
 //! The writers' half of the protocol in the header of `state.rs`: they arrive, wait for the table, and leave.
 
-use super::super::account::{self, Account};
+use super::super::account;
 use super::super::policy::{Event, Policy, report, tuning_of};
 use super::super::table;
 use super::BiasState;
@@ -43,12 +43,11 @@ impl BiasState {
     pub(in crate::rw) fn leave(&self, policy: &impl Policy) {
         // [bias-reopened] Release: pairs with [bias-seen].
         let order = prim::order!("bias-reopened", Ordering::Release);
-        let early = self.word();
-        let mut left = early;
+        let mut left = Word::UNBIASED;
         // [bias-kept-last] In one step with the arrival of the last.
+        let early = (!prim::intact!("bias-kept-last")).then(|| self.word());
         let leaves = |word| {
-            let is_one_step = prim::intact!("bias-kept-last");
-            left = if is_one_step { Word(word) } else { early }.left();
+            left = early.unwrap_or(Word(word)).left();
             Some(left.0)
         };
         let _ = self.word.fetch_update(order, Ordering::Relaxed, leaves);
@@ -90,9 +89,8 @@ impl Arrival<'_> {
         }
         let (now, word) = (account::now(), bias.word());
         let bound = tuning_of(policy).bound;
-        let revoked = bias.account().revoked(word, since, now, bound);
-        let (Ok(account) | Err(account)) = revoked;
-        let fate = revoked.map_or(Word::UNBIASED, |_| Word::KEPT);
+        let (is_kept, account) = bias.account().revoked(word, since, now, bound);
+        let fate = if is_kept { Word::KEPT } else { Word::UNBIASED };
         // [bias-off] Release: pairs with [bias-off-checked] and [bias-off-begin]. Several writers may do this; the
         // first decides whether the bias is kept.
         let order = prim::order!("bias-off", Ordering::AcqRel);
@@ -101,7 +99,7 @@ impl Arrival<'_> {
         if closed.is_ok() {
             bias.set_account(account);
             let took = Duration::from_nanos(now.saturating_sub(since));
-            let inhibited = Duration::from_nanos(revoked.map_or_else(Account::price, |_| 0));
+            let inhibited = Duration::from_nanos(if is_kept { 0 } else { account.price() });
             report(policy, Event::Revocation { took, inhibited });
         }
         true

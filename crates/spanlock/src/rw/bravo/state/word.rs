@@ -4,7 +4,7 @@
 pub(super) const BIASED: u32 = 1;
 
 /// The bias is set, and its readers publish by a read-modify-write and a fence.
-pub(super) const FENCED: u32 = 2;
+pub(super) const FENCES: u32 = 2;
 
 /// The bias is clear, and whoever may set it sets it at once.
 const KEEP: u32 = 4;
@@ -22,13 +22,13 @@ impl Word {
     /// Open, for readers that publish by a plain store.
     pub(in crate::rw) const FREE: Self = Self(BIASED);
     /// Open, for readers that fence.
-    pub(in crate::rw) const FENCED: Self = Self(BIASED | FENCED);
+    pub(in crate::rw) const FENCED: Self = Self(BIASED | FENCES);
     /// Closed, with a bias that is kept and no writer that will open the path.
     pub(in crate::rw) const KEPT: Self = Self(KEEP);
 
     #[inline(always)]
     pub(in crate::rw) fn is_open(self) -> bool {
-        self.0 & !FENCED == BIASED
+        self.0 & !FENCES == BIASED
     }
 
     #[inline(always)]
@@ -37,7 +37,7 @@ impl Word {
     }
 
     pub(in crate::rw) fn is_fenced(self) -> bool {
-        self.0 & FENCED != 0
+        self.0 & FENCES != 0
     }
 
     /// Whether the last writer to leave will open the path again, or could: the bias is set, or kept.
@@ -61,7 +61,7 @@ impl Word {
 
     /// The word once the table is empty, with the bias kept or not; `None` if there is no bias.
     pub(super) fn closed(self, fate: Self) -> Option<Self> {
-        let closed = Self(self.0 & !Self::FENCED.0 | fate.0);
+        let closed = Self(self.0 & !(BIASED | FENCES) | fate.0);
         self.is_biased().then_some(closed)
     }
 }
