@@ -25,8 +25,8 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of how many slow reads one reads the clock. `Bravo` samples one in 16 of the reads that do not skip the fast path;
-/// here no read skips it, so all slow reads are sampled, and fewer of them. A power of two.
+/// Of how many slow reads one reads the clock. `Bravo` samples one in 8 of the slow reads that look at the bias; here
+/// no read goes without a look, so all slow reads are sampled, and fewer of them. A power of two.
 const SAMPLED: u32 = 32;
 
 /// All zero at first. It has no destructor and needs no allocation, because locks are used in either.

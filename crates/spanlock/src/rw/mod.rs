@@ -54,7 +54,7 @@
 //!
 //! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: the child
 //!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer had arrived,
-//!   the lock is never biased again in the child, and one read in 16 there may take 32 microseconds. A reader that was
+//!   the lock is never biased again in the child, and each read there may take 32 microseconds more. A reader that was
 //!   backing out because it had found a writer may stay counted; then writers in the child wait for good.
 //! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`], and locks made of these: a thread that waited, or was
 //!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no

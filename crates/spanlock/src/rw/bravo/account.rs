@@ -18,28 +18,34 @@
 //! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
 //! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
 //! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
-//! interrupted, or came behind a writer, says little. Rho is from an eighth (readers hardly meet) to 32. A fenced read
-//! saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else wants: only a
-//! free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may become fewer:
-//! so one revocation in some thousands takes rho down by a step ([`DOUBTS`]).
+//! interrupted, or came behind a writer, says little. Rho is a power of two, from an eighth (readers hardly meet) to
+//! 32. A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
+//! wants: only a free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may
+//! become fewer: so one revocation in some thousands halves rho ([`DOUBTS`]).
 //!
 //! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
 //! drawn. The bias is kept while the credit pays for the revocation; it is never more than 64 us. A closing may use the
-//! credit up, and no more: readers wait for writers in any lock. So a bias that goes on has gained at least twice what
-//! its revocations took, and what it loses in the end is bounded by the most credit.
+//! credit up, and no more: readers wait for writers in any lock. So as long as rho is right, a bias that goes on has
+//! gained at least twice what its revocations took, and what it loses in the end is bounded by the most credit. After
+//! readers have left rho is too large, for some thousands of revocations for each halving.
 //!
-//! **Try.** A bias that was not kept is tried again after [`Tuning::bound`] times what its last revocation cost,
-//! divided by rho: what slow reads lose in it is `bound` times the cost. So where readers hardly meet trials are rare,
-//! and where they crowd a trial that fails is soon repeated. That matters, because both states are stable there:
-//! readers that crowd at the underlying lock delay the writers that are to open the path, and a trial may fail although
-//! the bias would pay once all threads use it.
+//! **Try.** A new lock may be biased at once. A bias that was not kept is tried again after [`Tuning::bound`] times
+//! what its last revocation cost, divided by the rho that counts now, but no later than after [`LONGEST`]. So where
+//! readers hardly meet trials are rare, and where they crowd a trial that fails is soon repeated. That matters, because
+//! both states are stable there: readers that crowd at the underlying lock delay the writers that are to open the path,
+//! and a trial may fail although the bias would pay once all threads use it.
 //!
-//! The bound against a lock that is *never* biased is therefore one part in `bound` of what slow reads take, and the
-//! most credit once for each bias. Against one that is *always* biased: where biases pay, the lock is without one for
-//! `bound` / rho times the cost of a revocation after the credit has been used up, and not again before. The grade is
-//! decided apart from this: a bias that has lived for [`LONG_LIFE`] becomes free. Against one that is *always fenced*,
-//! writers lose at most the time of a membarrier for each such life; against one that is *always free*, readers lose a
-//! fence for each read in that time.
+//! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
+//! account's other answers.
+//!
+//! **Bounds.** Against a lock that is *never* biased: a trial that fails takes its cost from each reader that waits for
+//! it. If all do, that is rho parts in `bound` of the time until the next trial: one part where readers do not crowd,
+//! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
+//! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
+//! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
+//! up, and not again before. Against one that is *always fenced*: a membarrier for each life that long, and for each
+//! writer that gives up while it revokes a free bias. Against one that is *always free*: a fence for each read until
+//! then.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
@@ -68,7 +74,7 @@ const UNIT: u64 = 1 << 8;
 
 const TIME_BITS: u32 = 20;
 
-/// The longest time, in units, until the next trial: a quarter of the time that the word can tell.
+/// The longest time, in units, until the next trial: 67 ms, a quarter of the time that the word can tell.
 const LONGEST: u64 = 1 << (TIME_BITS - 2);
 
 /// A difference of times from here on, in units, is negative: of a time up to a quarter of all ahead.

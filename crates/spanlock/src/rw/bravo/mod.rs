@@ -103,7 +103,7 @@ pub use hint::Sampler;
 /// - **Cost of a read**: with a bias that has lived for a tenth of a millisecond, one store to acquire and one to
 ///   release, both to a cache line of the thread's own, and no atomic read-modify-write; with a younger one, a
 ///   compare-exchange on that line. Threads beyond twice the number of processors share lines. Without a bias, a read
-///   costs as much as the underlying lock's; one in 16 looks whether there is a bias now, and one in 128 reads the
+///   costs as much as the underlying lock's; one in 17 looks whether there is a bias now, and one in 136 reads the
 ///   clock.
 /// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
 ///   lines for each thread that reads, and reads the clock three times. If the bias has lived long, it also fences for
@@ -118,9 +118,9 @@ pub use hint::Sampler;
 ///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over
 ///   [`MutexRwLock`](super::MutexRwLock) a thread must not read twice: by the slow path it would wait for itself.
 /// - **Waiting**: a try never waits, and does not spin. A timed write gives up in time, also during a revocation, and
-///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A try to read may fail although
-///   no writer is inside, because a writer holds the underlying lock for a moment to check the bias. A try to write
-///   that would fail because of readers in the table leaves the bias set.
+///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A try to read may fail although no
+///   writer is inside, because a writer holds the underlying lock for a moment to check the bias. A try to write that
+///   would fail because of readers in the table leaves the bias set.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and counts as a slow
 ///   reader.
 /// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on and the underlying lock's guards

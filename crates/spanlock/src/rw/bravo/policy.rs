@@ -23,17 +23,17 @@ pub struct Tuning {
     /// Whether readers may take the fast path.
     pub bias: Bias,
     /// A bias that did not pay is tried again only when slow readers have lost this many times what its revocation
-    /// cost, but no later than after a fifteenth of a second. So trials take at most one part in `bound` of what slow
-    /// reads do. A bias that gains `bound` / 32 times what its revocations cost is kept. Zero: it is always kept; the
-    /// largest number: never.
+    /// cost, but no later than after a fifteenth of a second. So where a revocation takes less than a millisecond,
+    /// trials take at most one part in `bound` of one thread's time; where many threads read and all wait for a trial,
+    /// as many parts of theirs as slow reads go on at a time, 32 at most. A bias that gains `bound` / 32 times what its
+    /// revocations cost is kept. Zero: it is always kept; the largest number: never.
     ///
     /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time alone.
     pub bound: u32,
 }
 
 impl Tuning {
-    /// Adaptive. Trials take at most one part in 64 of what slow reads do, and a bias is kept that gains twice its
-    /// cost.
+    /// Adaptive, with a bound of 64: a bias is kept that gains twice its cost.
     pub const STANDARD: Self = Self {
         bias: Bias::Adaptive,
         bound: 64,
@@ -56,7 +56,8 @@ pub enum Event {
     Collision,
     /// A reader got in by the underlying lock.
     SlowRead,
-    /// A writer that had begun to revoke the bias gave up. Readers that came meanwhile waited for nothing.
+    /// A writer that had begun to revoke the bias gave up. Readers that came meanwhile waited for nothing. (In the lock
+    /// for C also a release by another thread, if it would have revoked the bias and others read by the table.)
     Withdrawal,
     /// A writer is about to scan the table, after a fence of its own.
     Scan,

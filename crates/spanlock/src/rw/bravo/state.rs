@@ -69,9 +69,9 @@
 //! A light fence is a fence towards heavy ones alone. So a reader by a plain store may be inside only if the next
 //! writer to arrive executes a heavy one. The reader therefore looks for the same grade again: if writers have closed
 //! the path and opened it again meanwhile, the grade is fenced, and the reader starts over. (A reader that fenced could
-//! do without, and starts over too when the bias has become free: that is rare.) The grade by which a writer
-//! goes is what its arrival found, in one step. A bias may become free at any time: a reader by a plain store gets in
-//! only when nobody has arrived, and a writer that arrives later finds the free grade.
+//! do without, and starts over too when the bias has become free: that is rare.) The grade by which a writer goes is
+//! what its arrival found, in one step. A bias may become free at any time: a reader by a plain store gets in only when
+//! nobody has arrived, and a writer that arrives later finds the free grade.
 //!
 //! # Invariants
 //!
@@ -95,8 +95,7 @@
 //!   **bias-reader-fenced** / **bias-writer-fenced**: those of the fenced grade.
 //! - **bias-grade**: a reader finds the grade by which it published when it looks again.
 //! - **bias-recheck**: a reader that does not find the word as it was retracts. **bias-closed**: a bias that is set
-//!   beside writers that arrived does not let it in. **bias-drain**: the writer waits for
-//!   readers it finds.
+//!   beside writers that arrived does not let it in. **bias-drain**: the writer waits for readers it finds.
 //! - **bias-set**, **bias-reopened** / **bias-seen**: Release by the thread that sets the bias, Acquire by the fast
 //!   reader's second check. That thread holds the underlying lock, so it has observed what writers did before; the fast
 //!   reader observes it through the word. Between the two only read-modify-writes change the word, which pass the
@@ -113,6 +112,7 @@
 //! - **bias-forget**: the drop of a lock clears its publications that leaked guards left. The next lock at this address
 //!   may be biased from birth, and would not scan.
 //! - The critical section of a fast reader happens before that of the writer by the table's **depart**.
+
 use super::account::{self, Account, OVERDUE};
 use super::policy::{Bias, Event, Policy, report};
 use super::table::{self, LockAddress, Publication, ReaderRow};
@@ -297,8 +297,8 @@ impl BiasState {
     }
 
     /// A reader that holds the underlying lock looks at the word. It opens the path if the bias is left kept, or if the
-    /// policy and the account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that is
-    /// known. Whether there is a bias now, or one is kept.
+    /// policy and the account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that
+    /// is known. Whether there is a bias now, or one is kept.
     pub(super) fn look(&self, bias: Bias, latency: Option<u64>) -> bool {
         let word = self.word();
         let opens = match (bias, word, latency) {
