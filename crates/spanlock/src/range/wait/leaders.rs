@@ -33,8 +33,8 @@ impl Leaders {
         })
     }
 
-    /// Whether one of them gives way to that reservation, and goes on no later than a sleeper that gives way to it, too.
-    /// (A leader's range may connect the reservation with older ones, whose turns are longer.)
+    /// Whether one of them gives way to that reservation, and goes on no later than the sleeper would that gives way to
+    /// it, too. (A leader's range may connect the reservation with older ones, whose turns are longer.)
     pub(super) fn may_be_followed_by(&self, asleep: &Entry, first: RequestId) -> bool {
         let Some(own) = self.turns.under_way(&asleep.request, self.now) else {
             return false;

@@ -24,8 +24,8 @@
 //! ```
 //!
 //! A sleeper that is to be woken, and would only give way to a reservation that another request gives way to already,
-//! sleeps on if the other's turn ends no later than its own would. It *follows* that request: it is `Following` the same
-//! reservation. When the other's turn ends it has given way, too, and is dispatched.
+//! sleeps on if the other's turn ends no later than its own would. It *follows* that request: it is `Following` the
+//! same reservation. When the other's turn ends it has given way, too, and is dispatched.
 //!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
 //! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It asks for its

@@ -222,8 +222,8 @@ fn nobody_follows_one_that_gives_way_for_longer() {
     queue.sleep(asleep(2, 0..4, held), &mut wakeups);
     queue.sleep(asleep(3, 1..2, other), &mut wakeups);
     let since = far_ahead();
-    queue.entries[1].reserved = Some(since);
-    queue.entries[0].reserved = since.checked_sub(Duration::from_secs(1));
+    queue.entries[0].reserved = Some(since);
+    queue.entries[1].reserved = since.checked_add(Duration::from_secs(1));
     let both = asleep(4, 3..5, other);
     let long = queue.turn(&both.request, Instant::now()).unwrap();
     let own = queue.turn(&queue.entries[2].request, Instant::now());
