@@ -24,13 +24,11 @@ impl Leaders {
                 ways.push((first, turn));
             }
         }
-        let turns = || Turns::new(entries);
-        let now = Instant::now();
-        (!ways.is_empty()).then(|| Self {
-            ways,
-            turns: turns(),
-            now,
-        })
+        if ways.is_empty() {
+            return None;
+        }
+        let (turns, now) = (Turns::new(entries), Instant::now());
+        Some(Self { ways, turns, now })
     }
 
     /// Whether one of them gives way to that reservation, and goes on no later than the sleeper would that gives way to
