@@ -328,14 +328,9 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn may_hold(&self) -> bool {
         let holds_slot = |board: NonNull<Board>| {
-            let share = self.share.as_ref();
-            if !share.is_some_and(|share| share.is_in(board)) && home::known(board).is_none() {
-                return true; // The thread has no share in it, so it cannot look.
-            }
-            // SAFETY: either the thread or this acquisition has a share in it.
-            let board = unsafe { board.as_ref() };
-            let is_ours = |slot: &Slot| slot.thread() == self.request.thread && !slot.is_free();
-            board.find(|slot| is_ours(slot).then_some(())).is_some()
+            // SAFETY: the thread has a share in the board, so its slots are there.
+            let home = home::known(board).map(|home| unsafe { home.as_ref() });
+            home.is_none_or(|home: &Slot| !home.is_free() || home.has_others())
         };
         self.list.may_hold() || self.lock.board().is_some_and(holds_slot)
     }

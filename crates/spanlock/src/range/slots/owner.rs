@@ -15,7 +15,7 @@ pub(super) struct OnItsLine {
     who: AtomicUsize,
     /// In a home slot, the first of its thread's other slots that are free; in one of those, the next.
     free: Cell<*const Slot>,
-    /// In one of a thread's other slots, the home slot.
+    /// In one of a thread's other slots, the home slot; in a home slot whose thread has had others, that slot itself.
     home: Cell<*const Slot>,
     /// Where the announcement is listed in buckets.
     places: AtomicU64,
@@ -116,6 +116,12 @@ impl Slot {
     /// Attaches one of a thread's slots to its home slot.
     pub(super) fn attach(&self, home: &Self) {
         self.owner.home.set(home);
+        home.owner.home.set(home);
+    }
+
+    /// Whether the thread, whose home slot this is, may have other slots.
+    pub(super) fn has_others(&self) -> bool {
+        !self.owner.home.get().is_null()
     }
 
     /// Returns a free slot that is not a home slot to the running thread, if it is that thread's. Else it becomes

@@ -225,7 +225,11 @@ impl<'a> Waiter<'a> {
         let id = self.id();
         self.begin_to_wait();
         // [holder-bypass] A reservation may be waiting for what this thread holds.
-        let held = acquisition.held();
+        let held = if acquisition.may_hold() {
+            acquisition.held()
+        } else {
+            Vec::new()
+        };
         let waits_for_us = |reserved: &Request| {
             held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
         };
@@ -238,7 +242,8 @@ impl<'a> Waiter<'a> {
                     return Err(Refused::OutOfTime);
                 }
                 let ticket = self.record.parker.ticket();
-                let entry = self.entry(Stage::GivingWay(first.id), first.request, !held.is_empty());
+                let stage = Stage::GivingWay(first.id, turn);
+                let entry = self.entry(stage, first.request, !held.is_empty());
                 Ok(Some((ticket, turn, queue.sleep(entry, wakeups))))
             })?
             else {
@@ -266,7 +271,7 @@ impl<'a> Waiter<'a> {
         let turn = queue.turn(&self.request, now)?;
         let has_pass = queue
             .gave_way(self.id())
-            .is_some_and(|last| last.since == turn.since && now < last.round_ends);
+            .is_some_and(|last| last.is_pass_in(&turn, now));
         // [admission]
         (!has_pass && prim::intact!("admission")).then_some((*first, turn))
     }

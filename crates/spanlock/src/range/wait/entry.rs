@@ -20,8 +20,8 @@ pub(super) enum Stage {
     BehindHolder(HolderId),
     /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
     BehindRequest(RequestId),
-    /// Asleep until that request, which has a reservation, is removed, and for one turn at most.
-    GivingWay(RequestId),
+    /// Asleep until that request, which has a reservation, is removed, and until that turn ends at most.
+    GivingWay(RequestId, Turn<Instant>),
     /// Asleep until that request, which has a reservation, is removed, and while another is `GivingWay` to it.
     Following(RequestId),
 }
@@ -29,12 +29,12 @@ pub(super) enum Stage {
 impl Stage {
     /// Whether it is that of a request which follows one at the other stage.
     pub(super) fn follows(self, other: Self) -> bool {
-        matches!((self, other), (Self::Following(first), Self::GivingWay(to)) if first == to)
+        matches!((self, other), (Self::Following(first), Self::GivingWay(to, _)) if first == to)
     }
 
     /// Whether the request sleeps because of the request `id`.
     pub(super) fn is_behind(self, id: RequestId) -> bool {
-        matches!(self, Self::BehindRequest(at) | Self::GivingWay(at) | Self::Following(at) if at == id)
+        matches!(self, Self::BehindRequest(at) | Self::GivingWay(at, _) | Self::Following(at) if at == id)
     }
 }
 

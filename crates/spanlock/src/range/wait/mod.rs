@@ -27,14 +27,18 @@
 //! | `awake.rs` | the requests in the queue that are awake |
 //! | `driver.rs` | the loop, and the trait with which a lock kind takes part in it |
 //! | `entry.rs` | where a request in the queue stands |
+//! | `leaders.rs` | the requests in the queue that give way, and who may follow them |
 //! | `queue.rs` | which requests sleep, and which of them a departure wakes |
 //! | `reservation.rs` | patience, reservations and their turns |
+//! | `turns.rs` | which reservations in the queue share their turns |
 
 mod awake;
 mod driver;
 mod entry;
+mod leaders;
 mod queue;
 mod reservation;
+mod turns;
 
 pub use reservation::Fairness;
 

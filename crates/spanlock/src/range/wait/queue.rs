@@ -24,7 +24,8 @@
 //! ```
 //!
 //! A sleeper that is to be woken, and would only give way to a reservation that another request gives way to already,
-//! sleeps on. It *follows* that request: it is `Following` the same reservation until the other's turn ends.
+//! sleeps on if the other's turn ends no later than its own would. It *follows* that request: it is `Following` the
+//! same reservation. When the other's turn ends it has given way, too, and is dispatched.
 //!
 //! A request that has waited too long *reserves* its range: later requests that conflict with it give way, for a turn
 //! at a time (`reservation.rs`). A request that sleeps cannot see that its patience has ended. It asks for its
@@ -34,8 +35,8 @@
 //! # Invariants
 //!
 //! 1. A request sleeps behind a request that is awake, or gives way for a turn to an earlier request with a
-//!    reservation, or follows one that does. So every chain of sleepers ends at a thread that runs or at a turn that
-//!    ends.
+//!    reservation, or follows one that does. So every chain of sleepers ends at a thread that runs, or at one that
+//!    wakes when its turn ends.
 //! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holder_left`].
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`granted`](Queue::granted) and
 //!    [`gave_up`](Queue::gave_up) after finitely many steps of its own.
@@ -50,7 +51,9 @@
 
 use super::awake::Awake;
 use super::entry::{Entry, HolderId, RequestId, Stage};
-use super::reservation::{Turn, turn_at};
+use super::leaders::Leaders;
+use super::reservation::Turn;
+use super::turns::Turns;
 use crate::range::inspect::{Request, WaitingRequest};
 use crate::range::raw::Mode;
 use crate::wait::Wakeups;
@@ -102,32 +105,9 @@ impl Queue {
             .find(|entry| entry.request.conflicts(request) && !waits_for_it(&entry.request))
     }
 
-    /// The turn that is under way for the reservations on the request's range and all reservations connected with
-    /// those; `None` while they are suspended.
+    /// See [`Turns::under_way`].
     pub(super) fn turn(&self, request: &Request, now: Instant) -> Option<Turn<Instant>> {
-        let reservations = || self.entries.iter().filter(|entry| entry.reserved.is_some());
-        let mut connected = request.span;
-        loop {
-            let hull = reservations()
-                .filter(|entry| entry.request.span.overlaps(connected))
-                .filter_map(|entry| entry.request.span.joined(connected))
-                .fold(connected, |hull, joined| {
-                    hull.joined(joined).unwrap_or(hull)
-                });
-            if hull == connected {
-                break;
-            }
-            connected = hull;
-        }
-        let since = reservations()
-            .find(|entry| entry.request.span.overlaps(connected))?
-            .reserved?;
-        let turn = turn_at(now.saturating_duration_since(since))?;
-        Some(Turn {
-            since,
-            ends: since.checked_add(turn.ends)?,
-            round_ends: since.checked_add(turn.round_ends)?,
-        })
+        Turns::new(&self.entries).under_way(request, now)
     }
 
     /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more. If it asks for a
@@ -307,15 +287,18 @@ impl Queue {
 
     /// The reservation that a sleeping request gives way to without being woken: one that another request gives way to
     /// already. Otherwise each would be woken to find out at its admission, one after the other.
-    fn reservation_to_follow(&self, asleep: &Entry) -> Option<(RequestId, Request)> {
-        // Only its thread can tell.
-        if asleep.holds || asleep.gave_way.is_some() {
+    fn reservation_to_follow(
+        &self,
+        asleep: &Entry,
+        leaders: &Leaders,
+    ) -> Option<(RequestId, Request)> {
+        // What its thread holds may be what the reservation waits for. Only the thread can tell.
+        if asleep.holds {
             return None;
         }
         let first = self.reservation_ahead_of(asleep.id, &asleep.request, |_| false)?;
-        let leads = |entry: &Entry| entry.stage == Stage::GivingWay(first.id);
-        let is_led = self.entries.iter().any(leads);
-        is_led.then_some((first.id, first.request))
+        let follows = leaders.may_be_followed_by(asleep, first.id);
+        follows.then_some((first.id, first.request))
     }
 
     /// Wakes the entries that `is_meant` selects, first come first. An entry that conflicts with an awake request is
@@ -323,6 +306,7 @@ impl Queue {
     /// already, if there is one. Otherwise it is woken here and finds that out at its admission.
     fn dispatch(&mut self, wakeups: &mut Wakeups, is_meant: impl Fn(&Entry) -> bool) {
         let mut awake = Awake::new(&self.entries);
+        let leaders = Leaders::new(&self.entries);
         for at in 0..self.entries.len() {
             let entry = self.entries[at];
             if !is_meant(&entry) {
@@ -334,7 +318,9 @@ impl Queue {
                 if other > at {
                     self.overtake(at);
                 }
-            } else if let Some((first, request)) = self.reservation_to_follow(&entry) {
+            } else if let Some(leaders) = &leaders
+                && let Some((first, request)) = self.reservation_to_follow(&entry, leaders)
+            {
                 self.entries[at].stage = Stage::Following(first);
                 self.entries[at].behind = request;
             } else {

@@ -109,6 +109,18 @@ pub(super) struct Turn<T> {
     pub(super) round_ends: T,
 }
 
+impl<T: Copy + PartialOrd> Turn<T> {
+    /// Whether a request that gave way in this turn has a pass in that one.
+    pub(super) fn is_pass_in(&self, other: &Self, now: T) -> bool {
+        self.since == other.since && now < self.round_ends
+    }
+
+    /// Whether that is a turn of the same rounds that ends no later.
+    pub(super) fn outlasts(&self, other: &Self) -> bool {
+        self.since == other.since && other.ends <= self.ends
+    }
+}
+
 /// The turn under way when the first reservation has that age; `None` while reservations are suspended.
 pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
     let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);

@@ -1,6 +1,6 @@
 //! Tests of the queue.
 
-use super::{Duration, Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage, Turn};
+use super::{Duration, Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
 use crate::range::span::Span;
 use crate::range::wait::{Fairness, Patience};
 use crate::wait::Wakeups;
@@ -43,7 +43,10 @@ fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
         queue.holder_left(holders[other], &mut wakeups);
         // Woken, the newcomer asks for admission.
         let first = queue.reservation_ahead_of(next, &newcomer.request, |_| false);
-        if let Some(stage) = first.map(|first| Stage::GivingWay(first.id)) {
+        if let Some(stage) = first.map(|first| {
+            let turn = queue.turn(&newcomer.request, Instant::now());
+            Stage::GivingWay(first.id, turn.expect("the first turn is long"))
+        }) {
             queue.sleep(Entry { stage, ..newcomer }, &mut wakeups);
         }
         if queue.entries[0].stage == Stage::Awake {
@@ -144,21 +147,25 @@ fn reservations_are_counted() {
     assert_eq!(queue.reservations(), 0);
 }
 
+/// A time so far ahead that a reservation granted then is in its first turn all the time.
+fn far_ahead() -> Instant {
+    Instant::now()
+        .checked_add(Duration::from_secs(3600))
+        .unwrap()
+}
+
+fn stage(queue: &Queue, id: RequestId) -> Stage {
+    queue.entries[queue.position(id).unwrap()].stage
+}
+
 /// Otherwise each sleeper would be woken only to find that it has to give way, and sleep again.
 #[test]
 fn a_sleeper_that_would_give_way_follows_one_that_does() {
-    let now = Instant::now();
     let (wide, other) = (1000, 2000);
-    let turn = Turn {
-        since: now,
-        ends: now,
-        round_ends: now,
-    };
     // Who gives way gives up, or its turn ends; or what it gives way to is granted.
     for end in ["gives up", "turn ends", "is granted"] {
         let mut queue = Queue::new();
         let mut wakeups = Wakeups::default();
-        let stage = |queue: &Queue, id| queue.entries[queue.position(id).unwrap()].stage;
         queue.sleep(asleep(1, 0..2, wide), &mut wakeups);
         for id in 2..4 {
             queue.sleep(asleep(id, 1..2, other), &mut wakeups);
@@ -169,12 +176,14 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
             ..asleep(4, 0..2, other)
         };
         queue.sleep(holder, &mut wakeups);
-        queue.entries[0].reserved = Some(now);
+        queue.entries[0].reserved = Some(far_ahead());
         queue.holder_left(other, &mut wakeups);
         assert_eq!(stage(&queue, 2), Stage::Awake, "nobody gives way so far");
         assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
+        let request = queue.entries[1].request;
+        let turn = queue.turn(&request, Instant::now()).unwrap();
         let leader = Entry {
-            stage: Stage::GivingWay(1),
+            stage: Stage::GivingWay(1, turn),
             ..asleep(2, 1..2, other)
         };
         queue.sleep(leader, &mut wakeups);
@@ -190,6 +199,8 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
                 queue.turn_ended(2, turn, &mut wakeups);
                 assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
                 assert_eq!(queue.gave_way(3), Some(turn), "it has given way, too");
+                queue.sleep(leader, &mut wakeups);
+                assert_eq!(stage(&queue, 3), Stage::Awake, "once in a round");
             }
             _ => {
                 queue.granted(1, |_| 3000);
@@ -197,5 +208,64 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
                 assert_eq!((stage(&queue, 2), stage(&queue, 3)), (behind, behind));
             }
         }
+    }
+}
+
+/// A request may give way to an old reservation, too, which the other request has nothing to do with. Its turns are
+/// long.
+#[test]
+fn nobody_follows_one_that_gives_way_for_longer() {
+    let (old, held, other) = (1000, 2000, 3000);
+    let mut queue = Queue::new();
+    let mut wakeups = Wakeups::default();
+    queue.sleep(asleep(1, 4..8, old), &mut wakeups);
+    queue.sleep(asleep(2, 0..4, held), &mut wakeups);
+    queue.sleep(asleep(3, 1..2, other), &mut wakeups);
+    let since = far_ahead();
+    queue.entries[0].reserved = Some(since);
+    queue.entries[1].reserved = since.checked_add(Duration::from_secs(1));
+    let both = asleep(4, 3..5, other);
+    let long = queue.turn(&both.request, Instant::now()).unwrap();
+    let own = queue.turn(&queue.entries[2].request, Instant::now());
+    assert_ne!(Some(long), own);
+    let stage_of_both = Stage::GivingWay(2, long);
+    let leader = Entry {
+        stage: stage_of_both,
+        ..both
+    };
+    queue.sleep(leader, &mut wakeups);
+    queue.holder_left(other, &mut wakeups);
+    assert_eq!(stage(&queue, 3), Stage::Awake);
+    assert_eq!(stage(&queue, 4), stage_of_both);
+}
+
+/// Reservations that are connected share their turns, also if only a request's own range connects them.
+#[test]
+fn connected_reservations_share_their_turns() {
+    let mut queue = Queue::new();
+    let mut wakeups = Wakeups::default();
+    let at = |number: u64| far_ahead().checked_add(Duration::from_secs(number));
+    for (id, range) in [(1, 8..10), (2, 0..2), (3, 4..6), (4, 1..5)] {
+        queue.sleep(asleep(id, range, 1000), &mut wakeups);
+        queue.entries[id - 1].reserved = at(id as u64);
+    }
+    let since = |range: Range<u64>| {
+        let request = asleep(9, range, 1000).request;
+        let turn = queue.turn(&request, Instant::now())?;
+        queue
+            .entries
+            .iter()
+            .position(|entry| entry.reserved == Some(turn.since))
+    };
+    // The second, third and fourth are connected; the second is their first in the queue.
+    let all = [
+        (6..8, None),
+        (7..9, Some(0)),
+        (5..6, Some(1)),
+        (2..3, Some(1)),
+        (5..9, Some(0)),
+    ];
+    for (range, first) in all {
+        assert_eq!(since(range.clone()), first, "{range:?}");
     }
 }
