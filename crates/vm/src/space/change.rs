@@ -17,8 +17,9 @@
 //! - **search-again**: an area goes to the free range that the search finds under the mutex, and not to the one that
 //!   was found before the range was held: a higher one may be free since.
 //! - **number**: the number of areas is checked against its limit under the mutex.
-//! - **number-certain**: and nowhere else. Another operation changes the pages first and the areas later, so whoever
-//!   looks at both in between may find one limit exceeded, though another one is before, and none afterwards.
+//! - **number-certain**: and nowhere else. Another operation that removes an area takes its pages off the account
+//!   first. An operation that looked in between would be refused for the number of areas. In no order of the two is it:
+//!   before the other it is refused for its pages, and afterwards it is granted.
 
 use super::AddressSpace;
 use super::hold::Held;
