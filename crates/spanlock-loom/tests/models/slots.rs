@@ -284,6 +284,27 @@ fn a_reader_sleeps_behind_a_writer_in_place(world: &Arc<World<RawSlots>>) {
     writer.join();
 }
 
+/// A writer waits in place for two ranges. Its buckets lead to the slot of the second one first.
+fn a_writer_in_place_meets_slots_out_of_order(world: &Arc<World<RawSlots>>) {
+    let first = world.read(2..3);
+    let second = world.read(0..1);
+    let writer = world.start([write(0..3)]);
+    second.done();
+    first.done();
+    writer.join();
+}
+
+/// A writer waits in place for two ranges, and has passed the slot of the first one, which is announced once more.
+fn a_reader_comes_again_behind_a_writer_in_place(world: &Arc<World<RawSlots>>) {
+    let first = world.read(0..1);
+    let second = world.read(1..2);
+    let writer = world.start([write(0..2)]);
+    first.done();
+    second.done();
+    world.read(0..1).done();
+    writer.join();
+}
+
 /// Writers wait in place while there are spins.
 mod spinning {
     use super::*;
@@ -292,6 +313,8 @@ mod spinning {
         [.spinning()]
         a_reader_wants_more_before_a_writer: 1 on unfair_slots bucket_slots;
         a_reader_sleeps_behind_a_writer_in_place: 1 on unfair_bucket_slots;
+        a_writer_in_place_meets_slots_out_of_order: 1 on unfair_bucket_slots;
+        a_reader_comes_again_behind_a_writer_in_place: 1 on unfair_slots unfair_bucket_slots;
         two_writers_overlapping: 1 on slots bucket_slots;
         a_reader_and_a_writer: 1 on slots;
         one_behind_two: 1 on fair_slots;

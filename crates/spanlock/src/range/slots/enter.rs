@@ -47,11 +47,21 @@ pub(super) enum Whole {
     RuledOut,
 }
 
+/// How a scan ends before the last slot: the request is to withdraw, or it has waited for all that were in its way.
+type End<'a> = Result<(), SlotBlocker<'a>>;
+
 /// What a scan has found and done so far.
 struct Scan {
     whole: Whole,
     /// Whether all in the way were asked to leave.
     has_asked: bool,
+}
+
+impl Scan {
+    /// What the scan has come to, after the last slot or where it ended before.
+    fn outcome<'a>(&self, end: Option<End<'a>>) -> Result<Whole, SlotBlocker<'a>> {
+        end.unwrap_or(Ok(())).map(|()| self.whole)
+    }
 }
 
 impl Board {
@@ -91,12 +101,11 @@ impl Board {
             has_asked: false,
         };
         let few = len.min(Self::FEW);
-        let blocker = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
-        match blocker {
-            Some(blocker) => Err(blocker),
-            None if len > few => self.look_from(1, len, mine, *entry, scan),
-            None => Ok(scan.whole),
+        let end = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
+        if end.is_none() && len > few {
+            return self.look_from(1, len, mine, *entry, scan);
         }
+        scan.outcome(end)
     }
 
     /// The same for a request whose grant the thread plans to keep.
@@ -124,21 +133,21 @@ impl Board {
         Self::handshake();
         let mut scan = Scan {
             whole: Whole::Granted,
-            // A listed request looks at few slots.
-            has_asked: true,
+            // A listed request looks at few slots. [outwait-in-order] And not in the order of their numbers.
+            has_asked: prim::intact!("outwait-in-order"),
         };
         if is_listed {
             // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
             let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
             // [counted-look] What is not listed is counted.
             let everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
-            let blocker = buckets.find(&parts, |number| {
+            let end = buckets.find(&parts, |number| {
                 // [bucket-look]
                 let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"))?;
                 self.meet(slot, slot.see(), mine, entry, &mut scan)
             });
-            if blocker.is_some() || everyone_listed {
-                return blocker.map_or(Ok(scan.whole), Err);
+            if end.is_some() || everyone_listed {
+                return scan.outcome(end);
             }
         }
         // [registry] As before.
@@ -165,19 +174,19 @@ impl Board {
         mut scan: Scan,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let mut pass = |slot| self.pass(slot, mine, &entry, &mut scan);
-        let blocker = self.find_from(chunk, len, &mut pass);
-        blocker.map_or(Ok(scan.whole), Err)
+        let end = self.find_from(chunk, len, &mut pass);
+        scan.outcome(end)
     }
 
-    /// What is held in a slot, if it is in the way and stays.
+    /// Looks at a slot. The scan may end there.
     #[inline]
     fn pass<'a>(
-        &self,
+        &'a self,
         slot: &'a Slot,
         mine: &Slot,
         entry: &Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<SlotBlocker<'a>> {
+    ) -> Option<End<'a>> {
         if ptr::eq(slot, mine) {
             return None;
         }
@@ -231,30 +240,56 @@ impl Board {
         });
     }
 
-    /// Asks all that are in the way of a request that waits in place to leave, before it waits for the first of them.
-    /// So it waits for all at the same time. Kept grants are revoked, and the others are not kept.
+    /// Waits for all that are in the way of a request, in a slot that its scan has come to or in one after that. Before
+    /// it waits for the first, it asks all to leave, so it waits for all at the same time: kept grants are revoked, and
+    /// the others are not kept.
+    ///
+    /// Where nothing is in the way then, it does not look again: whoever announces a request there later meets this
+    /// one. So when the last one has left, it has its range without a look at what newcomers have written meanwhile.
     #[cold] // It has to wait.
-    fn ask_all(&self, mine: &Slot, entry: &Entry<'_>) {
+    fn outwait_all<'a>(
+        &'a self,
+        first: &Slot,
+        mine: &Slot,
+        entry: &Entry<'_>,
+        scan: &mut Scan,
+    ) -> End<'a> {
+        // The slots in the way, by the last digits of their numbers. A slot more is looked at in vain.
+        let mut noted = 0_u64;
+        let digits = |number: u32| 1_u64 << (number % u64::BITS);
         self.find(|slot| {
-            if !ptr::eq(slot, mine)
-                && let Look::Held(state) = slot.look(slot.see(), &entry.request, entry.grant)
-            {
-                SlotBlocker::new(slot, state).contend();
+            if !ptr::eq(slot, mine) {
+                let look = slot.look(slot.see(), &entry.request, entry.grant);
+                if let Look::Held(state) = look {
+                    SlotBlocker::new(slot, state).contend();
+                }
+                // [outwait-in-order] The scan has passed the slots before the first.
+                let is_to_come = slot.number() >= first.number();
+                if is_to_come && !matches!(look, Look::Clear) && prim::intact!("outwait-noted") {
+                    // [outwait-noted] Also what has changed meanwhile.
+                    noted |= digits(slot.number());
+                }
             }
             None::<()>
         });
+        (0..self.len() as u32)
+            .filter(|&number| noted & digits(number) != 0)
+            .filter_map(|number| self.slot(number))
+            .filter(|slot| !ptr::eq(*slot, mine))
+            .find_map(|slot| self.meet(slot, slot.see(), mine, *entry, scan))
+            .unwrap_or(Ok(()))
     }
 
     /// The same for a slot that was seen in that state.
     #[inline(never)] // So that a scan that meets nobody is short.
     fn meet<'a>(
-        &self,
+        &'a self,
         slot: &'a Slot,
         mut seen: State,
         mine: &Slot,
         entry: Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<SlotBlocker<'a>> {
+    ) -> Option<End<'a>> {
         loop {
             match slot.look(seen, &entry.request, entry.grant) {
                 Look::Clear => return None,
@@ -265,9 +300,9 @@ impl Board {
                 Look::Changed => {}
                 Look::Held(state) => {
                     let blocker = SlotBlocker::new(slot, state);
-                    let stays = self.outwait(blocker, mine, &entry, scan);
-                    if stays.is_some() {
-                        return stays;
+                    let end = self.outwait(blocker, mine, &entry, scan);
+                    if end.is_some() {
+                        return end;
                     }
                 }
             }
@@ -275,14 +310,14 @@ impl Board {
         }
     }
 
-    /// Waits for what is in the way of a request, if the request stays meanwhile. Returns it, unless it has left.
+    /// Waits for what is in the way of a request, if the request stays meanwhile. `None`: it has left.
     fn outwait<'a>(
-        &self,
+        &'a self,
         blocker: SlotBlocker<'a>,
         mine: &Slot,
         entry: &Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<SlotBlocker<'a>> {
+    ) -> Option<End<'a>> {
         let is_junior = blocker.slot.is_junior_to(entry.seniority, mine.number());
         // Of two rivals the senior one stays. It waits until the other one has withdrawn.
         if is_junior && blocker.await_decision(entry.request.mode) {
@@ -292,17 +327,17 @@ impl Board {
         // it is about to hold its range.
         let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
         let Some(stay) = entry.stays.filter(|_| stays) else {
-            return Some(blocker);
+            return Some(Err(blocker));
         };
         if !scan.has_asked {
             scan.has_asked = true;
-            self.ask_all(mine, entry);
+            return Some(self.outwait_all(blocker.slot, mine, entry, scan));
         }
         let has_left = Self::outlasts(&blocker, stay, entry.request.mode);
-        (!has_left).then_some(SlotBlocker {
+        (!has_left).then_some(Err(SlotBlocker {
             outlasts_us: true,
             ..blocker
-        })
+        }))
     }
 
     /// Whether what is in the way of a request that waits in place has left in time.
