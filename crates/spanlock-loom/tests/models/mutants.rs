@@ -67,7 +67,7 @@ spanlock_testkit::mutants! {
     slots::an_insertion_beside_the_move::moving_slots: moved-check
     slots::buckets_are_made_beside_a_request::slots: buckets
     slots::downgrade_lets_waiting_readers_in::slots: slot-downgrade slot-downgrade-wake
-    slots::spinning::a_reader_and_a_writer::slots: outwait-noted
+    slots::spinning::a_reader_comes_again_behind_a_writer_in_place::unfair_slots: outwait-noted
     slots::spinning::a_reader_wants_more_before_a_writer::unfair_slots: stay-bounded
     slots::spinning::a_writer_in_place_meets_slots_out_of_order::unfair_bucket_slots: outwait-in-order
     slots::spinning::a_reader_sleeps_behind_a_writer_in_place::unfair_bucket_slots: slot-sleeper slot-wake stay-bounded
