@@ -53,6 +53,12 @@ pub struct Row<F: ?Sized> {
     pub(crate) run: Box<F>,
 }
 
+impl<F: ?Sized> Row<F> {
+    pub(crate) fn new(name: &'static str, about: &'static str, run: Box<F>) -> Self {
+        Self { name, about, run }
+    }
+}
+
 /// A row that is measured on hardware.
 pub type Measured<L> = Row<dyn Fn(&Trial<L>) -> Result<Outcome, &'static str> + Send + Sync>;
 

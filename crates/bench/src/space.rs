@@ -37,11 +37,8 @@ impl measured::Table for Measured {
             let outcome = spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass);
             Ok(outcome)
         };
-        self.0.push(Row {
-            name: variant.name,
-            about: variant.about,
-            run: Box::new(run),
-        });
+        self.0
+            .push(Row::new(variant.name, variant.about, Box::new(run)));
     }
 }
 
@@ -54,11 +51,8 @@ impl simulated::Table for AllSimulated {
             let pass = |time| prim_sim::cost::work(cycles(time));
             spanlock_workloads_sim::vm::run(make, variant, trial, &mut (), pass)
         };
-        self.0.push(Row {
-            name: variant.name,
-            about: variant.about,
-            run: Box::new(run),
-        });
+        self.0
+            .push(Row::new(variant.name, variant.about, Box::new(run)));
     }
 }
 

@@ -57,7 +57,6 @@ fn has_all(table: &str, parts: &[&str]) {
 #[test]
 fn locks_are_listed_one_per_line() {
     let list = written("bench --list");
-    assert_eq!(list, written("bench arr --list"));
     for name in [
         "list-rw",
         "list-ex-nofast",
@@ -92,7 +91,6 @@ fn locks_are_listed_with_when_to_use_them() {
             .filter(|line| line.trim_start().starts_with(what));
         assert_eq!(told.count(), lines.len(), "{what}");
     }
-    assert_eq!(lines, json_lines("bench arr --list --format json"));
     for line in lines {
         assert_eq!(line["workload"], "lock");
         for field in [
