@@ -216,7 +216,9 @@ impl Workload for StoredBlob {
 fn exceeding(records: usize, available: usize) -> Option<String> {
     let room = available / RECORD_BYTES;
     (records > room).then(|| {
-        format!("--records {records} is more than fit into the memory that is available: {room}")
+        format!(
+            "--records {records}: the memory that is available has room for {room}, of 1 MB each"
+        )
     })
 }
 
@@ -335,7 +337,7 @@ mod tests {
         assert_eq!(exceeding(3, 3 * RECORD_BYTES), None);
         let told = exceeding(4, 4 * RECORD_BYTES - 1).unwrap();
         assert!(
-            told.contains("--records 4") && told.ends_with(": 3"),
+            told.contains("--records 4") && told.contains("room for 3,"),
             "{told}"
         );
     }

@@ -286,9 +286,14 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
             }
         }
     }
-    let sources = of(&lines, "claim").into_iter();
-    let mut sources = sources.map(|claim| claim["source"].as_str().unwrap().to_owned());
-    assert!(sources.all(|source| source.starts_with("P4 §4.4")));
+    let claims = of(&lines, "claim");
+    assert!(!claims.is_empty());
+    for claim in claims {
+        assert!(
+            claim["source"].as_str().unwrap().starts_with("P4 §4.4"),
+            "{claim}"
+        );
+    }
     let table = written(
         "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
     );
