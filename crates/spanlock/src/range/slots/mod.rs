@@ -105,9 +105,9 @@
 //! - **slot-validation**: a request that meets an announcement in its way withdraws.
 //! - **stay-bounded**: a writer that waits in place for a holder withdraws after a time. The holder may be waiting for
 //!   that very announcement.
-//! - **outwait-noted**: a writer that is about to wait in place looks at all slots that its scan has yet to come to, and
-//!   notes those that are not clear. It looks at them until each is clear, and at no other. Whoever announces a request
-//!   in one of the others later meets the writer, because the writer's fence was first.
+//! - **outwait-noted**: a writer that is about to wait in place looks at all slots that its scan has yet to come to,
+//!   and notes those that are not clear. It looks at them until each is clear, and at no other. Whoever announces a
+//!   request in one of the others later meets the writer, because the writer's fence was first.
 //! - **outwait-in-order**: only a scan in the order of the slots' numbers ends so, since it knows which slots are left.
 //! - **slot-sleeper**, **slot-wake**: a request that goes to sleep marks its blocker's state, and does not sleep if the
 //!   same operation shows that the announcement has ended. The end of an announcement wakes if the same operation shows
