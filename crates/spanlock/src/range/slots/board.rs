@@ -8,7 +8,7 @@ use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use prim::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use prim::track::Track;
 use std::ptr::{self, NonNull};
 
@@ -34,11 +34,36 @@ pub(crate) struct Board {
     /// digits of the longest of their ranges.
     looks: AtomicU32,
     digits: AtomicU32,
-    /// How many slots are counted: those with announcements that are not listed in buckets, and some that are idle.
-    pub(super) counted: AtomicUsize,
+    /// Which slots are [counted](Counted).
+    pub(super) counted: AtomicU64,
     /// Null until narrow requests are far apart.
     buckets: AtomicPtr<Buckets>,
     _track: Track,
+}
+
+/// Which slots are counted: those with announcements that are not listed in buckets, and some that are idle.
+///
+/// It is the sum of a number of each, which is one in the upper half and the slot's number in the lower half. So if
+/// one slot is counted, it says which.
+#[derive(Clone, Copy)]
+pub(super) struct Counted(pub(super) u64);
+
+impl Counted {
+    /// That slot alone.
+    pub(super) fn of(slot: &Slot) -> Self {
+        Self(1 << u32::BITS | u64::from(slot.number()))
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The number of the slot, if one alone is counted.
+    pub(super) fn only(self) -> Option<u32> {
+        // [counted-only] The numbers of several add up to that of another slot.
+        let is_one = self.0 >> u32::BITS == 1 || !prim::intact!("counted-only");
+        is_one.then_some(self.0 as u32)
+    }
 }
 
 /// A slot to announce a request in.
@@ -70,7 +95,7 @@ impl Board {
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
             looks: AtomicU32::new(0),
             digits: AtomicU32::new(0),
-            counted: AtomicUsize::new(0),
+            counted: AtomicU64::new(0),
             buckets: AtomicPtr::new(ptr::null_mut()),
             _track: Track::new(),
         })
@@ -209,11 +234,13 @@ impl Board {
     #[cold]
     fn judge_listing(&self, home: &Slot, buckets: &Buckets) {
         // Relaxed: a hint.
-        let is_counted = || self.counted.load(Ordering::Relaxed) != 0;
-        if is_counted() && home.policy().is_to_tidy() {
+        let counted = || Counted(self.counted.load(Ordering::Relaxed));
+        if !counted().is_none() && home.policy().is_to_tidy() {
             self.tidy();
         }
-        home.policy().list(!is_counted() || !self.has_wide(buckets));
+        let counted = counted();
+        let pays = counted.is_none() || counted.only().is_some() || !self.has_wide(buckets);
+        home.policy().list(pays);
     }
 
     /// Whether a slot is counted because of a wide range.

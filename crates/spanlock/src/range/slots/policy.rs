@@ -13,8 +13,9 @@
 //!   repeated [`WORTH`] times before its grant is kept, since a kept grant makes requests in buckets look at all slots.
 //!   In buckets, a reader asks for everything after [`MOST_REPEATS`] requests at the earliest, for the same reason.
 //!
-//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of
-//!   a thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
+//! - As long as several threads ask for wide ranges, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow
+//!   request of a thread decides whether the next ones are listed: not, if several slots are counted, and it finds a
+//!   wide range in one.
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
