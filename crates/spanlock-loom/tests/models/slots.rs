@@ -235,6 +235,16 @@ fn a_busy_slot_stays_counted(world: &Arc<World<RawSlots>>) {
     world.write(0..1).done();
 }
 
+/// A narrow request beside two that are counted: it looks at both.
+fn a_narrow_request_beside_two_wide_ones(world: &Arc<World<RawSlots>>) {
+    let wide = [world.read(0..5), world.read(0..5)];
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| tries(world, 0..1))]);
+    for one in wide.into_iter().rev() {
+        one.done();
+    }
+    other.join();
+}
+
 /// A slot is uncounted while its owner announces a request in it, which is then held for ever.
 fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
     world.write(0..5).done();
@@ -333,6 +343,7 @@ models! {
     a_slot_is_not_counted_any_more: 2 on bucket_slots;
     an_idle_slot_is_uncounted_by_another_thread: 2 on bucket_slots;
     a_busy_slot_stays_counted: 2 on bucket_slots;
+    a_narrow_request_beside_two_wide_ones: 2 on bucket_slots;
     an_announcement_beside_a_tidy_thread: 2 on bucket_slots;
     buckets_are_made_beside_a_request: 2 on slots;
 }

@@ -3,12 +3,12 @@
 use super::buckets::{Buckets, Places};
 use super::home::{self, Share};
 use super::owner::Owner;
-use super::policy;
+use super::policy::{self, Looks, MANY};
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use prim::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use prim::track::Track;
 use std::ptr::{self, NonNull};
 
@@ -26,15 +26,44 @@ pub(crate) struct Board {
     /// How many [shares](Share) there are.
     pub(super) shares: AtomicUsize,
     /// How many slots there are.
-    len: AtomicUsize,
+    len: AtomicU32,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
-    vacant: AtomicUsize,
+    vacant: AtomicU32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
-    /// How many slots are counted: those with announcements that are not listed in buckets, and some that are idle.
-    pub(super) counted: AtomicUsize,
+    /// Until there are buckets: how many [looks](policy::MANY) at slots were for requests far apart, and the number of
+    /// digits of the longest of their ranges.
+    looks: AtomicU32,
+    digits: AtomicU32,
+    /// Which slots are [counted](Counted).
+    pub(super) counted: AtomicU64,
     /// Null until narrow requests are far apart.
     buckets: AtomicPtr<Buckets>,
     _track: Track,
+}
+
+/// Which slots are counted: those with announcements that are not listed in buckets, and some that are idle.
+///
+/// It is the sum of a number of each, which is one in the upper half and the slot's number in the lower half. So if
+/// one slot is counted, it says which.
+#[derive(Clone, Copy)]
+pub(super) struct Counted(pub(super) u64);
+
+impl Counted {
+    /// That slot alone.
+    pub(super) fn of(slot: &Slot) -> Self {
+        Self(1 << u32::BITS | u64::from(slot.number()))
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The number of the slot, if one alone is counted.
+    pub(super) fn only(self) -> Option<u32> {
+        // [counted-only] The numbers of several add up to that of another slot.
+        let is_one = self.0 >> u32::BITS == 1 || !prim::intact!("counted-only");
+        is_one.then_some(self.0 as u32)
+    }
 }
 
 /// A slot to announce a request in.
@@ -61,10 +90,12 @@ impl Board {
             residue: AtomicLink::new(),
             // The lock's.
             shares: AtomicUsize::new(1),
-            len: AtomicUsize::new(0),
-            vacant: AtomicUsize::new(0),
+            len: AtomicU32::new(0),
+            vacant: AtomicU32::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
-            counted: AtomicUsize::new(0),
+            looks: AtomicU32::new(0),
+            digits: AtomicU32::new(0),
+            counted: AtomicU64::new(0),
             buckets: AtomicPtr::new(ptr::null_mut()),
             _track: Track::new(),
         })
@@ -102,7 +133,7 @@ impl Board {
     #[inline]
     pub(super) fn len(&self) -> usize {
         // Relaxed: the fence of the handshake orders it [registry].
-        self.len.load(Ordering::Relaxed)
+        self.len.load(Ordering::Relaxed) as usize
     }
 
     /// A free slot for a request of the running thread. A thread that is new to the board keeps the share, if there is
@@ -160,7 +191,8 @@ impl Board {
             }
             None => {
                 // Relaxed: the owner's.
-                if policy::is_sample(slot.load(Ordering::Relaxed).number()) {
+                let number = slot.load(Ordering::Relaxed).number();
+                if policy::is_sample(number, slot.number()) {
                     self.judge_spread(home, slot, span);
                 }
                 None
@@ -171,7 +203,19 @@ impl Board {
     /// Makes buckets, if it is time for them.
     #[cold]
     fn judge_spread(&self, home: &Slot, slot: &Slot, span: Span) {
-        if let Some(digits) = home.policy().spreads(slot.announced(), span, self.len()) {
+        // What came before in the slot, or, in a new one, in the home slot.
+        let was_used = |slot: &&Slot| slot.load(Ordering::Relaxed).number() != 0;
+        let Some(before) = [slot, home].into_iter().find(was_used) else {
+            return;
+        };
+        let spread = home.policy().spreads(before.announced(), span, self.len());
+        let Some(Looks { slots, digits }) = spread else {
+            return;
+        };
+        // Relaxed: hints. The request that completes the number makes the buckets.
+        let digits = self.digits.fetch_max(digits, Ordering::Relaxed).max(digits);
+        let before = self.looks.fetch_add(slots, Ordering::Relaxed);
+        if before <= MANY && before + slots > MANY {
             self.make_buckets(digits);
         }
     }
@@ -190,11 +234,13 @@ impl Board {
     #[cold]
     fn judge_listing(&self, home: &Slot, buckets: &Buckets) {
         // Relaxed: a hint.
-        let is_counted = || self.counted.load(Ordering::Relaxed) != 0;
-        if is_counted() && home.policy().is_to_tidy() {
+        let counted = || Counted(self.counted.load(Ordering::Relaxed));
+        if !counted().is_none() && home.policy().is_to_tidy() {
             self.tidy();
         }
-        home.policy().list(!is_counted() || !self.has_wide(buckets));
+        let counted = counted();
+        let pays = counted.is_none() || counted.only().is_some() || !self.has_wide(buckets);
+        home.policy().list(pays);
     }
 
     /// Whether a slot is counted because of a wide range.
@@ -255,7 +301,7 @@ impl Board {
             // [registry] Counted before it is announced in: so a scan after a later fence meets it. Relaxed: the fence
             // of the handshake orders it.
             let number = self.len.fetch_add(1, Ordering::Relaxed);
-            let slot = self.make(number);
+            let slot = self.make(number as usize);
             if slot.claim(owner) {
                 return slot;
             }

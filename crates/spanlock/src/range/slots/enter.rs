@@ -1,7 +1,7 @@
 //! How a request is announced on a board, and how it looks at the others. The edges cited are the parent module's.
 
 use super::blocker::SlotBlocker;
-use super::board::Board;
+use super::board::{Board, Counted};
 use super::buckets::{Buckets, Parts};
 use super::policy::Plan;
 use super::slot::{Look, Slot};
@@ -91,7 +91,7 @@ impl Board {
         let before = mine.announce(entry, Audience::All);
         // [counted] Before the fence. Relaxed: that orders it.
         if !before.is_counted() && prim::intact!("counted") {
-            self.counted.fetch_add(1, Ordering::Relaxed);
+            self.count(mine);
         }
         Self::handshake();
         // [registry] How many there are is loaded after the fence.
@@ -139,14 +139,22 @@ impl Board {
         if is_listed {
             // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
             let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
-            // [counted-look] What is not listed is counted.
-            let everyone_listed = self.counted.load(acquire) == 0 || !prim::intact!("counted-look");
-            let end = buckets.find(&parts, |number| {
-                // [bucket-look]
-                let slot = self.slot(number).filter(|_| prim::intact!("bucket-look"))?;
+            let counted = Counted(self.counted.load(acquire));
+            let mut meet = |number| {
+                let slot = self.slot(number)?;
                 self.meet(slot, slot.see(), mine, entry, &mut scan)
-            });
-            if end.is_some() || everyone_listed {
+            };
+            // [bucket-look]
+            let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
+            let end = buckets.find(&parts, look);
+            // [counted-look] What is not listed is counted.
+            if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
+                return scan.outcome(end);
+            }
+            if let Some(only) = counted.only() {
+                // It may be the request's own, while another thread uncounts it.
+                let other = Some(only).filter(|&only| only != mine.number());
+                let end = other.and_then(meet);
                 return scan.outcome(end);
             }
         }
@@ -207,14 +215,14 @@ impl Board {
             Some(places) => {
                 mine.set_places(places);
                 if before.is_counted() {
-                    self.uncounted();
+                    self.uncounted(mine);
                 }
             }
             // [bucket-full] As if it had not tried.
             None if prim::intact!("bucket-full") => {
                 mine.count();
                 if !before.is_counted() {
-                    self.counted.fetch_add(1, Ordering::Relaxed);
+                    self.count(mine);
                 }
             }
             None => {}
@@ -222,11 +230,19 @@ impl Board {
         listed.is_some()
     }
 
-    /// A slot is no longer counted.
-    fn uncounted(&self) {
+    /// A slot is counted.
+    #[inline]
+    fn count(&self, slot: &Slot) {
+        // Relaxed: the fence of the handshake follows.
+        self.counted
+            .fetch_add(Counted::of(slot).0, Ordering::Relaxed);
+    }
+
+    /// It is no longer counted.
+    fn uncounted(&self, slot: &Slot) {
         // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
         let release = prim::order!("uncount", Ordering::Release);
-        self.counted.fetch_sub(1, release);
+        self.counted.fetch_sub(Counted::of(slot).0, release);
     }
 
     /// Uncounts the slots that are idle.
@@ -234,7 +250,7 @@ impl Board {
     pub(super) fn tidy(&self) {
         self.find(|slot| {
             if slot.uncount() {
-                self.uncounted();
+                self.uncounted(slot);
             }
             None::<()>
         });

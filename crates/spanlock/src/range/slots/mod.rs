@@ -34,12 +34,13 @@
 //! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
 //! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
 //! range is wide or a bucket is full, counts its slot, and looks at all slots. So a wide request meets a narrow one in
-//! its slot, and a narrow one looks at all slots as long as any is counted.
+//! its slot, and a narrow one looks at the slot that is counted, or at all slots, if there are several.
 //!
 //! ```text
 //!                                   looks at                      is met by a narrow request    by a wide request
 //!   narrow, listed in buckets       slots listed there,           there                         in its slot
-//!                                   and all, if any is counted
+//!                                   and the one that is counted,
+//!                                   or all, if several are
 //!   wide, or a bucket was full      all slots                     in its slot: it is counted    in its slot
 //! ```
 //!
@@ -127,7 +128,8 @@
 //! - **bucket-look**: a listed request looks at the slots that are listed in its buckets.
 //! - **bucket-full**: a request that finds no free word is counted.
 //! - **counted** / **counted-look**: a request that is not listed is counted before its fence. A listed one loads the
-//!   count after its fence, and looks at all slots unless it is zero.
+//!   count after its fence, and looks at the slots that are counted.
+//! - **counted-only**: it passes by the others only if one slot alone is counted. Then the count says which.
 //! - **counted-again**: another thread may uncount a slot that is idle. The operation that announces the next request
 //!   shows whether that has happened, and then the owner counts it again.
 //! - **uncount-idle**: a slot in which a range is held is not uncounted. The owner announces, and others uncount, by

@@ -7,13 +7,15 @@
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, makes the next one come four times later.
 //!
-//! - A thread that has looked at [`MANY`] slots for requests far apart makes *buckets*: its requests are rarely in
-//!   anybody's way, and yet it looks at all slots for each. Of its requests [a few](is_sample) are considered. From
-//!   then on a narrow request is listed in buckets, and looks there. A narrow range has to be repeated [`WORTH`] times
-//!   before its grant is kept, since a kept grant makes requests in buckets look at all slots.
+//! - A lock whose threads have looked at [`MANY`] slots for requests far apart gets *buckets*: those requests are
+//!   rarely in anybody's way, and yet all slots are looked at for each. Of the requests of a thread [a few](is_sample)
+//!   are considered. From then on a narrow request is listed in buckets, and looks there. A narrow range has to be
+//!   repeated [`WORTH`] times before its grant is kept, since a kept grant makes requests in buckets look at all slots.
+//!   In buckets, a reader asks for everything after [`MOST_REPEATS`] requests at the earliest, for the same reason.
 //!
-//! - As long as wide ranges are asked for, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow request of
-//!   a thread decides whether the next ones are listed: not, if it finds a wide range in a slot that is counted.
+//! - As long as several threads ask for wide ranges, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow
+//!   request of a thread decides whether the next ones are listed: not, if several slots are counted, and it finds a
+//!   wide range in one.
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
@@ -42,16 +44,17 @@ const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
 const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 
-/// So many looks at slots on behalf of requests that are far apart: to make buckets costs about as much as to look at
-/// as many slots as they have lines, on a large machine.
-const MANY: u32 = prim::sized(2048, 2) as u32;
+/// So many looks of a lock's threads at slots on behalf of requests that are far apart: to make buckets costs about as
+/// much as to look at as many slots as they have lines, on a large machine.
+pub(super) const MANY: u32 = prim::sized(2048, 2) as u32;
 
 /// One announcement in `2^SAMPLE_DIGITS` is considered for that: it takes as many instructions as all else that a
 /// thread does before its announcement.
 const SAMPLE_DIGITS: u32 = prim::sized(3, 0) as u32;
 
 /// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
-/// time are rarely in one bucket. A request that is not far from the one before makes up for so many that are.
+/// time are rarely in one bucket. A request that is not far from the one before makes up for so many of its thread
+/// that are.
 const FAR: u64 = 16;
 
 /// So many requests for different ranges before the first grant of everything: enough that other readers have come.
@@ -75,24 +78,26 @@ pub(super) struct Policy {
     /// How many shared requests for different ranges came in a row, and how many are enough.
     run: AtomicU32,
     long_run: AtomicU32,
-    /// How many slots were looked at for requests that were far apart; above [`LOOKS_DIGITS`] digits, the number of
-    /// digits of the longest. Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and
-    /// [`UNLISTED`], if they are not listed.
+    /// How many looks at slots for requests that are far apart do not count, since other requests were not far apart.
+    /// Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are
+    /// not listed.
     spread: AtomicU32,
     /// How many announcements of other threads there were when the thread looked around last.
     others: AtomicU32,
 }
 
-const LOOKS_DIGITS: u32 = 16;
-
 /// Narrow requests are not listed.
 const UNLISTED: u32 = 1 << 31;
 
-/// Whether the request after the announcement with that number is considered for buckets.
+/// Whether the request after the announcement with that number, in the slot with that number, is considered for
+/// buckets.
 #[inline]
-pub(super) fn is_sample(number: u64) -> bool {
-    // Fibonacci hashing: no requests that recur in turn are in step with it.
-    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+pub(super) fn is_sample(number: u64, slot: u32) -> bool {
+    // Fibonacci hashing: no requests that recur in turn are in step with it, nor are slots in step with each other.
+    let hash = number
+        .wrapping_add(slot.into())
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        >> 32;
     hash >> (32 - SAMPLE_DIGITS) == 0
 }
 
@@ -105,6 +110,14 @@ pub(super) struct Last {
     pub(super) is_repeated: bool,
 }
 
+/// What a request adds to the looks of its lock that were for requests far apart.
+pub(super) struct Looks {
+    /// At so many slots.
+    pub(super) slots: u32,
+    /// The number of digits of the length of the longer range of the two.
+    pub(super) digits: u32,
+}
+
 /// How often a range must be repeated at the least before its grant is kept.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
@@ -113,6 +126,18 @@ pub(super) enum Fewest {
     One = 1,
     /// For a request that looks in its buckets.
     Worth = WORTH,
+}
+
+impl Fewest {
+    /// After how many shared requests for different ranges a reader may ask for everything. Such a grant makes requests
+    /// in buckets look at all slots, so they have it as rarely as useless grants.
+    #[inline]
+    fn reads(self) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Worth => MOST_REPEATS,
+        }
+    }
 }
 
 /// With which grant a request is announced.
@@ -178,10 +203,10 @@ impl Policy {
         self.keeps.store(false, Relaxed);
     }
 
-    /// Notes a request that is about to look at so many slots, and the range of the one before in the same slot. If
-    /// buckets pay, the result is the number of digits of the longest range.
+    /// Notes a request that is about to look at so many slots, and the range of the one before in the same slot. If the
+    /// two are far apart, the result is what that adds to the [looks](MANY) of the lock.
     #[inline]
-    pub(super) fn spreads(&self, before: (u64, u64), span: Span, slots: usize) -> Option<u32> {
+    pub(super) fn spreads(&self, before: (u64, u64), span: Span, slots: usize) -> Option<Looks> {
         // An announcement again, after the request was blocked, says nothing.
         if before == (span.start(), span.last()) {
             return None;
@@ -190,26 +215,23 @@ impl Policy {
             .1
             .saturating_sub(before.0)
             .max(span.last() - span.start());
-        let spread = self.spread.load(Relaxed);
-        let (looks, digits) = (spread % (1 << LOOKS_DIGITS), spread >> LOOKS_DIGITS);
         // It stands for those that are not considered. At least [`FAR`] such requests make buckets: a few are chance.
         let most = (MANY as usize).div_ceil(FAR as usize);
         let slots = (slots << SAMPLE_DIGITS).min(most) as u32;
+        let uncounted = self.spread.load(Relaxed);
         if before.0.abs_diff(span.start()) / FAR <= longer {
-            let fewer = looks.saturating_sub(FAR as u32 * slots);
-            self.spread.store(digits << LOOKS_DIGITS | fewer, Relaxed);
+            let more = uncounted + FAR as u32 * slots;
+            self.spread.store(more.min(MANY), Relaxed);
             return None;
         }
-        let (looks, digits) = (
-            looks + slots,
-            digits.max(u64::BITS - longer.leading_zeros()),
-        );
-        if looks > MANY {
-            self.spread.store(0, Relaxed);
-            return Some(digits);
+        if uncounted != 0 {
+            self.spread.store(uncounted.saturating_sub(slots), Relaxed);
+            return None;
         }
-        self.spread.store(digits << LOOKS_DIGITS | looks, Relaxed);
-        None
+        Some(Looks {
+            slots,
+            digits: u64::BITS - longer.leading_zeros(),
+        })
     }
 
     /// Counts a narrow request, where there are buckets. Returns whether to decide if the next ones are listed.
@@ -259,7 +281,7 @@ impl Policy {
                 Mode::Exclusive => 0,
             };
             self.run.store(run, Relaxed);
-            if run > self.long_run.load(Relaxed) {
+            if run > self.long_run.load(Relaxed).max(fewest.reads()) {
                 self.run.store(0, Relaxed);
                 return Plan::Everything;
             }
@@ -308,14 +330,19 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use super::{JUDGE_EVERY, Policy, SAMPLE_DIGITS, TIDY_EVERY, is_sample};
+    use super::{
+        FIRST_RUN, Fewest, JUDGE_EVERY, Last, MOST_REPEATS, Plan, Policy, SAMPLE_DIGITS,
+        TIDY_EVERY, is_sample,
+    };
+    use crate::range::raw::Mode;
+    use crate::range::span::Span;
 
     /// A thread that does the same things in turn has each of them considered, about as often as the others.
     #[test]
     fn samples_are_in_step_with_nothing() {
         for turns in 1..=64 {
             for turn in 0..turns {
-                let samples = (0..1 << 12).filter(|round| is_sample(turn + round * turns));
+                let samples = (0..1 << 12).filter(|round| is_sample(turn + round * turns, 0));
                 let (count, fair) = (samples.count(), 1 << (12 - SAMPLE_DIGITS));
                 assert!(
                     count > fair / 2 && count < 2 * fair,
@@ -340,5 +367,47 @@ mod tests {
             }
         }
         assert_eq!((judged, tidied), (2 * TIDY_EVERY / JUDGE_EVERY, 2));
+    }
+
+    /// What a thread's request adds to the looks of its lock, after a request at that place.
+    fn looks(policy: &Policy, before: u64, start: u64) -> Option<(u32, u32)> {
+        let span = Span::of(start..start + 1000).expect("it has positions");
+        let looks = policy.spreads((before, before + 999), span, 40)?;
+        Some((looks.slots, looks.digits))
+    }
+
+    /// Each request that is far from the one before counts for the lock, but for so many after one that is not.
+    #[test]
+    fn a_request_that_is_not_far_makes_up_for_others() {
+        let policy = Policy::default();
+        let (near, far) = (1000, 1 << 40);
+        let first = looks(&policy, 0, far);
+        assert!(first.is_some_and(|(slots, digits)| slots > 0 && digits == 10));
+        assert_eq!(looks(&policy, far, far), None, "the same again");
+        assert_eq!(looks(&policy, far, far), None, "says nothing");
+        assert_eq!(looks(&policy, 0, far), first);
+        assert_eq!(looks(&policy, 0, near), None);
+        let mut made_up = 0;
+        while looks(&policy, 0, far).is_none() {
+            made_up += 1;
+        }
+        assert_eq!(made_up, super::FAR);
+        assert_eq!(looks(&policy, 0, far), first);
+    }
+
+    /// Readers in buckets ask for everything as rarely as a thread may keep a useless grant.
+    #[test]
+    fn readers_in_buckets_rarely_ask_for_everything() {
+        let run = |fewest| {
+            let policy = Policy::default();
+            let last = Last {
+                is_kept: false,
+                is_repeated: false,
+            };
+            let is_once = |_: &u32| policy.plan(last, Mode::Shared, fewest) == Plan::Once;
+            (0..).take_while(is_once).count()
+        };
+        assert_eq!(run(Fewest::One), FIRST_RUN as usize);
+        assert_eq!(run(Fewest::Worth), MOST_REPEATS as usize);
     }
 }
