@@ -1,11 +1,13 @@
 //! How a range is acquired without a wait: in the list while the lock is small, then in the thread's home slot.
 //!
 //! ```text
-//!   acquire --> the list's fast path --------------------------------------> granted
+//!   acquire --> the list's fast path ------------------------------------------> granted
 //!      |
-//!      +------> the list, if the lock has not moved -----------------------> granted
+//!      +------> if the lock has not moved: the list ---------------------------> granted
 //!      |
-//!      +------> the thread's home slot, or another of its slots -----------> granted
+//!      +------> if it has:    the thread's grant, taken again -----------------> granted
+//!      |                         |
+//!      |                         +--> its home slot, or another of its slots --> granted
 //!      |
 //!      +------> the waiting loop: `attempt.rs`
 //! ```

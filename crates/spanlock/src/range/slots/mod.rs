@@ -78,6 +78,9 @@
 //! 7. The head stops leading to a board only while one thread holds everything there, and the residue is empty.
 //! 8. A thread uses a board only while it has a share in it, holds a range there, or walks its residue.
 //! 9. A slot is in at most one thread's list of free slots. One that is in none has no successor.
+//! 10. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
+//!     but for the grant and the count, which others may end while it is not. What a thread has noted that had this
+//!     thread's record before counts only once the slot has been found free.
 //!
 //! # Edges: memory ordering
 //!

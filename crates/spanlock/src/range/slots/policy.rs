@@ -2,8 +2,8 @@
 //!
 //! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
 //!   doubles the number of repetitions that the next one needs. One that was of use [`WORTH`] times resets it.
-//! - A reader that asks for another range each time has nothing to repeat. After [`FIRST_RUN`] such requests it asks
-//!   for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
+//! - A reader that asks for another range each time has nothing to repeat. After `2^`[`FIRST_RUN`] such requests it
+//!   asks for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, makes the next one come four times later.
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
-//!   line 1, the owner's:          owner | its other slots
+//!   line 1, the owner's:          owner | its other slots | the state that it has made last | policy
 //! ```
 //!
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
