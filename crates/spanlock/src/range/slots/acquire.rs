@@ -64,8 +64,10 @@ impl RawSlots {
         if home.take_again(state, ask.span, mode, Location::caller()) {
             return Some(Token::of_slot(home, true));
         }
-        // SAFETY: the head leads to the board, in which the thread has a share.
-        let board = unsafe { home::board_at(head).as_ref() };
+        // SAFETY: the head leads to the board that the thread's seat is in.
+        let board = unsafe { home::board_at(head) };
+        // SAFETY: the thread has a share in it.
+        let board = unsafe { board.as_ref() };
         self.acquire_in_home(mode, ask, home, board)
     }
 
@@ -82,8 +84,10 @@ impl RawSlots {
         let Some(home) = home else {
             return self.acquire_slowly(mode, *ask, None);
         };
-        // SAFETY: the thread has a share in the board, and the slots of a board live as long as the board.
-        let (board, home) = unsafe { (board.as_ref(), home.as_ref()) };
+        // SAFETY: the thread has a share in the board.
+        let board = unsafe { board.as_ref() };
+        // SAFETY: the slots of a board live as long as the board.
+        let home = unsafe { home.as_ref() };
         let state = home.made();
         if state.is_time_to_look_around() && self.returns(board, home, at) {
             return self.acquire_slowly(mode, *ask, None);
