@@ -170,6 +170,7 @@ macro_rules! integer {
     };
 }
 
+integer!(AtomicU8, u8);
 integer!(AtomicU32, u32);
 integer!(AtomicU64, u64);
 integer!(AtomicUsize, usize);

@@ -6,7 +6,8 @@ use spanlock::range::slots::RawSlots;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::LazyLock;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 type Token = <RawSlots as RawRangeMutex>::Token;
@@ -89,4 +90,54 @@ fn a_slot_that_is_nobodys_has_no_successor() {
     heir.join().expect("no panic");
     claimant.join().expect("no panic");
     release(attempt(0..100).expect("all is released"));
+}
+
+/// A range that a thread releases when its thread-locals are destroyed, once it is told to.
+struct Told(RefCell<Option<(Token, Receiver<()>)>>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Some((token, told)) = self.0.take() {
+            told.recv().expect("it is told");
+            release(token);
+        }
+    }
+}
+
+thread_local!(static TOLD: Told = const { Told(RefCell::new(None)) });
+
+/// A thread gets the record of one that is exiting, and its home slot, while that one releases a range there. What the
+/// heir holds meanwhile stays held.
+#[test]
+fn an_heir_beside_a_late_release() {
+    for _ in 0..50 {
+        let (tell, told) = channel();
+        let (exits, exited) = channel();
+        let first = thread::spawn(move || {
+            TOLD.with(|late| *late.0.borrow_mut() = Some((take(200..201), told)));
+            exits.send(()).expect("it is awaited");
+        });
+        exited.recv().expect("the first thread exits");
+        let ends = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let heir = scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    let held = take(300..301);
+                    let stays = thread::scope(|scope| {
+                        scope
+                            .spawn(|| attempt(300..301).is_none())
+                            .join()
+                            .expect("no panic")
+                    });
+                    assert!(stays, "the heir holds it");
+                    release(held);
+                }
+            });
+            tell.send(()).expect("the first thread waits");
+            first.join().expect("no panic");
+            ends.store(true, Ordering::Relaxed);
+            heir.join().expect("no panic");
+        });
+        release(attempt(200..301).expect("all is released"));
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   thread-local HERE ---> record of index 3 in the global table, reused by the next thread with index 3
-//!   thread-local SPARE --> one node, for the fast path; null while a range is held by it
+//!   thread-local LOCAL --> one node, for the fast path; null while a range is held by it
+//!                          the thread's home slots in the locks that it used last
 //! ```
 //!
 //! A record belongs to a thread index (`prim::thread`). It is made on a thread's first acquisition, passes to a later
@@ -10,7 +11,7 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
-use crate::range::slots::{self, Share};
+use crate::range::slots::{Seats, Share};
 use crate::reclaim::{Epoch, Pool, Recycled, Retired};
 use crate::wait::{Parker, Spins};
 use prim::thread::{self, ForkHook, Table, Tenure};
@@ -79,10 +80,55 @@ prim::local! {
     static HERE: Cell<*const ThreadRecord> = Cell::new(ptr::null());
 }
 
-prim::local! {
+/// What the fast paths use of the running thread. It is one variable: where the compiler does not know in which module
+/// of the program it is, each look at a thread-local is a call.
+pub(crate) struct Local {
     /// A node for the fast path, assigned to this thread. Null while a range is held by it, and before the thread's
     /// first acquisition; [`EXITED`] after its last.
-    static SPARE: Cell<*mut Node> = Cell::new(ptr::null_mut());
+    spare: Cell<*mut Node>,
+    pub(crate) seats: Seats,
+}
+
+prim::local! {
+    static LOCAL: Local = Local { spare: Cell::new(ptr::null_mut()), seats: Seats::new() };
+}
+
+/// What the fast paths use of the running thread. It lives as long as the thread runs.
+#[inline(always)] // A closure for the fast path as a whole would be too large for the compiler to be inlined.
+pub(crate) fn local() -> NonNull<Local> {
+    LOCAL.with(|local| NonNull::from(local))
+}
+
+/// Calls `f` with that.
+#[inline]
+pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
+    // SAFETY: this thread runs, and the reference does not leave the closure.
+    f(unsafe { local().as_ref() })
+}
+
+impl Local {
+    /// Takes the spare node. `None`: it is in use, or the thread is new or exiting.
+    #[inline]
+    pub(crate) fn take_spare(&self) -> Option<NonNull<Node>> {
+        let node = self.spare.get();
+        if node <= EXITED {
+            return None;
+        }
+        // Before the acquisition's atomic operation this store costs nothing. After it the store would have to wait.
+        self.spare.set(ptr::null_mut());
+        NonNull::new(node)
+    }
+
+    /// Returns a node that no other thread knows, after its range was released. It becomes the spare node if there is
+    /// none.
+    #[inline]
+    pub(crate) fn return_spare(&self, node: NonNull<Node>) {
+        if self.spare.get().is_null() {
+            self.spare.set(node.as_ptr());
+        } else {
+            released_beside_spare(node);
+        }
+    }
 }
 
 /// Whether that record is the running thread's, for good. Not, if the thread is exiting and has borrowed it.
@@ -93,32 +139,6 @@ pub(crate) fn is_here(record: usize) -> bool {
 
 /// No node: the thread is exiting, has given up its nodes, and keeps none any more.
 const EXITED: *mut Node = NonNull::dangling().as_ptr();
-
-/// Takes the spare node. `None`: it is in use, or the thread is new or exiting.
-#[inline]
-pub(crate) fn take_spare() -> Option<NonNull<Node>> {
-    SPARE.with(|spare| {
-        let node = spare.get();
-        if node <= EXITED {
-            return None;
-        }
-        // Before the acquisition's atomic operation this store costs nothing. After it the store would have to wait.
-        spare.set(ptr::null_mut());
-        NonNull::new(node)
-    })
-}
-
-/// Returns a node that no other thread knows, after its range was released. It becomes the spare node if there is none.
-#[inline]
-pub(crate) fn return_spare(node: NonNull<Node>) {
-    SPARE.with(|spare| {
-        if spare.get().is_null() {
-            spare.set(node.as_ptr());
-        } else {
-            released_beside_spare(node);
-        }
-    });
-}
 
 #[cold] // The thread holds several ranges, or is exiting.
 fn released_beside_spare(node: NonNull<Node>) {
@@ -146,7 +166,7 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
         record.random.set(index as u64);
         if tenure == Tenure::Thread {
             HERE.with(|here| here.set(record));
-            SPARE.with(|spare| spare.set(record.take_node().as_ptr()));
+            with_local(|local| local.spare.set(record.take_node().as_ptr()));
         }
         static FORK: ForkHook = ForkHook::new(after_fork);
         FORK.register();
@@ -157,11 +177,13 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
 fn on_exit(index: usize) {
     HERE.with(|here| here.set(ptr::null()));
     let record = TABLE.get(index);
-    if let Some(spare) = take_spare() {
+    if let Some(spare) = with_local(Local::take_spare) {
         record.put_back(spare);
     }
-    SPARE.with(|spare| spare.set(EXITED));
-    slots::forget_all();
+    with_local(|local| {
+        local.spare.set(EXITED);
+        local.seats.forget_all();
+    });
     record.nodes.flush(epochs);
     record.tall_nodes.flush(epochs);
     record.boards.collect();
@@ -193,12 +215,14 @@ extern "C" fn after_fork() {
         if ptr::eq(record, here) {
             record.thread.set(thread::id());
             // What the thread announces in its slots from now on is to bear the new id.
-            slots::forget_all();
-            if let Some(spare) = take_spare() {
-                // SAFETY: a spare node is alive, and known to its thread only.
-                unsafe { Node::assign(spare, record.thread()) };
-                return_spare(spare);
-            }
+            with_local(|local| {
+                local.seats.forget_all();
+                if let Some(spare) = local.take_spare() {
+                    // SAFETY: a spare node is alive, and known to its thread only.
+                    unsafe { Node::assign(spare, record.thread()) };
+                    local.return_spare(spare);
+                }
+            });
         } else {
             record.epoch.abandon();
         }
@@ -281,7 +305,7 @@ impl ThreadRecord {
 
     /// Whether the thread may hold a range in a list. Not reliable in a thread that is exiting.
     pub(crate) fn may_hold_nodes(&self) -> bool {
-        self.holds.get() > 0 || SPARE.with(|spare| spare.get().is_null())
+        self.holds.get() > 0 || with_local(|local| local.spare.get().is_null())
     }
 
     /// Counts an acquisition that did not take the spare node.
@@ -293,8 +317,11 @@ impl ThreadRecord {
     pub(crate) fn released(&self) {
         if self.holds.get() > 0 {
             self.holds.set(self.holds.get() - 1);
-        } else if ptr::eq(self, HERE.with(Cell::get)) && SPARE.with(|spare| spare.get().is_null()) {
-            return_spare(self.take_node());
+        } else if ptr::eq(self, HERE.with(Cell::get))
+            && with_local(|local| local.spare.get().is_null())
+        {
+            let node = self.take_node();
+            with_local(|local| local.return_spare(node));
         }
     }
 

@@ -23,7 +23,7 @@ use super::{Blocker, Protocol, RawList, Token, Tried};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::span::Span;
-use crate::range::thread::{self, Pin, ThreadRecord};
+use crate::range::thread::{self, Local, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::panic::Location;
@@ -42,7 +42,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let fast = match ask.behind() {
             // The list is not empty.
             Some(_) => None,
-            None => self.acquire_fast(ask.span, mode),
+            None => thread::with_local(|local| self.acquire_fast(local, ask.span, mode)),
         };
         match fast {
             Some(token) => Some(token),
@@ -53,13 +53,18 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     /// The fast path: the list is empty, and this thread's spare node is not in use.
     #[inline]
     #[track_caller]
-    pub(in crate::range) fn acquire_fast(&self, span: Span, mode: Mode) -> Option<Token> {
+    pub(in crate::range) fn acquire_fast(
+        &self,
+        local: &Local,
+        span: Span,
+        mode: Mode,
+    ) -> Option<Token> {
         // Hints. The head is not loaded before the compare-exchange: the load would cost more than everything else here
         // but the compare-exchange.
         if self.is_crowded.load(Ordering::Relaxed) || self.wait_queue.has_reservations() {
             return None;
         }
-        let node = thread::take_spare()?;
+        let node = local.take_spare()?;
         // SAFETY: a spare node is known to its thread only, and this thread has just taken it.
         unsafe { Node::prepare(node, span, mode, Location::caller()) };
         let fast = Link::to(node).fast();
@@ -74,7 +79,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             .head
             .replace(Link::NULL, fast, success, Ordering::Relaxed);
         if inserted.is_err() {
-            thread::return_spare(node);
+            local.return_spare(node);
             return None;
         }
         Some(Token::new(fast))

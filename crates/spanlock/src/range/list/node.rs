@@ -187,6 +187,9 @@ impl Link {
     const FLAGS: usize = Self::GONE | Self::SLEEPER | Self::SHARED;
 
     pub(in crate::range) const NULL: Self = Self(ptr::null_mut());
+    /// As if a lock had moved to slots that are nowhere.
+    pub(in crate::range) const MOVED_NOWHERE: Self =
+        Self(ptr::without_provenance_mut(Self::MOVED | Self::GONE));
 
     #[inline]
     pub(in crate::range) fn to(node: NonNull<Node>) -> Self {

@@ -27,7 +27,7 @@ impl<P, I: Index> RawList<P, I> {
             );
             if released.is_ok() {
                 // The mark stood all the time, so no other thread has read the node [demote].
-                thread::return_spare(node);
+                thread::with_local(|local| local.return_spare(node));
                 return;
             }
         }

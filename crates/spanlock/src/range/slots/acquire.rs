@@ -1,11 +1,13 @@
 //! How a range is acquired without a wait: in the list while the lock is small, then in the thread's home slot.
 //!
 //! ```text
-//!   acquire --> the list's fast path --------------------------------------> granted
+//!   acquire --> the list's fast path ------------------------------------------> granted
 //!      |
-//!      +------> the list, if the lock has not moved -----------------------> granted
+//!      +------> if the lock has not moved: the list ---------------------------> granted
 //!      |
-//!      +------> the thread's home slot, or another of its slots -----------> granted
+//!      +------> if it has:    the thread's grant, taken again -----------------> granted
+//!      |                         |
+//!      |                         +--> its home slot, or another of its slots --> granted
 //!      |
 //!      +------> the waiting loop: `attempt.rs`
 //! ```
@@ -24,7 +26,7 @@ use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
-use crate::range::thread;
+use crate::range::thread::{self, Local};
 use prim::atomic::Ordering;
 use std::panic::Location;
 
@@ -35,81 +37,124 @@ impl RawSlots {
         if let Some(behind) = ask.behind() {
             return self.acquire_after(behind, mode, ask);
         }
-        match self.list.acquire_fast(ask.span, mode) {
+        // SAFETY: this thread runs.
+        let local = unsafe { thread::local().as_ref() };
+        match self.list.acquire_fast(local, ask.span, mode) {
             Some(token) => Some(Token::of_list(&token)),
-            None => self.acquire_in_home(mode, Ask::new(ask.span, ask.wait)),
+            None => self.acquire_again(mode, &Ask::new(ask.span, ask.wait), local),
         }
     }
 
-    /// Tries the thread's home slot first, if the lock has moved.
+    /// Takes the thread's grant again, if the lock has moved and the thread keeps a grant that covers the range.
+    ///
+    /// All else it leaves to other functions, which it calls last. So it needs no stack frame.
+    #[inline(never)]
     #[track_caller]
-    fn acquire_in_home(&self, mode: Mode, ask: Ask<'_, ListToken>) -> Option<Token> {
-        let span = ask.span;
+    fn acquire_again(&self, mode: Mode, ask: &Ask<'_, ListToken>, local: &Local) -> Option<Token> {
+        let head = self.list.head.load(Ordering::Acquire);
+        let Some(home) = local.seats.first_in(head) else {
+            return self.acquire_elsewhere(mode, ask);
+        };
+        // SAFETY: the thread has a share in the board, and the slots of a board live as long as the board.
+        let home = unsafe { home.as_ref() };
+        let state = home.made();
+        if state.is_time_to_look_around() || self.list.wait_queue.has_reservations() {
+            return self.acquire_elsewhere(mode, ask);
+        }
+        if home.take_again(state, ask.span, mode, Location::caller()) {
+            return Some(Token::of_slot(home, true));
+        }
+        // SAFETY: the head leads to the board that the thread's seat is in.
+        let board = unsafe { home::board_at(head) };
+        // SAFETY: the thread has a share in it.
+        let board = unsafe { board.as_ref() };
+        self.acquire_in_home(mode, ask, home, board)
+    }
+
+    /// The same if the lock has not moved, or something else is rare: the thread uses another lock, too, others have
+    /// waited for long, or it is time to look around.
+    #[inline(never)]
+    #[track_caller]
+    fn acquire_elsewhere(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
         let at = Location::caller();
-        let mut blocker = None;
         let Some(board) = self.board() else {
             return self.acquire_in_list(mode, ask);
         };
-        if !self.list.wait_queue.has_reservations()
-            && let Some(home) = home::known(board)
-        {
-            // SAFETY: the thread has a share in the board.
-            let board = unsafe { board.as_ref() };
-            // SAFETY: the slots of a board live as long as the board.
-            let home = unsafe { home.as_ref() };
-            let state = home.load(Ordering::Relaxed);
-            if state.is_time_to_look_around() && self.returns(board, home, at) {
-                return self.acquire_slowly(mode, ask, None);
+        let home = home::known(board).filter(|_| !self.list.wait_queue.has_reservations());
+        let Some(home) = home else {
+            return self.acquire_slowly(mode, *ask, None);
+        };
+        // SAFETY: the thread has a share in the board.
+        let board = unsafe { board.as_ref() };
+        // SAFETY: the slots of a board live as long as the board.
+        let home = unsafe { home.as_ref() };
+        let state = home.made();
+        if state.is_time_to_look_around() && self.returns(board, home, at) {
+            return self.acquire_slowly(mode, *ask, None);
+        }
+        if home.take_again(state, ask.span, mode, at) {
+            return Some(Token::of_slot(home, true));
+        }
+        self.acquire_in_home(mode, ask, home, board)
+    }
+
+    /// Announces the request in the thread's home slot on that board, whose grant would not do.
+    #[inline(never)]
+    #[track_caller]
+    fn acquire_in_home(
+        &self,
+        mode: Mode,
+        ask: &Ask<'_, ListToken>,
+        home: &Slot,
+        board: &Board,
+    ) -> Option<Token> {
+        let span = ask.span;
+        let at = Location::caller();
+        let state = home.made();
+        let mut blocker = None;
+        if state.is_held() {
+            match self.acquire_beside(board, home, Request::new(span, mode, home.thread()), at) {
+                Beside::Granted(token) => return Some(token),
+                Beside::Blocked(met) => blocker = Some(Blocker::Slot(met)),
+                Beside::Untried => {}
             }
-            if home.take_again(state, span, mode, at) {
-                home.policy().took_again();
-                return Some(Token::of_slot(home, true));
-            }
-            if state.is_held() {
-                match self.acquire_beside(board, home, Request::new(span, mode, home.thread()), at)
-                {
-                    Beside::Granted(token) => return Some(token),
-                    Beside::Blocked(met) => blocker = Some(Blocker::Slot(met)),
-                    Beside::Untried => {}
+        } else if board.residue_is_empty() {
+            let buckets = board.buckets_of(home, home, span);
+            let last = Last {
+                is_kept: home.keeps(),
+                is_repeated: home.announces(span),
+                number: state.number(),
+            };
+            let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
+            let plan = home.policy().plan(last, mode, fewest);
+            let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
+            let entered = match (plan, buckets) {
+                (Plan::Once, None) => board.enter(home, &entry),
+                (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, entry),
+                (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, entry, plan),
+            };
+            match entered {
+                Ok(_) if !self.has_left(board) => {
+                    home.decide();
+                    return Some(Token::of_slot(home, true));
                 }
-            // A state that lost its grant meanwhile.
-            } else if board.residue_is_empty() {
-                let buckets = board.buckets_of(home, home, span);
-                let last = Last {
-                    is_kept: state.is_kept(),
-                    is_repeated: home.announces(span),
-                };
-                let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
-                let plan = home.policy().plan(last, mode, fewest);
-                let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
-                let entered = match (plan, buckets) {
-                    (Plan::Once, None) => board.enter(home, &entry),
-                    (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, entry),
-                    (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, entry, plan),
-                };
-                match entered {
-                    Ok(_) if !self.has_left(board) => {
-                        home.decide();
-                        return Some(Token::of_slot(home, true));
-                    }
-                    Ok(_) => self.withdraw(board, home),
-                    Err(met) => {
-                        self.withdraw(board, home);
-                        blocker = Some(Blocker::Slot(met));
-                    }
+                Ok(_) => self.withdraw(board, home),
+                Err(met) => {
+                    self.withdraw(board, home);
+                    blocker = Some(Blocker::Slot(met));
                 }
             }
         }
-        self.acquire_slowly(mode, ask, blocker)
+        self.acquire_slowly(mode, *ask, blocker)
     }
 
     /// Tries once to get a range in the list, if the lock has not moved: a thread that holds others has nobody in its
     /// way, as a rule.
     #[inline(never)]
     #[track_caller]
-    fn acquire_in_list(&self, mode: Mode, ask: Ask<'_, ListToken>) -> Option<Token> {
+    fn acquire_in_list(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
         if self.list.index != Growth::WhenMet || self.list.wait_queue.has_reservations() {
-            return self.acquire_slowly(mode, ask, None);
+            return self.acquire_slowly(mode, *ask, None);
         }
         let at = Location::caller();
         let tried = thread::with_record(|record| {
@@ -125,7 +170,7 @@ impl RawSlots {
             Tried::Blocked(node) => Some(Blocker::Node(node)),
             Tried::Overtaken | Tried::Moved => None,
         };
-        self.acquire_slowly(mode, ask, blocker)
+        self.acquire_slowly(mode, *ask, blocker)
     }
 
     /// Tries once to get a narrow range for a thread that holds another one, in one of its other slots.
@@ -175,9 +220,9 @@ impl RawSlots {
                     ranges: behind.ranges,
                 };
                 // SAFETY: the token of the list stands for the same range, in the same mode.
-                self.acquire_in_list(mode, unsafe { Ask::after(behind, span, wait) })
+                self.acquire_in_list(mode, &unsafe { Ask::after(behind, span, wait) })
             }
-            Granted::Announced { .. } => self.acquire_slowly(mode, Ask::new(span, wait), None),
+            Granted::Announced(_) => self.acquire_slowly(mode, Ask::new(span, wait), None),
         }
     }
 

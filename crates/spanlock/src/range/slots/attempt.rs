@@ -339,7 +339,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
             Granted::Listed(token) => self.list.adopt(&token, sleeper),
-            Granted::Announced { slot, .. } => slot.id(),
+            Granted::Announced(slot) => slot.id(),
         }
     }
 
@@ -347,7 +347,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
             Granted::Listed(token) => Token::of_list(&self.list.adopted(token)),
-            Granted::Announced { slot, .. } => {
+            Granted::Announced(slot) => {
                 // [slot-inherit] As if each sleeper had marked the slot itself.
                 if prim::intact!("slot-inherit") {
                     slot.inherit_sleeper();

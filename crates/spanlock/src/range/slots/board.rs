@@ -190,9 +190,7 @@ impl Board {
                 Some(buckets).filter(|_| is_narrow && self.lists(home, buckets))
             }
             None => {
-                // Relaxed: the owner's.
-                let number = slot.load(Ordering::Relaxed).number();
-                if policy::is_sample(number, slot.number()) {
+                if policy::is_sample(slot.made().number(), slot.number()) {
                     self.judge_spread(home, slot, span);
                 }
                 None
@@ -280,6 +278,11 @@ impl Board {
         let owner = Owner::Home(record);
         let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
         let home = known.unwrap_or_else(|| self.claim(owner));
+        if !home.is_free() {
+            // A thread that has exited, and had this thread's record before, holds something there. It may be in the
+            // midst of the release, so what it has noted on the owner's line is not to be relied on yet.
+            return home;
+        }
         let here = NonNull::from(self);
         let share = share.take_if(|share| share.is_in(here));
         let share = share.unwrap_or_else(|| Share::of(self));

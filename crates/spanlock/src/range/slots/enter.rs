@@ -118,7 +118,7 @@ impl Board {
     ) -> Result<Whole, SlotBlocker<'a>> {
         entry.grant = plan.grant(entry.request.span);
         self.enter(mine, &entry)
-            .inspect(|&whole| mine.policy().granted(plan, whole))
+            .inspect(|&whole| mine.policy().granted(plan, whole, mine.made().number()))
     }
 
     /// The same for a narrow request, which is to be listed in buckets. Its grant is not larger and not kept.

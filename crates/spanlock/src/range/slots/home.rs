@@ -13,6 +13,8 @@
 
 use super::board::Board;
 use super::slot::Slot;
+use crate::range::list::Link;
+use crate::range::thread::{self, Local};
 use prim::atomic::Ordering;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -90,93 +92,111 @@ const SEATS: usize = 16;
 /// A board in which the thread has a share, and the thread's home slot there.
 #[derive(Clone, Copy)]
 struct Seat {
-    board: *const Board,
-    slot: *const Slot,
+    /// What the head of a lock is that leads to the board.
+    head: Link,
+    slot: NonNull<Slot>,
 }
 
 impl Seat {
     const EMPTY: Self = Self {
-        board: ptr::null(),
-        slot: ptr::null(),
+        head: Link::MOVED_NOWHERE,
+        slot: NonNull::dangling(),
     };
-
-    #[inline]
-    fn is_in(self, board: NonNull<Board>) -> bool {
-        ptr::eq(self.board, board.as_ptr())
-    }
 
     /// Gives the share up.
     fn leave(self) {
-        if let Some(board) = NonNull::new(self.board.cast_mut()) {
+        if let Some(board) = self.head.new_head() {
             // SAFETY: `remember` has put the share here.
-            drop(unsafe { Share::kept(board) });
+            drop(unsafe { Share::kept(board.cast()) });
         }
     }
 }
 
-/// The seats of a thread.
-struct Seats {
+/// The seats of a thread: its home slots in the locks that it used last.
+pub(crate) struct Seats {
     taken: [Cell<Seat>; SEATS],
-    /// Which one the next board gets.
+    /// Which one the next board gets. Never the first: that is the one of the lock that was used last.
     next: Cell<usize>,
 }
 
-prim::local! {
-    /// The thread's home slots in the locks that it used last.
-    static HERE: Seats = Seats {
-        taken: [const { Cell::new(Seat::EMPTY) }; SEATS],
-        next: Cell::new(0),
-    };
+impl Seats {
+    pub(crate) const fn new() -> Self {
+        Self {
+            taken: [const { Cell::new(Seat::EMPTY) }; SEATS],
+            next: Cell::new(1),
+        }
+    }
+
+    /// The thread's home slot on the board to which that head leads, if that is the thread's first seat. Then the
+    /// thread has a share in the board.
+    #[inline]
+    pub(super) fn first_in(&self, head: Link) -> Option<NonNull<Slot>> {
+        let first = self.taken[0].get();
+        // No head leads to where an empty seat is.
+        (first.head == head).then_some(first.slot)
+    }
+
+    /// The seat in the board to which that head leads. (A search: a place by the board's address would differ from run
+    /// to run, and so would simulated results.)
+    fn find(&self, head: Link) -> Option<&Cell<Seat>> {
+        self.taken.iter().find(|seat| seat.get().head == head)
+    }
+
+    /// The slot on that board. Makes its seat the first.
+    fn slot_in(&self, head: Link) -> Option<NonNull<Slot>> {
+        let seat = self.find(head)?;
+        let slot = seat.get().slot;
+        self.taken[0].swap(seat);
+        Some(slot)
+    }
+
+    /// Forgets all of them, and gives the shares up.
+    pub(crate) fn forget_all(&self) {
+        for seat in &self.taken {
+            seat.replace(Seat::EMPTY).leave();
+        }
+    }
 }
 
-impl Seats {
-    /// The seat in that board. (A search: a place by the board's address would differ from run to run, and so would
-    /// simulated results.)
-    fn find(&self, board: NonNull<Board>) -> Option<&Cell<Seat>> {
-        self.taken.iter().find(|seat| seat.get().is_in(board))
-    }
+/// What the head of a lock is that leads to that board.
+#[inline]
+pub(super) fn head_of(board: NonNull<Board>) -> Link {
+    // A board begins with its residue.
+    Link::moved(board.cast())
+}
 
-    /// The slot in that board, or null.
-    #[inline(never)] // So that the first seat is looked at without a call.
-    fn search(&self, board: NonNull<Board>) -> *const Slot {
-        let seat = self.find(board).map(Cell::get);
-        seat.unwrap_or(Seat::EMPTY).slot
-    }
+/// The board to which a head leads.
+///
+/// # Safety
+/// It leads to a board.
+#[inline]
+pub(super) unsafe fn board_at(head: Link) -> NonNull<Board> {
+    // SAFETY: the caller promises it.
+    unsafe { head.new_head().unwrap_unchecked() }.cast()
 }
 
 /// This thread's home slot on a board, if the thread used it lately. Then the thread has a share in the board.
 #[inline]
 pub(super) fn known(board: NonNull<Board>) -> Option<NonNull<Slot>> {
-    let slot = HERE.with(|seats| match seats.taken[0].get() {
-        first if first.is_in(board) => first.slot,
-        _ => seats.search(board),
-    });
-    NonNull::new(slot.cast_mut())
+    thread::with_local(|local| local.seats.slot_in(head_of(board)))
 }
 
 /// Remembers this thread's home slot on a board that it does not know, and keeps the share.
 pub(super) fn remember(share: Share, slot: &Slot) {
-    let board = share.keep().as_ptr();
-    let before = HERE.with(|seats| {
+    let (head, slot) = (head_of(share.keep()), NonNull::from(slot));
+    let before = thread::with_local(|local| {
+        let seats = &local.seats;
         let next = seats.next.get();
-        seats.next.set((next + 1) % SEATS);
-        seats.taken[next].replace(Seat { board, slot })
+        seats.next.set(next % (SEATS - 1) + 1);
+        seats.taken[next].replace(Seat { head, slot })
     });
     before.leave();
 }
 
 /// Forgets it, and gives the share up.
 pub(super) fn forget(board: NonNull<Board>) {
-    let seat = HERE.with(|seats| Some(seats.find(board)?.replace(Seat::EMPTY)));
-    if let Some(seat) = seat {
+    let find = |local: &Local| Some(local.seats.find(head_of(board))?.replace(Seat::EMPTY));
+    if let Some(seat) = thread::with_local(find) {
         seat.leave();
-    }
-}
-
-/// Forgets all of them.
-pub(crate) fn forget_all() {
-    for at in 0..SEATS {
-        HERE.with(|seats| seats.taken[at].replace(Seat::EMPTY))
-            .leave();
     }
 }

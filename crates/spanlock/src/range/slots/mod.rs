@@ -79,6 +79,9 @@
 //! 7. The head stops leading to a board only while one thread holds everything there, and the residue is empty.
 //! 8. A thread uses a board only while it has a share in it, holds a range there, or walks its residue.
 //! 9. A slot is in at most one thread's list of free slots. One that is in none has no successor.
+//! 10. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
+//!     but for the grant and the count, which others may end while it is not. What a thread has noted that had this
+//!     thread's record before counts only once the slot has been found free.
 //!
 //! # Edges: memory ordering
 //!
@@ -160,7 +163,7 @@ mod state;
 
 pub use super::wait::Fairness;
 
-pub(crate) use home::{Share, forget_all};
+pub(crate) use home::{Seats, Share};
 
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
@@ -336,7 +339,7 @@ pub struct Token(NonNull<Node>);
 /// What a token stands for.
 enum Granted<'a> {
     Listed(ListToken),
-    Announced { slot: &'a Slot, is_home: bool },
+    Announced(&'a Slot),
 }
 
 impl Token {
@@ -360,22 +363,44 @@ impl Token {
         Self(slot.map_addr(|address| address | mark))
     }
 
+    #[inline]
+    fn is_listed(&self) -> bool {
+        self.0.addr().get() & Self::SLOT == 0
+    }
+
+    /// Of a slot: whether it is the thread's home slot.
+    #[inline]
+    fn is_home(&self) -> bool {
+        self.0.addr().get() & Self::OTHER == 0
+    }
+
+    /// The list's token that this one is.
+    #[inline]
+    fn as_listed(&self) -> ListToken {
+        ListToken::new(Link::from_non_null(self.0))
+    }
+
+    /// The slot that it is the address of.
+    ///
+    /// # Safety
+    /// It is not listed, and the lock of the token is alive for `'a`.
+    #[inline]
+    unsafe fn slot<'a>(&self) -> &'a Slot {
+        let marks = Self::SLOT | Self::OTHER;
+        let slot = self.0.as_ptr().map_addr(|address| address & !marks);
+        // SAFETY: the slots of a lock live as long as the lock.
+        unsafe { &*slot.cast::<Slot>() }
+    }
+
     /// # Safety
     /// The lock of the token is alive for `'a`.
     #[inline]
     unsafe fn granted<'a>(&self) -> Granted<'a> {
-        let address = self.0.addr().get();
-        if address & Self::SLOT == 0 {
-            return Granted::Listed(ListToken::new(Link::from_non_null(self.0)));
-        }
-        let slot = self
-            .0
-            .as_ptr()
-            .map_addr(|address| address & !(Self::SLOT | Self::OTHER));
-        Granted::Announced {
-            // SAFETY: the slots of a lock live as long as the lock.
-            slot: unsafe { &*slot.cast::<Slot>() },
-            is_home: address & Self::OTHER == 0,
+        if self.is_listed() {
+            Granted::Listed(self.as_listed())
+        } else {
+            // SAFETY: the caller's promise.
+            Granted::Announced(unsafe { self.slot() })
         }
     }
 }

@@ -70,7 +70,9 @@ impl RawSlots {
     #[inline]
     pub(super) fn has_left(&self, board: &Board) -> bool {
         // [returned-check]
-        self.board() != Some(NonNull::from(board)) && prim::intact!("returned-check")
+        // Acquire, as in `board`.
+        let head = self.list.head.load(Ordering::Acquire);
+        head != home::head_of(NonNull::from(board)) && prim::intact!("returned-check")
     }
 
     /// Returns to the list, if the running thread, whose home slot that is, has been alone since it looked around last.

@@ -3,6 +3,7 @@
 use super::buckets::Places;
 use super::policy::Policy;
 use super::slot::Slot;
+use super::state::State;
 use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -19,6 +20,8 @@ pub(super) struct OnItsLine {
     home: Cell<*const Slot>,
     /// Where the announcement is listed in buckets.
     places: AtomicU64,
+    /// The state as the owner has made it last.
+    made: AtomicU64,
     policy: Policy,
 }
 
@@ -29,6 +32,7 @@ impl Default for OnItsLine {
             free: Cell::new(ptr::null()),
             home: Cell::new(ptr::null()),
             places: AtomicU64::new(Places::NONE.0),
+            made: AtomicU64::new(0),
             policy: Policy::default(),
         }
     }
@@ -44,6 +48,24 @@ impl Slot {
     #[inline]
     pub(super) fn policy(&self) -> &Policy {
         &self.owner.policy
+    }
+
+    /// The state as the owner has made it last. Since then others may have marked it, if it is held, or revoked its
+    /// grant or taken it off the count, if it is not.
+    ///
+    /// The owner asks this rather than the state itself: that is on a line that others use, and a load soon after the
+    /// owner's own atomic operation would wait for it.
+    #[inline]
+    pub(super) fn made(&self) -> State {
+        // Relaxed: the owner's.
+        State(self.owner.made.load(Ordering::Relaxed))
+    }
+
+    /// Notes the state that the owner makes. It does so before it makes that state: after a release, another thread may
+    /// have got the record of one that is exiting, and with it the slot.
+    #[inline]
+    pub(super) fn makes(&self, state: State) {
+        self.owner.made.store(state.0, Ordering::Relaxed);
     }
 
     /// Notes where the announcement is listed.

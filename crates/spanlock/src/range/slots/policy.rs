@@ -2,8 +2,8 @@
 //!
 //! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
 //!   doubles the number of repetitions that the next one needs. One that was of use [`WORTH`] times resets it.
-//! - A reader that asks for another range each time has nothing to repeat. After [`FIRST_RUN`] such requests it asks
-//!   for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
+//! - A reader that asks for another range each time has nothing to repeat. After `2^`[`FIRST_RUN`] such requests it
+//!   asks for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, makes the next one come four times later.
 //!
@@ -28,7 +28,7 @@
 use super::enter::Whole;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use prim::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use prim::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// A grant that was taken again so often was worth keeping: each time saves more than it costs another thread to revoke
 /// the grant once.
@@ -57,11 +57,15 @@ const SAMPLE_DIGITS: u32 = prim::sized(3, 0) as u32;
 /// that are.
 const FAR: u64 = 16;
 
-/// So many requests for different ranges before the first grant of everything: enough that other readers have come.
-const FIRST_RUN: u32 = prim::sized(32, 1) as u32;
+/// `2^FIRST_RUN` requests for different ranges before the first grant of everything: enough that other readers have
+/// come.
+const FIRST_RUN: u8 = prim::sized(5, 0) as u8;
 
-/// The longest run before a grant of everything.
-const LONGEST_RUN: u32 = 1 << 16;
+/// `2^LONGEST_RUN` is the longest run before a grant of everything.
+const LONGEST_RUN: u8 = 16;
+
+/// Requests for different ranges are counted.
+const DIFFERENT: u32 = 1 << 31;
 
 /// The numbers of one home slot.
 #[derive(Debug)]
@@ -70,14 +74,15 @@ pub(super) struct Policy {
     keeps: AtomicBool,
     /// Whether the grant is one of everything.
     is_wide: AtomicBool,
-    /// How often the grant was taken again.
-    hits: AtomicU32,
-    /// How often the same range was announced in a row, and how often is enough.
-    repeats: AtomicU32,
-    enough: AtomicU32,
-    /// How many shared requests for different ranges came in a row, and how many are enough.
-    run: AtomicU32,
-    long_run: AtomicU32,
+    /// How many repetitions are enough, and which run is long: the numbers' digits.
+    enough: AtomicU8,
+    long_run: AtomicU8,
+    /// The number of the announcement with which the grant came, modulo `2^32`. Each time that the grant is taken again
+    /// adds one to it.
+    granted: AtomicU32,
+    /// How often the same range was announced in a row; or, with the flag [`DIFFERENT`], how many shared requests for
+    /// different ranges came in a row.
+    streak: AtomicU32,
     /// How many looks at slots for requests that are far apart do not count, since other requests were not far apart.
     /// Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are
     /// not listed.
@@ -108,6 +113,7 @@ pub(super) struct Last {
     pub(super) is_kept: bool,
     /// It was of the same range.
     pub(super) is_repeated: bool,
+    pub(super) number: u64,
 }
 
 /// What a request adds to the looks of its lock that were for requests far apart.
@@ -166,11 +172,10 @@ impl Default for Policy {
         Self {
             keeps: AtomicBool::new(false),
             is_wide: AtomicBool::new(false),
-            hits: AtomicU32::new(0),
-            repeats: AtomicU32::new(0),
-            enough: AtomicU32::new(1),
-            run: AtomicU32::new(0),
-            long_run: AtomicU32::new(FIRST_RUN),
+            enough: AtomicU8::new(0),
+            long_run: AtomicU8::new(FIRST_RUN),
+            granted: AtomicU32::new(0),
+            streak: AtomicU32::new(0),
             spread: AtomicU32::new(0),
             others: AtomicU32::new(u32::MAX),
         }
@@ -189,13 +194,6 @@ impl Policy {
         let before = self.others.load(Relaxed);
         self.others.store(others, Relaxed);
         before == others
-    }
-
-    /// The grant was taken again.
-    #[inline]
-    pub(super) fn took_again(&self) {
-        self.hits
-            .store(self.hits.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// The request had to wait, or is one of several. Its grant is not kept.
@@ -265,60 +263,66 @@ impl Policy {
     #[inline]
     pub(super) fn plan(&self, last: Last, mode: Mode, fewest: Fewest) -> Plan {
         if self.keeps.load(Relaxed) {
-            self.judge(last.is_kept);
+            self.judge(last);
         }
+        let streak = self.streak.load(Relaxed);
         if last.is_repeated {
-            let repeats = self.repeats.load(Relaxed).saturating_add(1);
-            self.repeats.store(repeats, Relaxed);
-            self.run.store(0, Relaxed);
-            if repeats >= self.enough.load(Relaxed).max(fewest as u32) {
+            let repeats = if streak & DIFFERENT == 0 {
+                streak + 1
+            } else {
+                1
+            };
+            self.streak.store(repeats.min(MOST_REPEATS), Relaxed);
+            if repeats >= (1 << self.enough.load(Relaxed)).max(fewest as u32) {
                 return Plan::Keep;
             }
+        } else if mode == Mode::Exclusive {
+            self.streak.store(0, Relaxed);
         } else {
-            self.repeats.store(0, Relaxed);
-            let run = match mode {
-                Mode::Shared => self.run.load(Relaxed) + 1,
-                Mode::Exclusive => 0,
-            };
-            self.run.store(run, Relaxed);
-            if run > self.long_run.load(Relaxed).max(fewest.reads()) {
-                self.run.store(0, Relaxed);
+            let run = streak.saturating_sub(DIFFERENT) + 1;
+            let enough = (1 << self.long_run.load(Relaxed)).max(fewest.reads());
+            if run > enough {
+                self.streak.store(0, Relaxed);
                 return Plan::Everything;
             }
+            self.streak.store(DIFFERENT | run, Relaxed);
         }
         Plan::Once
     }
 
     /// Draws the lesson from the last grant that was kept.
     #[cold]
-    fn judge(&self, is_kept: bool) {
+    fn judge(&self, last: Last) {
         self.keeps.store(false, Relaxed);
-        let was_worth_it = self.hits.swap(0, Relaxed) >= WORTH;
+        let hits = (last.number as u32).wrapping_sub(self.granted.load(Relaxed));
+        let was_worth_it = hits >= WORTH;
         if self.is_wide.load(Relaxed) {
-            if !was_worth_it && !is_kept {
+            if !was_worth_it && !last.is_kept {
                 self.wait_longer();
             } else if was_worth_it {
                 self.long_run.store(FIRST_RUN, Relaxed);
             }
         } else if was_worth_it {
-            self.enough.store(1, Relaxed);
-        } else if !is_kept {
-            let enough = self.enough.load(Relaxed);
-            self.enough.store((2 * enough).min(MOST_REPEATS), Relaxed);
+            self.enough.store(0, Relaxed);
+        } else if !last.is_kept {
+            let more = self.enough.load(Relaxed) + 1;
+            self.enough
+                .store(more.min(MOST_REPEATS.ilog2() as u8), Relaxed);
         }
     }
 
     #[cold]
     fn wait_longer(&self) {
-        let run = self.long_run.load(Relaxed);
-        self.long_run.store((4 * run).min(LONGEST_RUN), Relaxed);
+        let longer = self.long_run.load(Relaxed) + 2;
+        self.long_run.store(longer.min(LONGEST_RUN), Relaxed);
     }
 
     /// The request was granted, with a grant to be kept.
     #[inline]
-    pub(super) fn granted(&self, plan: Plan, whole: Whole) {
+    pub(super) fn granted(&self, plan: Plan, whole: Whole, number: u64) {
         match whole {
             Whole::Granted => {
+                self.granted.store(number as u32, Relaxed);
                 self.keeps.store(true, Relaxed);
                 self.is_wide.store(plan == Plan::Everything, Relaxed);
             }
@@ -403,11 +407,12 @@ mod tests {
             let last = Last {
                 is_kept: false,
                 is_repeated: false,
+                number: 0,
             };
             let is_once = |_: &u32| policy.plan(last, Mode::Shared, fewest) == Plan::Once;
             (0..).take_while(is_once).count()
         };
-        assert_eq!(run(Fewest::One), FIRST_RUN as usize);
+        assert_eq!(run(Fewest::One), 1 << FIRST_RUN);
         assert_eq!(run(Fewest::Worth), MOST_REPEATS as usize);
     }
 }

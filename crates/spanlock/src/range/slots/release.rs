@@ -13,20 +13,30 @@ impl RawSlots {
     /// This lock granted the token.
     #[inline]
     pub(super) unsafe fn release(&self, token: Token) {
-        // SAFETY: this lock granted the token, and is alive.
-        match unsafe { token.granted() } {
-            // SAFETY: the list granted it.
-            Granted::Listed(token) => unsafe { self.list.release(token) },
-            Granted::Announced { slot, is_home } => self.release_slot(slot, is_home),
+        if token.is_listed() {
+            // SAFETY: this lock granted the token, so the list granted it.
+            unsafe { self.list.release(token.as_listed()) }
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.release_slot(token) }
         }
     }
 
     /// Not inlined, so that a lock that has not moved is released as fast as a list lock.
+    ///
+    /// # Safety
+    /// This lock granted the token, which is not one of the list.
     #[inline(never)]
-    fn release_slot(&self, slot: &Slot, is_home: bool) {
+    unsafe fn release_slot(&self, token: Token) {
+        // SAFETY: this lock granted the token, and is alive.
+        let slot = unsafe { token.slot() };
+        if slot.policy().keeps() && slot.keep() {
+            return;
+        }
+        let is_home = token.is_home();
         if !is_home || slot.is_listed() {
             self.release_on_board(slot, is_home);
-        } else if !slot.policy().keeps() || !slot.keep() {
+        } else {
             self.end(slot);
         }
     }
@@ -87,7 +97,7 @@ impl RawSlots {
         match unsafe { token.granted() } {
             // SAFETY: the list granted it.
             Granted::Listed(token) => unsafe { self.list.make_shared(&token) },
-            Granted::Announced { slot, .. } => {
+            Granted::Announced(slot) => {
                 // [slot-downgrade-wake] The readers that sleep behind it may enter now.
                 if slot.share().has_sleeper() && prim::intact!("slot-downgrade-wake") {
                     let queue = &self.list.wait_queue;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
-//!   line 1, the owner's:          owner | its other slots
+//!   line 1, the owner's:          owner | its other slots | the state that it has made last | policy
 //! ```
 //!
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
@@ -90,8 +90,9 @@ impl Slot {
     /// Whether its owner may announce a request here.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
-        // Relaxed: only the owner announces.
-        !self.load(Ordering::Relaxed).is_held()
+        // Acquire: the last release here may be that of a thread that has exited, and had this thread's record before.
+        // What it has noted on the owner's line comes before.
+        !self.load(Ordering::Acquire).is_held()
     }
 
     /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns
@@ -101,9 +102,9 @@ impl Slot {
         let Request { span, mode, .. } = entry.request;
         let grant = entry.grant;
         let extent = Extent::of(span, grant);
-        // Acquire: the last release here may be that of a thread that has exited, and had this thread's record before.
-        let before = self.load(Ordering::Acquire);
+        let before = self.made();
         let state = before.next(mode, extent, audience);
+        self.makes(state);
         // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
         self.start.store(grant.start(), rewrite());
@@ -133,6 +134,7 @@ impl Slot {
     /// Counts the slot, whose owner has announced a request in it.
     #[cold] // A bucket is full.
     pub(super) fn count(&self) {
+        self.makes(State(self.made().0 | State::COUNTED));
         // Relaxed: the fence of the handshake follows.
         self.state.fetch_or(State::COUNTED, Ordering::Relaxed);
     }
@@ -185,52 +187,60 @@ impl Slot {
         if !state.is_kept() {
             return false;
         }
-        let (start, last) = self.announced();
-        let covers = start <= span.start() && span.last() <= last;
         // [grant-mode] A shared grant does not do for a writer.
         let allows = mode == Mode::Shared
             || state.grant_mode() == Mode::Exclusive
             || !prim::intact!("grant-mode");
-        if !covers || !allows {
+        if !allows {
             return false;
         }
-        let is_whole = start == span.start() && last == span.last();
-        let extent = if is_whole {
+        let extent = if self.announces(span) {
             Extent::Whole
         } else {
+            let (start, last) = self.announced();
+            if span.start() < start || last < span.last() {
+                return false;
+            }
+            self.set_part(span);
             Extent::Part
         };
-        if extent == Extent::Part {
-            self.set_part(span);
-        }
         self.note(at);
         let taken = state.taken_again(mode, extent);
-        // Acquire: the thread that kept the grant may be one that has exited, and had this thread's record before.
+        self.makes(taken);
         // [grant-part] Release: pairs with the Acquire of the state in `look`. No fence follows.
-        let order = prim::order!("grant-part", Ordering::AcqRel, Ordering::Acquire);
-        self.state
-            .compare_exchange(state.0, taken.0, order, Ordering::Relaxed)
-            .is_ok()
+        let order = prim::order!("grant-part", Ordering::Release);
+        let outcome = self
+            .state
+            .compare_exchange(state.0, taken.0, order, Ordering::Relaxed);
+        outcome.inspect_err(|&now| self.makes(State(now))).is_ok()
     }
 
     /// Ends what is held, and keeps the grant. Not, if a request sleeps behind it or the grant is contended.
     #[inline]
     pub(super) fn keep(&self) -> bool {
-        let state = self.load(Ordering::Relaxed);
-        // [grant-contended] The mark forbids to keep the grant.
-        let hinders = if prim::intact!("grant-contended") {
-            State::SLEEPER | State::CONTENDED
-        } else {
-            State::SLEEPER
-        };
+        let held = self.made();
+        debug_assert!(
+            held.is_counted(),
+            "a grant is kept in a slot that is counted"
+        );
+        let kept = held.kept();
+        self.makes(kept);
         // [slot-release] Release: pairs with the Acquire in `look`.
         let release = prim::order!("slot-release", Ordering::Release);
-        state.0 & hinders == 0
-            && state.is_counted()
-            && self
-                .state
-                .compare_exchange(state.0, state.kept().0, release, Ordering::Relaxed)
-                .is_ok()
+        let keep = |held: u64| {
+            self.state
+                .compare_exchange(held, kept.0, release, Ordering::Relaxed)
+        };
+        // [grant-contended] It fails if there is a mark.
+        keep(held.0).is_ok()
+            || !prim::intact!("grant-contended") && keep(held.0 | State::CONTENDED).is_ok()
+    }
+
+    /// Whether the owner's grant is still kept.
+    #[inline]
+    pub(super) fn keeps(&self) -> bool {
+        // Relaxed: it decides nothing about who holds what.
+        self.made().is_kept() && self.load(Ordering::Relaxed).is_kept()
     }
 
     /// The first and last position of the last grant.
@@ -265,7 +275,8 @@ impl Slot {
     /// Ends the announcement. Returns the state before.
     #[inline]
     pub(super) fn leave(&self) -> State {
-        let freed = self.load(Ordering::Relaxed).freed();
+        let freed = self.made().freed();
+        self.makes(freed);
         // [slot-release] Release: pairs with the Acquire in `look`.
         let before = self
             .state
@@ -276,6 +287,7 @@ impl Slot {
 
     /// Shares what the owner holds. Returns the state before.
     pub(super) fn share(&self) -> State {
+        self.makes(State(self.made().0 | State::SHARED));
         // [slot-downgrade] Release: pairs with the Acquire in `look`.
         let order = prim::order!("slot-downgrade", Ordering::Release);
         State(self.state.fetch_or(State::SHARED, order))

@@ -63,14 +63,14 @@ impl State {
             Mode::Shared => Self::SHARED,
             Mode::Exclusive => 0,
         };
-        let owns = self.0 & Self::OWNS;
-        Self((self.freed().0 + Self::ONE) | Self::HELD | owns | mode | extent.flag())
+        let kept = self.0 & (!Self::OF_ANNOUNCEMENT | Self::OWNS);
+        Self((kept + Self::ONE) | Self::HELD | mode | extent.flag())
     }
 
     /// Kept, where this state is held.
     #[inline]
     pub(super) fn kept(self) -> Self {
-        Self(self.freed().0 | Self::KEPT | (self.0 & Self::OWNS))
+        Self(self.0 & (!Self::OF_ANNOUNCEMENT | Self::OWNS) | Self::KEPT)
     }
 
     /// Free, after this announcement.
