@@ -61,7 +61,7 @@
 //! | field | while the lock is biased, or the bias is kept | while it is unbiased |
 //! |---|---|---|
 //! | time | since when the path is open, or the table empty | since when there is no bias |
-//! | credit, price | time earned, in units; from 192 on, a debt of 2^(n - 192) | 2^n units until the next trial, at rho = 1 |
+//! | credit, price | units earned; from 192 on, a debt of 2^(n - 192) units | 2^n units until the next trial, at rho = 1 |
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
