@@ -29,7 +29,8 @@
 
 use lock_api::RawRwLock;
 use prim::atomic::{AtomicBool, AtomicU64, Ordering, fence, fence_after_rmw};
-use prim::{clock, spin};
+use prim::clock;
+use prim::workload::until_changed;
 
 const SLOTS: usize = prim::sized(4096, 4);
 
@@ -142,7 +143,7 @@ impl<L: RawRwLock, const SIZE: usize> PaperBravo<L, SIZE> {
             // [paper-revoked] Acquire: pairs with [paper-depart].
             let acquire = prim::order!("paper-revoked", Ordering::Acquire);
             while slot.load(acquire) == self.address() {
-                spin::until_changed(slot, self.address());
+                until_changed(slot, self.address());
             }
         }
         let end = clock::nanoseconds();

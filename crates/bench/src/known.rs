@@ -5,7 +5,7 @@ use crate::run::{Outcome, Trial};
 use crate::setting::named;
 use crate::{registry, rw, sets, sim, space};
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Entry, Lock};
+use spanlock_judge::record::lock::{Entry, Exclusion, Lock};
 use spanlock_trial::lock::{Described, Role, RwDescribed};
 
 /// A lock or the like: a row of a table, from which users choose by name.
@@ -102,6 +102,17 @@ fn whole(row: &RwDescribed) -> Lock {
     }
 }
 
+/// A variant as records have it. Its family is its lock's, the first word of its name.
+fn space(name: &str) -> Lock {
+    let family = name.split('-').next().unwrap_or(name).to_owned();
+    let exclusion = Exclusion::Promised;
+    Lock {
+        family,
+        exclusion,
+        ..Lock::named(name)
+    }
+}
+
 /// Those that are measured on hardware too.
 const fn is_measured(role: Role) -> bool {
     !matches!(role, Role::Configuration)
@@ -119,9 +130,9 @@ known! {
         "sets" "Sets, by name; all of them by default"
     sets::Simulated: |row| Lock::named(row.described.name), sets::SIMULATED.iter();
         "sets" "Sets, by name; by default, all that can be simulated"
-    space::Variant: |row| space::known(row.name), space::MEASURED.iter();
+    space::Variant: |row| space(row.name), space::MEASURED.iter();
         "locks" "Variants of the address space, by name; all of them by default"
-    space::Simulated: |row| space::known(row.name), space::SIMULATED.iter();
+    space::Simulated: |row| space(row.name), space::SIMULATED.iter();
         "locks" "Variants of the address space, by name; all of them by default"
 }
 

@@ -3,7 +3,6 @@
 use crate::known::{self, Row};
 use crate::meter::Meter;
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Exclusion, Lock};
 use spanlock_trial::vm::{Load, Trial};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -73,16 +72,5 @@ fn pass(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
         std::hint::spin_loop();
-    }
-}
-
-/// A variant as records have it. Its family is its lock's, the first word of its name.
-pub(crate) fn known(name: &str) -> Lock {
-    let family = name.split('-').next().unwrap_or(name).to_owned();
-    let exclusion = Exclusion::Promised;
-    Lock {
-        family,
-        exclusion,
-        ..Lock::named(name)
     }
 }

@@ -56,23 +56,23 @@ macro_rules! export_mode {
      $timed_lock:ident = $next_timed:ident, $clock_lock:ident = $next_clock:ident) => {
         export! {
             $lock (lock) {
-                lock.$mode(Endless, || next::$next_lock(lock))
+                lock.$mode(Endless, || next::$next_lock(lock.glibcs()))
             }
 
             $try_lock (lock) {
-                lock.$mode(Try, || next::$next_try(lock))
+                lock.$mode(Try, || next::$next_try(lock.glibcs()))
             }
 
             $timed_lock (lock, until: *const timespec) {
                 match read_until(CLOCK_REALTIME, until) {
-                    Ok(patience) => lock.$mode(patience, || next::$next_timed(lock, until)),
+                    Ok(patience) => lock.$mode(patience, || next::$next_timed(lock.glibcs(), until)),
                     Err(refused) => refused,
                 }
             }
 
             $clock_lock (lock, clock: clockid_t, until: *const timespec) {
                 match read_until(clock, until) {
-                    Ok(patience) => lock.$mode(patience, || next::$next_clock(lock, clock, until)),
+                    Ok(patience) => lock.$mode(patience, || next::$next_clock(lock.glibcs(), clock, until)),
                     Err(refused) => refused,
                 }
             }
@@ -97,12 +97,12 @@ export! {
 
     pthread_rwlock_init (lock, attributes: *const c_void) {
         lock.begin();
-        next::init(lock, attributes)
+        next::init(lock.glibcs(), attributes)
     }
 
     pthread_rwlock_destroy (lock) {
         lock.end();
-        next::destroy(lock)
+        next::destroy(lock.glibcs())
     }
 }
 

@@ -14,6 +14,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `abi` | the exported functions: shims |
+//! | `errno` | kept across system calls |
 //! | `local` | what the library keeps for each thread |
 //! | `lock` | a lock, ours or glibc's |
 //! | `next` | glibc's functions |
@@ -23,6 +24,8 @@
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod abi;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod errno;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod local;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

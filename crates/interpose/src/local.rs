@@ -17,7 +17,7 @@
 //!          use a shared row
 //! ```
 
-use crate::lock::Errno;
+use crate::errno::Errno;
 use libc::{c_void, pthread_key_t};
 use spanlock::rw::pthread::Sampler;
 use spanlock::rw::pthread::table::ReaderRow;

@@ -21,13 +21,17 @@
 //! The protocol is that of [`AnonymousUnlock`]. Locks of the kind `PREFER_WRITER_NONRECURSIVE` prefer writers, as they
 //! do in glibc. With the other kinds a thread that reads may read again while a writer waits for it.
 
+use crate::errno::Errno;
 use crate::setting::{self, Setting};
 use crate::stats::{self, Counts};
 use crate::{local, next};
-use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, c_int, clockid_t, timespec};
+use libc::{
+    EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, c_int, clockid_t, pthread_rwlock_t, timespec,
+};
 use spanlock::range::raw::Wait;
 use spanlock::rw::pthread::{AnonymousUnlock, BiasState};
 use spanlock::rw::{FutexRwLock, Preference, ReadersFirst, Standard, WritersFirst};
+use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -50,8 +54,8 @@ pub(crate) struct Lock {
     _end: AtomicU32,
 }
 
-const _: () = assert!(size_of::<Lock>() == size_of::<libc::pthread_rwlock_t>());
-const _: () = assert!(align_of::<Lock>() <= align_of::<libc::pthread_rwlock_t>());
+const _: () = assert!(size_of::<Lock>() == size_of::<pthread_rwlock_t>());
+const _: () = assert!(align_of::<Lock>() <= align_of::<pthread_rwlock_t>());
 const _: () = assert!(std::mem::offset_of!(Lock, bias) == 16);
 const _: () = assert!(std::mem::offset_of!(Lock, shared) == 28);
 const _: () = assert!(std::mem::offset_of!(Lock, writer) == 40);
@@ -67,6 +71,16 @@ impl Lock {
         setting.is_off() || self.shared.load(Ordering::Relaxed) != 0
     }
 
+    /// The lock as glibc's functions take it. They may write to it: all fields are atomic.
+    #[inline(always)]
+    pub(crate) fn glibcs(&self) -> *mut pthread_rwlock_t {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn counts(&self) -> &'static Counts {
+        stats::of(ptr::from_ref(self).addr())
+    }
+
     /// Acquires a lock that is glibc's by glibc's function `acquire`. If acquisitions are counted, tries by `attempt`
     /// first, to learn whether the thread waits.
     #[inline(always)] // So that it ends in a jump.
@@ -74,15 +88,15 @@ impl Lock {
         &self,
         setting: Setting,
         acquire: impl Fn() -> c_int,
-        attempt: impl Fn(&Self) -> c_int,
+        attempt: impl Fn(*mut pthread_rwlock_t) -> c_int,
         count: impl Fn(&Counts, u64),
     ) -> c_int {
         if !setting.counts() {
             return acquire();
         }
-        let (answer, nanoseconds) = stats::timed(|| attempt(self), acquire);
+        let (answer, nanoseconds) = stats::timed(|| attempt(self.glibcs()), acquire);
         if answer == 0 {
-            count(stats::of(self), nanoseconds);
+            count(self.counts(), nanoseconds);
         }
         answer
     }
@@ -174,7 +188,7 @@ impl Lock {
 
     #[cold] // With statistics.
     fn count_fast_read(&self) {
-        stats::of(self).fast_read();
+        self.counts().fast_read();
     }
 
     /// The thread has entered by the underlying lock, in so many nanoseconds if that is known; `waited` is when it
@@ -187,7 +201,7 @@ impl Lock {
         // SAFETY: this thread has entered and has not left, and the row is its own; readers leave as `read_fast` says.
         unsafe { parts.move_to_table(local::row) };
         if setting.counts() {
-            stats::of(self).slow_read(waited.map_or(0, stats::since));
+            self.counts().slow_read(waited.map_or(0, stats::since));
         }
     }
 
@@ -245,7 +259,7 @@ impl Lock {
 
     #[cold] // With statistics.
     fn count_write(&self) {
-        stats::of(self).write(0);
+        self.counts().write(0);
     }
 
     #[cold] // There is a bias, or another thread is inside.
@@ -266,7 +280,7 @@ impl Lock {
         }
         self.writer.store(local::thread(), Ordering::Relaxed);
         if let Some(waited) = waited {
-            stats::of(self).write(stats::since(waited));
+            self.counts().write(stats::since(waited));
         }
         0
     }
@@ -290,7 +304,7 @@ impl Lock {
     #[inline(never)] // Inlined, it would make the fast path save registers.
     fn unlock_unbiased(&self) -> c_int {
         if self.is_glibcs(setting::get()) {
-            return next::unlock(self);
+            return next::unlock(self.glibcs());
         }
         // SAFETY: this takes a reader's hold only while no writer is inside. Then the program's caller is a reader, and
         // leaves once; a program that unlocks what nobody holds finds no hold.
@@ -341,30 +355,6 @@ fn given_up(wait: Wait) -> c_int {
         Wait::Never => EBUSY,
         Wait::Until(_) => ETIMEDOUT,
         Wait::Forever => unreachable!("a wait without end ends with a grant"),
-    }
-}
-
-/// The thread's `errno` while this lives: it is restored at the end. System calls change it, and glibc's functions do
-/// not.
-pub(crate) struct Errno {
-    place: *mut c_int,
-    value: c_int,
-}
-
-impl Errno {
-    pub(crate) fn kept() -> Self {
-        // SAFETY: the function has no preconditions.
-        let place = unsafe { libc::__errno_location() };
-        // SAFETY: it points to the running thread's `errno`, which lives as long as the thread.
-        let value = unsafe { *place };
-        Self { place, value }
-    }
-}
-
-impl Drop for Errno {
-    fn drop(&mut self) {
-        // SAFETY: the pointer makes this type `!Send`, so it is still on the thread whose `errno` it points to.
-        unsafe { *self.place = self.value };
     }
 }
 

@@ -1,7 +1,6 @@
 //! glibc's own functions, which come next after ours in the order of symbol lookup.
 
-use crate::lock::Lock;
-use libc::{c_char, c_int, c_void, clockid_t, timespec};
+use libc::{c_char, c_int, c_void, clockid_t, pthread_rwlock_t, timespec};
 use std::ffi::CStr;
 use std::mem::transmute;
 use std::ptr;
@@ -60,15 +59,15 @@ macro_rules! next {
 }
 
 next! {
-    rdlock = c"pthread_rwlock_rdlock" (lock: &Lock);
-    tryrdlock = c"pthread_rwlock_tryrdlock" (lock: &Lock);
-    timedrdlock = c"pthread_rwlock_timedrdlock" (lock: &Lock, until: *const timespec);
-    clockrdlock = c"pthread_rwlock_clockrdlock" (lock: &Lock, clock: clockid_t, until: *const timespec);
-    wrlock = c"pthread_rwlock_wrlock" (lock: &Lock);
-    trywrlock = c"pthread_rwlock_trywrlock" (lock: &Lock);
-    timedwrlock = c"pthread_rwlock_timedwrlock" (lock: &Lock, until: *const timespec);
-    clockwrlock = c"pthread_rwlock_clockwrlock" (lock: &Lock, clock: clockid_t, until: *const timespec);
-    unlock = c"pthread_rwlock_unlock" (lock: &Lock);
-    init = c"pthread_rwlock_init" (lock: &Lock, attributes: *const c_void);
-    destroy = c"pthread_rwlock_destroy" (lock: &Lock);
+    rdlock = c"pthread_rwlock_rdlock" (lock: *mut pthread_rwlock_t);
+    tryrdlock = c"pthread_rwlock_tryrdlock" (lock: *mut pthread_rwlock_t);
+    timedrdlock = c"pthread_rwlock_timedrdlock" (lock: *mut pthread_rwlock_t, until: *const timespec);
+    clockrdlock = c"pthread_rwlock_clockrdlock" (lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    wrlock = c"pthread_rwlock_wrlock" (lock: *mut pthread_rwlock_t);
+    trywrlock = c"pthread_rwlock_trywrlock" (lock: *mut pthread_rwlock_t);
+    timedwrlock = c"pthread_rwlock_timedwrlock" (lock: *mut pthread_rwlock_t, until: *const timespec);
+    clockwrlock = c"pthread_rwlock_clockwrlock" (lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    unlock = c"pthread_rwlock_unlock" (lock: *mut pthread_rwlock_t);
+    init = c"pthread_rwlock_init" (lock: *mut pthread_rwlock_t, attributes: *const c_void);
+    destroy = c"pthread_rwlock_destroy" (lock: *mut pthread_rwlock_t);
 }

@@ -1,6 +1,6 @@
 //! What the environment asks for, and what happens when the library is loaded and in the child after a fork.
 
-use crate::lock::Errno;
+use crate::errno::Errno;
 use crate::{local, stats};
 use spanlock::rw::pthread::table;
 use spanlock::rw::{Bias, Policy, Tuning};

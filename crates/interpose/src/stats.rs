@@ -5,7 +5,6 @@
 //! The counts are in a table of fixed size, found by a hash of the lock's address: a lock has no room for them, and to
 //! allocate while a lock is acquired could recurse, because an allocator may use locks.
 
-use crate::lock::Lock;
 use libc::{c_int, c_void};
 use std::ffi::{CStr, OsStr};
 use std::fmt::Write as _;
@@ -75,9 +74,8 @@ static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
 /// Where the counts are written.
 static TO: OnceLock<&'static CStr> = OnceLock::new();
 
-/// The counts of a lock. A lock at the address of an earlier one goes on with the earlier one's counts.
-pub(crate) fn of(lock: &Lock) -> &'static Counts {
-    let address = ptr::from_ref(lock).addr();
+/// The counts of the lock at that address. A lock where an earlier one was goes on with the earlier one's counts.
+pub(crate) fn of(address: usize) -> &'static Counts {
     let hash = (address >> 3).wrapping_mul(0x9E37_79B9) >> 7; // The golden ratio's.
     let near = (0..32).map(|step| &TABLE[(hash + step) % LOCKS]);
     near.into_iter()

@@ -33,6 +33,7 @@ pub mod spin;
 pub mod sync;
 pub mod thread;
 pub mod track;
+pub mod workload;
 
 /// Interior mutability by closures. Loom reports accesses that race.
 pub mod cell {
@@ -92,7 +93,7 @@ thread_local! {
 impl Setting {
     const DEFAULT: Self = Self {
         rounds: 0,
-        explored: spin::EXPLORED,
+        explored: thread::EXPLORED,
         wins: &[],
         barrier_apart: false,
     };
@@ -110,7 +111,7 @@ impl Model {
     /// Spins on a holder have one round, and loom explores more spins than by default.
     pub const fn spinning(mut self) -> Self {
         self.setting.rounds = 1;
-        self.setting.explored = spin::EXPLORED + 4;
+        self.setting.explored = thread::EXPLORED + 4;
         self
     }
 

@@ -12,6 +12,10 @@ use crate::atomic::{AtomicUsize, Ordering};
 use crate::with_execution;
 use std::cell::RefCell;
 
+/// The number of spins and yields that loom explores in one execution. After that it follows one fair schedule to the
+/// end. Models with spins explore a few more.
+pub(crate) const EXPLORED: usize = 6;
+
 /// A thread's index and exit hooks.
 struct HeldIndex {
     index: usize,
@@ -53,8 +57,19 @@ fn take_index() -> usize {
 /// Lets another thread run. It counts as a spin, because a thread that yields in a loop waits for something.
 #[track_caller]
 pub fn yield_now() {
-    crate::spin::count();
+    count_spin();
     loom::thread::yield_now();
+}
+
+/// Counts one spin. Beyond the number that is explored, loom does not branch.
+fn count_spin() {
+    let spins = with_execution(|execution| {
+        execution.spins += 1;
+        execution.spins
+    });
+    if spins == crate::SETTING.get().explored {
+        loom::skip_branch();
+    }
 }
 
 /// Runs `f` in a new thread.

@@ -43,6 +43,7 @@ pub mod spin;
 pub mod sync;
 pub mod thread;
 pub mod track;
+pub mod workload;
 mod world;
 
 pub use hardware::{array, cell, const_fn, debug, initial, sized, wins};

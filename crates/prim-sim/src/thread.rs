@@ -7,9 +7,7 @@ pub use hardware::simulated::{ForkHook, after_fork_in_child};
 pub use hardware::thread::{ExitHook, Tenure};
 pub use table::Table;
 
-use crate::atomic::{AtomicU32, AtomicUsize, Ordering};
-use crate::clock::{Duration, Instant};
-use crate::futex::{self, Woken};
+use crate::atomic::{AtomicUsize, Ordering};
 use crate::world;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -53,61 +51,6 @@ where
         *returned.borrow_mut() = Some(value);
     }));
     JoinHandle { thread, result }
-}
-
-/// Runs `work` in `threads` threads, each with its number, and `meanwhile` in this thread. Returns their results when
-/// all have ended.
-pub fn crew<T: Send>(
-    threads: usize,
-    work: impl Fn(usize) -> T + Sync,
-    meanwhile: impl FnOnce(),
-) -> Vec<T> {
-    let results: Vec<_> = (0..threads).map(|_| RefCell::new(None)).collect();
-    let spawned: Vec<_> = results
-        .iter()
-        .enumerate()
-        .map(|(number, result)| {
-            let work = &work;
-            let body = move || *result.borrow_mut() = Some(work(number));
-            let body: Box<dyn FnOnce() + '_> = Box::new(body);
-            // SAFETY: the closure's borrows outlive it, because this function joins the thread before it returns. If
-            // this thread unwinds instead, the run is over, and no other thread is ever resumed.
-            let body: Box<dyn FnOnce()> = unsafe { std::mem::transmute(body) };
-            world::spawn(body)
-        })
-        .collect();
-    meanwhile();
-    spawned.into_iter().for_each(world::join);
-    let results = results.into_iter().map(RefCell::into_inner);
-    results
-        .map(|result| result.expect("a thread that has ended leaves its result"))
-        .collect()
-}
-
-/// A barrier that does nothing: the threads of a crew begin at the same virtual time anyway.
-#[derive(Debug)]
-pub struct Start;
-
-impl Start {
-    /// A barrier for any number of threads.
-    #[must_use]
-    pub fn new(_threads: usize) -> Self {
-        Self
-    }
-
-    /// Returns at once.
-    pub fn wait(&self) {}
-}
-
-/// Sleeps for so much virtual time, and returns it.
-pub fn sleep(time: Duration) -> Duration {
-    /// A word on cache lines of its own.
-    #[repr(align(128))]
-    struct Nobody(AtomicU32);
-    let nobody = Nobody(AtomicU32::new(0));
-    let deadline = Some(Instant::now() + time);
-    while futex::wait(&nobody.0, 0, deadline) != Woken::TimedOut {}
-    time
 }
 
 /// Lets other threads run.

@@ -4,7 +4,7 @@ use prim_sim::atomic::{AtomicU64, Ordering};
 use prim_sim::barrier;
 use prim_sim::clock::{Duration, Instant};
 use prim_sim::{
-    Asymmetry, Ended, Fuzz, Machine, Placement, Setup, cost, futex, run, spin, sync, thread,
+    Asymmetry, Ended, Fuzz, Machine, Placement, Setup, cost, futex, run, sync, thread, workload,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ fn siblings_are_different_processors_of_one_node() {
     let contexts = setup.machine.contexts();
     let here = ended(&setup, move || {
         // The first is this thread's.
-        let mut here = thread::crew(contexts - 1, |_| (thread::cpu(), thread::node()), || ());
+        let mut here = workload::crew(contexts - 1, |_| (thread::cpu(), thread::node()), || ());
         here.push((thread::cpu(), thread::node()));
         here
     });
@@ -260,7 +260,7 @@ fn busy(setup: &Setup) -> Ended<u64> {
                 let (word, sum) = (Arc::clone(&word), Arc::clone(&sum));
                 thread::spawn(move || {
                     while word.0.load(Ordering::Acquire) < number {
-                        spin::until_changed(&word.0, number - 1);
+                        workload::until_changed(&word.0, number - 1);
                     }
                     for _ in 0..20 {
                         *sum.lock() += word.0.fetch_add(1, Ordering::AcqRel);

@@ -46,6 +46,8 @@ pub mod spin;
 pub mod sync;
 pub mod thread;
 pub mod track;
+#[doc(hidden)]
+pub mod workload;
 
 /// Whether reader-writer locks keep account of what each thread holds, to panic when a thread would wait for itself: in
 /// debug builds. The account decides nothing else, so debug builds run the same algorithms as release builds.

@@ -1,6 +1,5 @@
 //! Bounded spinning. Every spin in the library ends after one of the limits named here.
 
-use crate::atomic::{AtomicU64, Ordering};
 use core::marker::PhantomData;
 
 /// Rounds of spinning on a holder before the thread parks: a few microseconds, about the cost of parking and waking.
@@ -13,30 +12,6 @@ const LONGEST_BY_TIME: u32 = 5;
 /// Rounds of spinning while another request, already published, decides whether it stays. It decides after a short
 /// walk.
 pub const ON_DECISION: u32 = 6;
-
-/// Loads of an unbounded spin before the thread begins to yield its processor after each load.
-const LOADS: u32 = 1000;
-
-/// Spins until `word` differs from `seen`, and returns its new value.
-///
-/// The spin has no bound. It is for workloads and for the comparison locks, not for the library's locks.
-#[inline]
-pub fn until_changed(word: &AtomicU64, seen: u64) -> u64 {
-    let mut loads = 0;
-    loop {
-        // Acquire: callers use the load as the acquisition of a spin lock.
-        let now = word.load(Ordering::Acquire);
-        if now != seen {
-            return now;
-        }
-        if loads < LOADS {
-            loads += 1;
-            core::hint::spin_loop();
-        } else {
-            crate::thread::yield_now();
-        }
-    }
-}
 
 /// The way in which a platform waits during a bounded spin.
 #[doc(hidden)]

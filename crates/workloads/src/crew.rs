@@ -7,7 +7,7 @@ use crate::timed;
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
-use prim::thread::{self, Start};
+use prim::workload::{self, Start};
 use spanlock_trial::run::{Found, Metered, Outcome, Run, Schedule, Tally, Trial};
 
 /// Where a run is.
@@ -104,10 +104,10 @@ impl Timekeeper for Signal {
     }
 
     fn keep(&self, meter: &mut impl Meter) -> (Duration, Metered) {
-        thread::sleep(self.schedule.warmup);
+        workload::sleep(self.schedule.warmup);
         meter.begin();
         self.announce(Phase::Measured);
-        let elapsed = thread::sleep(self.schedule.measured);
+        let elapsed = workload::sleep(self.schedule.measured);
         self.announce(Phase::Stop);
         (elapsed, meter.end())
     }
@@ -154,7 +154,7 @@ pub fn run<K: Timekeeper, W: Send>(
     let start = Start::new(threads + 1);
     let keeper = K::begin(schedule);
     let mut kept = (Duration::ZERO, Metered::default());
-    let workers = thread::crew(
+    let workers = workload::crew(
         threads,
         |number| {
             start.wait();

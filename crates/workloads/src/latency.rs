@@ -13,7 +13,7 @@ use crate::target::Target;
 use crate::timed;
 use fastrand::Rng;
 use prim::clock::Instant;
-use prim::thread::{self, Start};
+use prim::workload::{self, Start};
 use spanlock_trial::latency::{MAX_PARTS, Trial};
 use spanlock_trial::run::{Outcome, Throughput};
 use spanlock_trial::times::Times;
@@ -72,7 +72,7 @@ impl<T: Target> Locks<'_, T> {
             start.wait();
             work(from(thread)..from(thread + 1), rng)
         };
-        thread::crew(threads, work, || ())
+        workload::crew(threads, work, || ())
     }
 
     /// Locks a little in the second lock: what a thread pays once is no part of the times.

@@ -8,7 +8,7 @@ use crate::rw::guarded::Guarded;
 use crate::rw::{steps, until_stop};
 use fastrand::Rng;
 use prim::atomic::{AtomicU64, Ordering::*};
-use prim::spin;
+use prim::workload::until_changed;
 use spanlock_trial::micro::{Kernel, Trial};
 use spanlock_trial::run::{Outcome, Tally};
 
@@ -97,7 +97,7 @@ impl Lock for Ttas {
     fn lock(&self, _: usize) {
         let Word(word) = &self.0;
         while word.load(Relaxed) != 0 || word.swap(1, Acquire) != 0 {
-            spin::until_changed(word, 1);
+            until_changed(word, 1);
         }
     }
 
@@ -136,7 +136,7 @@ impl Lock for Mcs {
         if before != 0 {
             let before = &self.places[before as usize - 1];
             before.next.0.store(thread as u64 + 1, Release);
-            spin::until_changed(&own.waits.0, 1);
+            until_changed(&own.waits.0, 1);
         }
     }
 
@@ -151,7 +151,7 @@ impl Lock for Mcs {
             if last.is_ok() {
                 return;
             }
-            next = spin::until_changed(&own.next.0, 0);
+            next = until_changed(&own.next.0, 0);
         }
         self.places[next as usize - 1].waits.0.store(0, Release);
     }
@@ -167,7 +167,7 @@ impl Lock for RwCounter {
     fn lock(&self, _: usize) {
         let Word(word) = &self.0;
         while let Err(found) = word.compare_exchange(0, WRITER, Acquire, Relaxed) {
-            spin::until_changed(word, found);
+            until_changed(word, found);
         }
     }
 
@@ -180,7 +180,7 @@ impl Lock for RwCounter {
         while word.fetch_add(1, Acquire) >= WRITER {
             let mut seen = word.fetch_sub(1, Relaxed) - 1;
             while seen >= WRITER {
-                seen = spin::until_changed(word, seen);
+                seen = until_changed(word, seen);
             }
         }
     }

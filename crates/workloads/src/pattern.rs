@@ -17,7 +17,7 @@ use draw::{Drawn, Shared};
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex;
-use prim::thread::{self, Start};
+use prim::workload::{self, Start};
 use spanlock::range::raw::Mode;
 use spanlock_trial::arr::Timing;
 use spanlock_trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
@@ -73,7 +73,7 @@ fn beside<R>(threads: usize, first: impl Fn(usize) + Sync, run: impl FnOnce() ->
             futex::wait(&over, 0, None);
         }
     };
-    thread::crew(threads, sleep, || {
+    workload::crew(threads, sleep, || {
         let _wakes = Wakes(&over);
         ready.wait();
         result = Some(run());
@@ -119,7 +119,9 @@ impl<'a, T: Target> World<'a, T> {
         while keeper.phase() != Phase::Stop {
             let seed = rng.u64(..);
             let life = |_| self.live(thread, Rng::with_seed(seed), LIFE, keeper);
-            tally = thread::crew(1, life, || ()).iter().fold(tally, Tally::and);
+            tally = workload::crew(1, life, || ())
+                .iter()
+                .fold(tally, Tally::and);
         }
         tally
     }

@@ -15,7 +15,8 @@ use crate::crew::Meter;
 use page::Zeroed;
 use prim::atomic::{AtomicUsize, Ordering};
 use prim::clock::{Duration, Instant};
-use prim::thread::{self, Start};
+use prim::thread;
+use prim::workload::{self, Start};
 use replay::{Families, Replay};
 use spanlock::range::raw::{Mode, RawRangeLock};
 use spanlock_trial::run::{Found, Outcome, Throughput};
@@ -125,7 +126,7 @@ impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
     fn outcome(&self, meter: &mut impl Meter, pass: &(impl Fn(Duration) + Sync)) -> Outcome {
         let threads = self.shares.len();
         let start = Start::new(threads + 1);
-        let workers = thread::crew(
+        let workers = workload::crew(
             threads,
             |number| {
                 start.wait();

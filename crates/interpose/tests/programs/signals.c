@@ -66,7 +66,7 @@ static void anywhere(void)
 {
 	done = 0;
 	pthread_t reader = start(reads, NULL);
-	for (int sent = 0; sent < 5000; sent++) {
+	for (int sent = 0; sent < 1000; sent++) {
 		long before = __atomic_load_n(&handled, __ATOMIC_RELAXED);
 		CHECK(pthread_kill(reader, SIGUSR1), 0);
 		while (__atomic_load_n(&handled, __ATOMIC_RELAXED) == before)

@@ -9,11 +9,13 @@
 //! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation, soaks |
 //! | `locks` | the lists of locks |
 //! | `verdicts` | the text below tables: the fastest locks, and the papers' claims |
+//! | `grid` | the table of throughput that the first two share |
 //! | `layout` | how a table looks, and its width |
 //!
 //! A table is a list of columns: each has a head, and a function from a row to the text of its cell.
 
 mod costs;
+mod grid;
 mod layout;
 mod locks;
 mod rw;

@@ -1,7 +1,7 @@
 //! Reader-writer locks: throughput, ratios to the floor, and the effect of a bias on the lock below it.
 
+use super::grid::{grid, legend};
 use super::layout::Table;
-use super::throughput::{grid, legend};
 use super::{Width, groups, measured, or_dash, report};
 use crate::record::lock::{FLOOR, Lock, NULL, PRELOADED, PTHREAD};
 use crate::record::provenance::Provenance;

@@ -1,8 +1,8 @@
 //! Simulated runs.
 
 use super::costs::percentiles;
-use super::throughput::{compared, grids};
-use super::verdicts::conclusions;
+use super::throughput::grids;
+use super::verdicts::{compared, conclusions};
 use super::{Width, report};
 use crate::compare::{LEVEL, rankings};
 use crate::record::provenance::Provenance;

@@ -1,16 +1,14 @@
 //! Throughput by locks and threads.
 
 use super::costs::{by_place, latency, percentiles};
-use super::layout::Table;
+use super::grid::{grid, legend};
 use super::rw::rw;
-use super::verdicts::concluded;
+use super::verdicts::compared;
 use super::vm::stats;
-use super::{SPREADS, Width, groups, measured, or_dash, report};
-use crate::compare::Dataset;
+use super::{Width, groups, measured, or_dash, report};
 use crate::record::batch::{Load, RANGE_BYTES};
 use crate::record::blob::{Parts, RECORD_BYTES};
 use crate::record::counters::{Event, Rate};
-use crate::record::lock::Exclusion;
 use crate::record::provenance::Provenance;
 use crate::record::{Panel, Record};
 use crate::stats::{Summary, distinct};
@@ -27,24 +25,6 @@ pub fn runs(records: &[Record], more: &str, provenance: &Provenance, width: Widt
     }
     let text = grids(records, width) + more + &compared(records, provenance.cores);
     report(&text, provenance, width)
-}
-
-/// The fastest locks and the papers' claims, of workloads that the text below a table judges.
-pub(super) fn compared(records: &[Record], cores: usize) -> String {
-    if is_judged(records) {
-        concluded(&Dataset::of(records), cores)
-    } else {
-        "\n".to_owned()
-    }
-}
-
-/// Whether the locks of these runs are judged below their table, or by their lines of JSON.
-pub(super) fn is_judged(records: &[Record]) -> bool {
-    let is_judged = |run: &Record| {
-        use Panel::{Latency, Micro, Rw, Waiting};
-        !matches!(run.panel, Latency { .. } | Micro | Rw(_) | Waiting { .. })
-    };
-    records.first().is_some_and(is_judged)
 }
 
 /// The grids of all panels, and what else records have, on hardware or on one simulated machine.
@@ -122,47 +102,6 @@ pub(super) fn panels(records: &[Record], width: Width, title: impl Fn(Panel) -> 
     text + &legend() + &counters(records, width)
 }
 
-/// The explanation below a [`grid`].
-pub(super) fn legend() -> String {
-    format!("{SPREADS}; * best of those that promise exclusion\n")
-}
-
-/// A row for each lock and a column for each number, in the unit of its panel over all repeats.
-pub(super) fn grid<'a>(
-    runs: impl IntoIterator<Item = &'a Record> + Clone,
-    column: impl Fn(&Record) -> usize,
-    width: Width,
-) -> String {
-    let of_lock = groups(runs.clone(), |run| &run.lock);
-    let throughput = |runs: &[&Record], number| {
-        let here = runs.iter().filter(|run| column(run) == number);
-        Summary::of(here.filter_map(|run| run.ops_per_sec))
-    };
-    let competes = |runs: &&Vec<&Record>| runs[0].lock.exclusion == Exclusion::Promised;
-    let best = |number| {
-        let all = of_lock.iter().filter(competes);
-        let medians = all.filter_map(|runs| throughput(runs, number));
-        medians.fold(0.0, |best, summary| summary.median.max(best))
-    };
-    let columns = distinct(runs.into_iter().map(&column)).into_iter();
-    let columns: Vec<_> = columns.map(|number| (number, best(number))).collect();
-    let mut table = Table::new(1, ["lock"], columns.iter().map(|(number, _)| number));
-    for runs in &of_lock {
-        let cells = columns.iter().map(|&(number, best)| {
-            let Some(summary) = throughput(runs, number) else {
-                let here = runs.iter().filter(|run| column(run) == number);
-                return or_dash(here.filter_map(|run| run.skipped.as_ref()).next());
-            };
-            let is_best = competes(&runs) && summary.median >= best;
-            let mark = if is_best { "*" } else { " " };
-            let (unit, _) = runs[0].panel.unit();
-            measured(Some(summary), unit, 3) + mark
-        });
-        table.add_row([runs[0].lock.name.clone()], cells);
-    }
-    table.text(width)
-}
-
 /// Events per operation, if any were counted; and below, why others were not.
 fn counters(records: &[Record], width: Width) -> String {
     let rates = || records.iter().flat_map(|record| &record.counters);
@@ -188,4 +127,74 @@ fn counters(records: &[Record], width: Width) -> String {
         let _ = writeln!(text, "no {}: {why}", event.name());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Panel, Rate, Record, Width, panels};
+    use crate::compare::Dataset;
+    use crate::compare::tests::{arr, listed, record};
+    use crate::record::arr::Variant;
+    use crate::table::concluded;
+
+    const FULL: Panel = arr(Variant::Full, 80);
+
+    #[test]
+    fn the_best_is_marked_and_null_is_not() {
+        let runs = listed(FULL, "slots 1 2e6, kernel-rw 1 1e6, null 1 9e6");
+        let text = panels(&runs, Width::USUAL, |panel| panel.to_string());
+        let data = Dataset::of(&runs);
+        assert!(text.contains("2.000 ±1%*"), "{text}");
+        assert!(text.contains("9.000 ±1% "), "{text}");
+        assert!(concluded(&data, 4).contains("nowhere below kernel-rw or range-lock"));
+    }
+
+    #[test]
+    fn a_single_run_has_no_spread() {
+        let runs = [("list-rw", 2e6), ("kernel-rw", 1e6)];
+        let runs = runs.map(|(lock, ops)| record(FULL, lock, 1, ops));
+        let text = panels(&runs, Width::USUAL, |panel| panel.to_string())
+            + &concluded(&Dataset::of(&runs), 1);
+        assert!(
+            text.contains("2.000*") && text.contains("leads, 2.000;"),
+            "{text}"
+        );
+        assert!(!text.contains("0%"), "{text}");
+    }
+
+    #[test]
+    fn counters_that_are_there_are_shown_and_others_said_to_be_absent() {
+        let rate = |event, per_op: Result<f64, &str>| Rate {
+            event,
+            per_op: per_op.ok(),
+            absent: per_op.err().map(str::to_owned),
+        };
+        let run = |counters| Record {
+            counters,
+            ..record(FULL, "list-rw", 2, 1e6)
+        };
+        let counted = [
+            rate(Event::Cycles, Ok(123.4)),
+            rate(Event::L1dMisses, Err("this machine has none")),
+        ];
+        let text = |counters: &[Rate]| {
+            let runs = [run(counters.to_vec()), run(counters.to_vec())];
+            panels(&runs, Width::USUAL, |panel| panel.to_string())
+        };
+        let both = text(&counted);
+        assert!(
+            both.contains("123.4 ±0%") && both.contains("in user mode"),
+            "{both}"
+        );
+        assert!(
+            both.contains("no L1d misses: this machine has none\n"),
+            "{both}"
+        );
+        let none = text(&counted[1..]);
+        assert!(
+            !none.contains("in user mode") && none.contains("no L1d misses"),
+            "{none}"
+        );
+        assert!(!text(&[]).contains("misses"));
+    }
 }

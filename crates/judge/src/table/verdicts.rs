@@ -1,12 +1,29 @@
 //! The text below tables: the fastest locks, where ours is slower, and the papers' claims.
 
-use super::throughput::is_judged;
 use crate::compare::{Dataset, OURS, Open, RIVALS, judged, standings};
 use crate::record::finding::Judgement;
-use crate::record::{Line, Record, plural};
+use crate::record::{Line, Panel, Record, plural};
 use crate::stats::{Order, distinct};
 use std::fmt::Write;
 use std::mem::discriminant;
+
+/// The fastest locks and the papers' claims, of workloads that the text below a table judges.
+pub(super) fn compared(records: &[Record], cores: usize) -> String {
+    if is_judged(records) {
+        concluded(&Dataset::of(records), cores)
+    } else {
+        "\n".to_owned()
+    }
+}
+
+/// Whether the locks of these runs are judged below their table, or by their lines of JSON.
+fn is_judged(records: &[Record]) -> bool {
+    let is_judged = |run: &Record| {
+        use Panel::{Latency, Micro, Rw, Waiting};
+        !matches!(run.panel, Latency { .. } | Micro | Rw(_) | Waiting { .. })
+    };
+    records.first().is_some_and(is_judged)
+}
 
 /// The fastest locks and the papers' claims, as lines of JSON.
 #[must_use]
@@ -117,14 +134,11 @@ fn below(data: &Dataset) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Dataset, concluded, conclusions};
-    use crate::compare::tests::{arr, dataset, listed, record, records};
+    use crate::compare::tests::{arr, dataset, listed, records};
     use crate::record::Line;
+    use crate::record::Panel;
     use crate::record::arr::Variant;
     use crate::record::batch::Load;
-    use crate::record::counters::{Event, Rate};
-    use crate::record::{Panel, Record};
-    use crate::table::Width;
-    use crate::table::throughput::panels;
 
     const FULL: Panel = arr(Variant::Full, 80);
 
@@ -142,16 +156,6 @@ mod tests {
             !text.contains("of kernel-rw\n  full range, 80 % reads, 4"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn the_best_is_marked_and_null_is_not() {
-        let runs = listed(FULL, "slots 1 2e6, kernel-rw 1 1e6, null 1 9e6");
-        let text = panels(&runs, Width::USUAL, |panel| panel.to_string());
-        let data = Dataset::of(&runs);
-        assert!(text.contains("2.000 ±1%*"), "{text}");
-        assert!(text.contains("9.000 ±1% "), "{text}");
-        assert!(concluded(&data, 4).contains("nowhere below kernel-rw or range-lock"));
     }
 
     #[test]
@@ -184,19 +188,6 @@ mod tests {
     }
 
     #[test]
-    fn a_single_run_has_no_spread() {
-        let runs = [("list-rw", 2e6), ("kernel-rw", 1e6)];
-        let runs = runs.map(|(lock, ops)| record(FULL, lock, 1, ops));
-        let text = panels(&runs, Width::USUAL, |panel| panel.to_string())
-            + &concluded(&Dataset::of(&runs), 1);
-        assert!(
-            text.contains("2.000*") && text.contains("leads, 2.000;"),
-            "{text}"
-        );
-        assert!(!text.contains("0%"), "{text}");
-    }
-
-    #[test]
     fn claims_are_of_the_workload_that_ran() {
         let lines = |panel| {
             let lines = conclusions(&records([(panel, "list-rw", 1, 2e6)]), 4).into_iter();
@@ -216,41 +207,5 @@ mod tests {
         assert!(arr.iter().any(|source| source.starts_with("P1")));
         assert!(!arr.iter().any(|source| source.starts_with("P4")));
         assert!(lines(w1).iter().any(|source| source.starts_with("P4")));
-    }
-
-    #[test]
-    fn counters_that_are_there_are_shown_and_others_said_to_be_absent() {
-        let rate = |event, per_op: Result<f64, &str>| Rate {
-            event,
-            per_op: per_op.ok(),
-            absent: per_op.err().map(str::to_owned),
-        };
-        let run = |counters| Record {
-            counters,
-            ..record(FULL, "list-rw", 2, 1e6)
-        };
-        let counted = [
-            rate(Event::Cycles, Ok(123.4)),
-            rate(Event::L1dMisses, Err("this machine has none")),
-        ];
-        let text = |counters: &[Rate]| {
-            let runs = [run(counters.to_vec()), run(counters.to_vec())];
-            panels(&runs, Width::USUAL, |panel| panel.to_string())
-        };
-        let both = text(&counted);
-        assert!(
-            both.contains("123.4 ±0%") && both.contains("in user mode"),
-            "{both}"
-        );
-        assert!(
-            both.contains("no L1d misses: this machine has none\n"),
-            "{both}"
-        );
-        let none = text(&counted[1..]);
-        assert!(
-            !none.contains("in user mode") && none.contains("no L1d misses"),
-            "{none}"
-        );
-        assert!(!text(&[]).contains("misses"));
     }
 }

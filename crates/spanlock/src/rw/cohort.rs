@@ -55,7 +55,7 @@
 //! - The mutexes order the critical sections of writers.
 
 use super::mutex::FutexMutex;
-use super::raw::{Remembers, Stays, raw_rwlock};
+use super::raw::{ThreadBound, Token, raw_rwlock};
 use super::watch;
 use crate::wait::Wait;
 use crate::wait::word::Awaited;
@@ -133,7 +133,7 @@ pub struct CohortRwLock<const NODES: usize> {
 }
 
 /// The node on which a reader counted itself, or to which a writer belongs.
-pub type NodeToken = Remembers<usize>;
+pub type NodeToken = Token<usize>;
 
 /// How a writer got ahead of the others.
 enum Turn {
@@ -310,7 +310,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         }
         if self.writer.mutex.enter(wait).is_none() {
             // SAFETY: this thread locked the node's mutex above.
-            unsafe { node.writers.unlock(Stays::new()) };
+            unsafe { node.writers.unlock(ThreadBound::new()) };
             return None;
         }
         Some(Turn::Fresh)
@@ -341,7 +341,7 @@ impl<const NODES: usize> CohortRwLock<NODES> {
         node.handed.store(handed + 1, Ordering::Relaxed);
         // SAFETY: the caller is the writer inside, which has the node's mutex. The mutex for all stays locked
         // (invariant 1).
-        unsafe { node.writers.unlock(Stays::new()) };
+        unsafe { node.writers.unlock(ThreadBound::new()) };
     }
 
     /// Gives up the writers' turn, and hands nothing over.
@@ -360,9 +360,9 @@ impl<const NODES: usize> CohortRwLock<NODES> {
             futex::wake_all(present);
         }
         // SAFETY: the caller has the writers' turn, and with it both mutexes.
-        unsafe { self.writer.mutex.unlock(Stays::new()) };
+        unsafe { self.writer.mutex.unlock(ThreadBound::new()) };
         // SAFETY: the caller has the writers' turn, and with it both mutexes.
-        unsafe { node.writers.unlock(Stays::new()) };
+        unsafe { node.writers.unlock(ThreadBound::new()) };
     }
 }
 

@@ -18,7 +18,7 @@
 //!   one that leaves: critical sections.
 //! - **mutex-wake**: a thread that leaves and finds `AWAITED` wakes one sleeper.
 
-use super::raw::{Stays, granted};
+use super::raw::{ThreadBound, granted};
 use crate::wait::Wait;
 use lock_api::{RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU32, Ordering};
@@ -52,9 +52,9 @@ impl FutexMutex {
     }
 
     #[inline]
-    pub(super) fn enter(&self, wait: Wait) -> Option<Stays> {
+    pub(super) fn enter(&self, wait: Wait) -> Option<ThreadBound> {
         match self.enter_free() {
-            Ok(()) => Some(Stays::new()),
+            Ok(()) => Some(ThreadBound::new()),
             Err(_) if wait == Wait::Never => None,
             Err(found) => self.contend(found, wait),
         }
@@ -71,7 +71,7 @@ impl FutexMutex {
     }
 
     #[cold] // It is held.
-    fn contend(&self, mut found: u32, wait: Wait) -> Option<Stays> {
+    fn contend(&self, mut found: u32, wait: Wait) -> Option<ThreadBound> {
         // One budget of spinning, however often others get in first.
         let mut spin = Spin::backing_off();
         // While others sleep it does not spin: they come first.
@@ -79,7 +79,7 @@ impl FutexMutex {
             found = self.word.load(Ordering::Relaxed);
             if found == FREE {
                 match self.enter_free() {
-                    Ok(()) => return Some(Stays::new()),
+                    Ok(()) => return Some(ThreadBound::new()),
                     Err(now) => found = now,
                 }
             }
@@ -97,7 +97,7 @@ impl FutexMutex {
                 return None;
             }
         }
-        Some(Stays::new())
+        Some(ThreadBound::new())
     }
 }
 
@@ -112,20 +112,20 @@ impl Default for FutexMutex {
 unsafe impl RawMutex for FutexMutex {
     const INIT: Self = prim::initial!(Self::new());
 
-    type Guard = Stays;
+    type Guard = ThreadBound;
 
     #[inline]
-    fn lock(&self) -> Stays {
+    fn lock(&self) -> ThreadBound {
         granted(self.enter(Wait::Forever))
     }
 
     #[inline]
-    fn try_lock(&self) -> Option<Stays> {
+    fn try_lock(&self) -> Option<ThreadBound> {
         self.enter(Wait::Never)
     }
 
     #[inline]
-    unsafe fn unlock(&self, _: Stays) {
+    unsafe fn unlock(&self, _: ThreadBound) {
         // [mutex-leave] Release: pairs with [mutex-enter].
         let before = self
             .word
@@ -146,11 +146,11 @@ unsafe impl RawMutexTimed for FutexMutex {
     type Duration = Duration;
     type Instant = Instant;
 
-    fn try_lock_for(&self, timeout: Duration) -> Option<Stays> {
+    fn try_lock_for(&self, timeout: Duration) -> Option<ThreadBound> {
         self.enter(Wait::at_most(timeout))
     }
 
-    fn try_lock_until(&self, deadline: Instant) -> Option<Stays> {
+    fn try_lock_until(&self, deadline: Instant) -> Option<ThreadBound> {
         self.enter(Wait::Until(deadline))
     }
 }

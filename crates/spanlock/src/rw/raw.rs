@@ -4,9 +4,9 @@ use crate::wait::Wait;
 use prim::clock::{Duration, Instant};
 use std::marker::PhantomData;
 
-/// A part of each guard, and all that some guards have. It stays on its thread, unless the feature `send_guard` is on.
+/// A token with nothing in it, and a part of all others. It stays on its thread, unless the feature `send_guard` is on.
 #[derive(Debug)]
-pub struct Stays {
+pub struct ThreadBound {
     _marker: Marker,
 }
 
@@ -17,9 +17,9 @@ type Marker = PhantomData<*const ()>;
 type Marker = PhantomData<()>;
 
 // SAFETY: it has no data that threads could share.
-unsafe impl Sync for Stays {}
+unsafe impl Sync for ThreadBound {}
 
-impl Stays {
+impl ThreadBound {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
         let _marker = PhantomData;
@@ -27,14 +27,14 @@ impl Stays {
     }
 }
 
-/// A token of a lock that remembers something. It stays on its thread as [`Stays`] does.
+/// A token in which a lock keeps something until the release. It stays on its thread as [`ThreadBound`] does.
 #[derive(Debug)]
-pub struct Remembers<T>(T, Stays);
+pub struct Token<T>(T, ThreadBound);
 
-impl<T> Remembers<T> {
+impl<T> Token<T> {
     #[inline(always)]
     pub(crate) const fn new(what: T) -> Self {
-        Self(what, Stays::new())
+        Self(what, ThreadBound::new())
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@
 use super::{Meter, Outcome, Phase, Rng, Run, Signal, Tally, Target, Timekeeper, WHOLE};
 use crossbeam_utils::CachePadded;
 use prim::atomic::{AtomicU64, Ordering};
-use prim::spin;
+use prim::workload::until_changed;
 
 /// The last turn.
 const END: u64 = u64::MAX;
@@ -23,7 +23,7 @@ pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>) -> Outcom
         let (own, right) = (&notified[thread], &notified[(thread + 1) % notified.len()]);
         let mut turn = 0;
         loop {
-            turn = spin::until_changed(own, turn);
+            turn = until_changed(own, turn);
             let phase = signal.phase();
             if turn == END || phase == Phase::Stop {
                 right.store(END, Ordering::Release);

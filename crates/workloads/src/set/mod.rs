@@ -15,7 +15,7 @@ pub mod table;
 use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
-use prim::{cost, thread};
+use prim::{cost, workload};
 use spanlock_trial::run::{Found, Outcome, Tally};
 use spanlock_trial::set::{Load, Mix, SCANNED, Trial};
 
@@ -53,7 +53,7 @@ pub fn fill(set: &dyn Set, keys: usize, threads: usize, seed: u64) -> u64 {
         }
         share as u64
     };
-    thread::crew(threads, share, || {}).into_iter().sum()
+    workload::crew(threads, share, || {}).into_iter().sum()
 }
 
 /// Runs a trial on a set that has so many keys.

@@ -54,7 +54,7 @@
 //! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
 //! tried a bias meanwhile, or where the writer's hint was old.
 
-use super::raw::{Remembers, raw_rwlock};
+use super::raw::{Token as Remembers, raw_rwlock};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};

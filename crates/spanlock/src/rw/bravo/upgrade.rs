@@ -21,7 +21,7 @@
 
 use super::policy::{Event, Policy, report};
 use super::{Bravo, Comes, UnderToken, Way, WriteToken};
-use crate::rw::raw::{Remembers, granted};
+use crate::rw::raw::{Token as Remembers, granted};
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{

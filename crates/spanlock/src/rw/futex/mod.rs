@@ -74,7 +74,7 @@
 //!   value does not fall asleep.
 //! - **futex-downgrade-wake**: rule 3 for a downgrade.
 
-use super::raw::{Stays, raw_rwlock};
+use super::raw::{ThreadBound, raw_rwlock};
 use super::watch;
 use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering};
@@ -172,27 +172,27 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<Stays> {
+    fn read(&self, wait: Wait) -> Option<ThreadBound> {
         match wait {
             Wait::Forever => match self.try_count_reader() {
-                Ok(()) => Some(Stays::new()),
+                Ok(()) => Some(ThreadBound::new()),
                 Err(_) => self.read_after_backing_out(),
             },
             Wait::Never | Wait::Until(_) => {
-                self.read_or_back_out(wait, || self.leave_shared(Stays::new()))
+                self.read_or_back_out(wait, || self.leave_shared(ThreadBound::new()))
             }
         }
     }
 
     #[inline(never)] // Inlined, it would make the fast path save registers.
-    fn read_after_backing_out(&self) -> Option<Stays> {
-        let leave = || self.leave_shared(Stays::new());
+    fn read_after_backing_out(&self) -> Option<ThreadBound> {
+        let leave = || self.leave_shared(ThreadBound::new());
         Self::back_out(&leave);
         self.read_or_back_out(Wait::Forever, leave)
     }
 
     /// Enters as a reader; `leave` takes the reader out of the count again when it has to back out.
-    pub(super) fn read_or_back_out(&self, wait: Wait, leave: impl Fn()) -> Option<Stays> {
+    pub(super) fn read_or_back_out(&self, wait: Wait, leave: impl Fn()) -> Option<ThreadBound> {
         self.read_by(wait, |seen| {
             if seen.admits(Reader::Plain, P::GIVE_WAY) {
                 self.enter_shared(&leave)
@@ -203,10 +203,10 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    pub(super) fn write(&self, wait: Wait) -> Option<Stays> {
+    pub(super) fn write(&self, wait: Wait) -> Option<ThreadBound> {
         // No load before the compare-exchange: where the lock is free, that spares a transfer of the cache line.
         match self.enter_exclusive(State::FREE, State::FREE, Slept::No) {
-            Ok(()) => Some(Stays::new()),
+            Ok(()) => Some(ThreadBound::new()),
             Err(_) if wait == Wait::Never => None,
             Err(seen) => self.write_contended(State::FREE, seen, wait),
         }
@@ -284,12 +284,16 @@ impl<P: Preference> FutexRwLock<P> {
 
     /// Waits as a reader. `enter` is given a state and enters, or returns the state that does not admit the reader.
     #[inline(never)] // It waits, or it is a try, which loads the state first.
-    fn read_by(&self, wait: Wait, enter: impl Fn(State) -> Result<(), State>) -> Option<Stays> {
+    fn read_by(
+        &self,
+        wait: Wait,
+        enter: impl Fn(State) -> Result<(), State>,
+    ) -> Option<ThreadBound> {
         // Without back-off: holders are expected to do other work between their acquisitions.
         let mut spin = Spin::new(spin::ON_HOLDER);
         loop {
             let Err(seen) = enter(self.state()) else {
-                return Some(Stays::new());
+                return Some(ThreadBound::new());
             };
             if self.is_marked_before_fork(seen) {
                 self.wake_all();
@@ -310,7 +314,7 @@ impl<P: Preference> FutexRwLock<P> {
             let is_marked = seen.has_waiting_reader() || self.mark(seen, marked);
             // A reader that gives up leaves its mark. Some writer then makes a wake-up that wakes nobody.
             if is_marked && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut {
-                return enter(self.state()).ok().map(|()| Stays::new());
+                return enter(self.state()).ok().map(|()| ThreadBound::new());
             }
         }
     }
@@ -324,7 +328,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[cold] // Another thread is inside.
-    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<Stays> {
+    fn write_contended(&self, held: State, mut seen: State, wait: Wait) -> Option<ThreadBound> {
         let mut spin = Spin::new(spin::ON_HOLDER);
         let mut slept = Slept::No;
         loop {
@@ -338,7 +342,7 @@ impl<P: Preference> FutexRwLock<P> {
                 if sleeps && futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut
                 {
                     if self.enter_exclusive(held, self.state(), slept).is_ok() {
-                        return Some(Stays::new());
+                        return Some(ThreadBound::new());
                     }
                     // [futex-pass-on]
                     if prim::intact!("futex-pass-on") {
@@ -348,14 +352,14 @@ impl<P: Preference> FutexRwLock<P> {
                 }
             }
             match self.enter_exclusive(held, self.state(), slept) {
-                Ok(()) => return Some(Stays::new()),
+                Ok(()) => return Some(ThreadBound::new()),
                 Err(now) => seen = now,
             }
         }
     }
 
     #[inline]
-    fn leave_shared(&self, _: Stays) {
+    fn leave_shared(&self, _: ThreadBound) {
         // [futex-leave-shared] Release: pairs with [futex-enter-exclusive].
         let before = State(
             self.state
@@ -379,7 +383,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn leave_exclusive(&self, _: Stays) {
+    fn leave_exclusive(&self, _: ThreadBound) {
         // [futex-leave-exclusive] Release: pairs with [futex-enter-shared] and [futex-enter-exclusive]. A subtraction.
         // To clear a bit and return the old value is a loop of compare-exchanges on x86, which readers that come make
         // fail.
@@ -470,11 +474,11 @@ impl<P: Preference> fmt::Debug for FutexRwLock<P> {
 
 // SAFETY (of the traits): the word admits a writer only where there is no holder, and a reader only where there is no
 // writer. A thread that enters Acquires what the threads that left have Released. A forgotten guard stays counted.
-raw_rwlock!(timed [P: Preference] FutexRwLock<P>, Stays, Stays);
+raw_rwlock!(timed [P: Preference] FutexRwLock<P>, ThreadBound, ThreadBound);
 
 // SAFETY: `downgrade_to` is one atomic step from writer to reader, so no writer gets in between; it Releases.
 unsafe impl<P: Preference> lock_api::RawRwLockDowngrade for FutexRwLock<P> {
-    unsafe fn downgrade(&self, guard: Stays) -> Stays {
+    unsafe fn downgrade(&self, guard: ThreadBound) -> ThreadBound {
         watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.downgrade_to(Reader::Plain);
         guard

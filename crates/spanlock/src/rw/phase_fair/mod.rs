@@ -45,7 +45,7 @@
 //!   the mark and wakes them.
 //! - **phase-downgrade**: a writer that becomes a reader counts itself in before its phase ends.
 
-use super::raw::Stays;
+use super::raw::ThreadBound;
 use crate::wait::Wait;
 use crate::wait::word::Awaited;
 use prim::atomic::{AtomicU32, Ordering};
@@ -169,7 +169,7 @@ impl Phases {
     /// # Panics
     /// When there are too many readers.
     #[inline]
-    fn read(&self, wait: Wait, await_writer: impl FnOnce(Parity)) -> Option<Stays> {
+    fn read(&self, wait: Wait, await_writer: impl FnOnce(Parity)) -> Option<ThreadBound> {
         let entry = self.count_in(wait)?;
         if let Some(met) = entry.writer_met() {
             await_writer(met);
@@ -177,7 +177,7 @@ impl Phases {
         if self.readers(entry.0) >= MOST_READERS {
             self.refuse_reader();
         }
-        Some(Stays::new())
+        Some(ThreadBound::new())
     }
 
     /// Counts a reader in. If it may wait for ever it is counted beside an announced writer, and has to wait until that

@@ -36,7 +36,7 @@
 
 use super::{Parity, Phases};
 use crate::range::thread as local;
-use crate::rw::raw::{Stays, raw_rwlock};
+use crate::rw::raw::{ThreadBound, raw_rwlock};
 use crate::rw::watch;
 use crate::wait::Parker;
 use crate::wait::Wait;
@@ -220,19 +220,19 @@ impl PhaseFairQueue {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<Stays> {
+    fn read(&self, wait: Wait) -> Option<ThreadBound> {
         self.phases.read(wait, |met| {
             self.readers_of(met).wait(SIGN);
         })
     }
 
     #[inline]
-    fn leave_shared(&self, _: Stays) {
+    fn leave_shared(&self, _: ThreadBound) {
         self.phases.count_out();
     }
 
     #[inline]
-    fn write(&self, wait: Wait) -> Option<Stays> {
+    fn write(&self, wait: Wait) -> Option<ThreadBound> {
         if wait != Wait::Forever {
             return self.phases.poll(wait, || self.try_write());
         }
@@ -243,10 +243,10 @@ impl PhaseFairQueue {
         }
         let entered = self.phases.announce(self.open());
         self.phases.drain(entered);
-        Some(Stays::new())
+        Some(ThreadBound::new())
     }
 
-    fn try_write(&self) -> Option<Stays> {
+    fn try_write(&self) -> Option<ThreadBound> {
         if self.is_locked() || !self.enter_free() {
             return None;
         }
@@ -255,7 +255,7 @@ impl PhaseFairQueue {
             self.pass_on();
             return None;
         }
-        Some(Stays::new())
+        Some(ThreadBound::new())
     }
 
     /// Opens the stack of readers of this phase. Returns the order in which to announce the phase.
@@ -276,7 +276,7 @@ impl PhaseFairQueue {
             .is_ok()
     }
 
-    fn leave_exclusive(&self, _: Stays) {
+    fn leave_exclusive(&self, _: ThreadBound) {
         let parity = self.phases.parity();
         self.phases.end_phase();
         self.wake_readers(parity);
@@ -347,14 +347,14 @@ impl fmt::Debug for PhaseFairQueue {
 
 // SAFETY (of the traits): a writer is alone among writers while the stack of writers has a bottom. Readers are kept out
 // as by the ticket lock.
-raw_rwlock!(timed [] PhaseFairQueue, Stays, Stays);
+raw_rwlock!(timed [] PhaseFairQueue, ThreadBound, ThreadBound);
 
 // SAFETY: the new reader is counted in before `leave_exclusive` lets the next writer in, and that writer counts it.
 unsafe impl lock_api::RawRwLockDowngrade for PhaseFairQueue {
-    unsafe fn downgrade(&self, guard: Stays) -> Stays {
+    unsafe fn downgrade(&self, guard: ThreadBound) -> ThreadBound {
         watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.phases.keep_as_reader();
         self.leave_exclusive(guard);
-        Stays::new()
+        ThreadBound::new()
     }
 }

@@ -18,7 +18,7 @@
 //! - **ticket-wake**: the writer that passes the turn on and finds the mark of sleepers clears it and wakes them.
 
 use super::{Entry, Parity, Phases, SLEEPER};
-use crate::rw::raw::{Remembers, Stays, raw_rwlock};
+use crate::rw::raw::{ThreadBound, Token, raw_rwlock};
 use crate::rw::watch;
 use crate::wait::Wait;
 use crate::wait::word::Awaited;
@@ -57,7 +57,7 @@ pub struct PhaseFairTicket {
 }
 
 /// The ticket of the writer inside.
-pub type Ticket = Remembers<u32>;
+pub type Ticket = Token<u32>;
 
 impl PhaseFairTicket {
     prim::const_fn! {
@@ -81,7 +81,7 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<Stays> {
+    fn read(&self, wait: Wait) -> Option<ThreadBound> {
         self.phases.read(wait, |met| self.await_writer(met))
     }
 
@@ -96,7 +96,7 @@ impl PhaseFairTicket {
     }
 
     #[inline]
-    fn leave_shared(&self, _: Stays) {
+    fn leave_shared(&self, _: ThreadBound) {
         self.phases.count_out();
     }
 
@@ -168,14 +168,14 @@ impl Default for PhaseFairTicket {
 
 // SAFETY (of the traits): its turn makes a writer alone among writers. It is inside when all readers that had entered
 // before its announcement have exited. Readers that enter later wait until its phase ends.
-raw_rwlock!(timed [] PhaseFairTicket, Stays, Ticket);
+raw_rwlock!(timed [] PhaseFairTicket, ThreadBound, Ticket);
 
 // SAFETY: the new reader is counted in before `leave_exclusive` lets the next writer in, and that writer counts it.
 unsafe impl lock_api::RawRwLockDowngrade for PhaseFairTicket {
-    unsafe fn downgrade(&self, ticket: Ticket) -> Stays {
+    unsafe fn downgrade(&self, ticket: Ticket) -> ThreadBound {
         watch::convert(self, watch::Mode::Write, watch::Mode::Read);
         self.phases.keep_as_reader();
         self.leave_exclusive(ticket);
-        Stays::new()
+        ThreadBound::new()
     }
 }
