@@ -1,15 +1,15 @@
 //! The costs of locks beside throughput: memory, time without contention, and waiting.
 
+use crate::many_locks::Many;
 use crate::memory::{self, Allocated};
 use crate::provenance::cores;
 use crate::registry::Lock;
 use crate::run::{Schedule, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::target::Readers;
-use crate::touch::Many;
-use crate::{touch, workload};
+use crate::workload;
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{HOLD, Memory, Panel, Record, RwUncontended, Touched, Uncontended};
+use spanlock_judge::record::{HOLD, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended};
 use spanlock_trial::arr::{Load, Pauses, Percent, Timing, Variant};
 
 /// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
@@ -34,17 +34,10 @@ pub fn memory(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Memory {
 
 /// The memory of so many locks that so many threads use once.
 #[must_use]
-pub fn touch(
-    lock: &Lock,
-    locks: usize,
-    threads: usize,
-    allocated: touch::Allocated<'_>,
-) -> Touched {
-    Touched {
+pub fn many_locks(lock: &Lock, many: Many, allocated: Allocated<'_>) -> ManyLocks {
+    ManyLocks {
         lock: lock.name.to_owned(),
-        ..lock
-            .measure
-            .touch(lock.values, Many { locks, threads }, allocated)
+        ..lock.measure.many_locks(lock.values, many, allocated)
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::micro::Kernel;
 use crate::run::{Outcome, Trial};
 use crate::setting::named;
-use crate::{registry, rw, sets, sim, space};
+use crate::{registry, rw, sets, sim};
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Entry, Exclusion, Lock};
+use spanlock_judge::record::lock::{Entry, Lock};
 use spanlock_trial::lock::{Described, Role, RwDescribed};
 
 /// A lock or the like: a row of a table, from which users choose by name.
@@ -51,6 +51,12 @@ pub struct Row<F: ?Sized> {
     /// What it is, in one line.
     pub about: &'static str,
     pub(crate) run: Box<F>,
+}
+
+impl<F: ?Sized> Row<F> {
+    pub(crate) fn new(name: &'static str, about: &'static str, run: Box<F>) -> Self {
+        Self { name, about, run }
+    }
 }
 
 /// A row that is measured on hardware.
@@ -102,17 +108,6 @@ fn whole(row: &RwDescribed) -> Lock {
     }
 }
 
-/// A variant as records have it. Its family is its lock's, the first word of its name.
-fn space(name: &str) -> Lock {
-    let family = name.split('-').next().unwrap_or(name).to_owned();
-    let exclusion = Exclusion::Promised;
-    Lock {
-        family,
-        exclusion,
-        ..Lock::named(name)
-    }
-}
-
 /// Those that are measured on hardware too.
 const fn is_measured(role: Role) -> bool {
     !matches!(role, Role::Configuration)
@@ -130,10 +125,6 @@ known! {
         "sets" "Sets, by name; all of them by default"
     sets::Simulated: |row| Lock::named(row.described.name), sets::SIMULATED.iter();
         "sets" "Sets, by name; by default, all that can be simulated"
-    space::Variant: |row| space(row.name), space::MEASURED.iter();
-        "locks" "Variants of the address space, by name; all of them by default"
-    space::Simulated: |row| space(row.name), space::SIMULATED.iter();
-        "locks" "Variants of the address space, by name; all of them by default"
 }
 
 impl Known for &'static registry::Lock {

@@ -18,7 +18,7 @@
 //! | [`space`] | the variants of address spaces, measured and simulated |
 //! | [`known`] | locks as users name them and as records have them |
 //! | [`memory`] | what locks and holders take of memory |
-//! | [`touch`] | what many locks take of memory that each thread uses once |
+//! | [`many_locks`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
@@ -29,6 +29,7 @@ pub mod blob;
 pub mod costs;
 pub mod counters;
 pub mod known;
+pub mod many_locks;
 pub mod memory;
 mod meter;
 pub mod pairs;
@@ -43,7 +44,6 @@ pub mod space;
 #[cfg(target_os = "linux")]
 pub mod store;
 pub mod target;
-pub mod touch;
 pub mod workload;
 
 pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times, vm};

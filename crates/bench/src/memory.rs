@@ -25,7 +25,7 @@ pub const RESOURCE: Resource = Resource {
 };
 
 /// The bytes allocated now, by all of the program.
-pub type Allocated<'a> = &'a dyn Fn() -> Bytes;
+pub type Allocated<'a> = &'a (dyn Fn() -> Bytes + Sync);
 
 /// Meets the other thread when dropped, also by a panic.
 struct Meets<'a>(&'a Barrier);

@@ -35,6 +35,18 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Bytes of memory that programs can still get, if the system tells: no more than the limit on this one's group.
+#[must_use]
+pub fn available_memory() -> Option<usize> {
+    let read = |file| std::fs::read_to_string(file).ok();
+    let all = read("/proc/meminfo")?;
+    let mut lines = all.lines();
+    let available = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = available.trim().strip_suffix(" kB")?.parse().ok()?;
+    let limit = read("/sys/fs/cgroup/memory.max").and_then(|limit| limit.trim().parse().ok());
+    Some((kib << 10).min(limit.unwrap_or(usize::MAX)))
+}
+
 fn kernel() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     let release = release.as_deref().map_or(UNKNOWN, str::trim);

@@ -1,8 +1,9 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
-use crate::known::{self, Row};
+use crate::known::{self, Row, known};
 use crate::meter::Meter;
 use prim_sim::Machine;
+use spanlock_judge::record::lock::{Exclusion, Lock};
 use spanlock_trial::vm::{Load, Trial};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -37,11 +38,8 @@ impl measured::Table for Measured {
             let outcome = spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass);
             Ok(outcome)
         };
-        self.0.push(Row {
-            name: variant.name,
-            about: variant.about,
-            run: Box::new(run),
-        });
+        self.0
+            .push(Row::new(variant.name, variant.about, Box::new(run)));
     }
 }
 
@@ -54,11 +52,8 @@ impl simulated::Table for AllSimulated {
             let pass = |time| prim_sim::cost::work(cycles(time));
             spanlock_workloads_sim::vm::run(make, variant, trial, &mut (), pass)
         };
-        self.0.push(Row {
-            name: variant.name,
-            about: variant.about,
-            run: Box::new(run),
-        });
+        self.0
+            .push(Row::new(variant.name, variant.about, Box::new(run)));
     }
 }
 
@@ -73,4 +68,22 @@ fn pass(time: Duration) {
     while begun.elapsed() < time {
         std::hint::spin_loop();
     }
+}
+
+/// A variant as records have it. Its family is its lock's, the first word of its name.
+fn recorded(name: &str) -> Lock {
+    let family = name.split('-').next().unwrap_or(name).to_owned();
+    let exclusion = Exclusion::Promised;
+    Lock {
+        family,
+        exclusion,
+        ..Lock::named(name)
+    }
+}
+
+known! {
+    Variant: |row| recorded(row.name), MEASURED.iter();
+        "locks" "Variants of the address space, by name; all of them by default"
+    Simulated: |row| recorded(row.name), SIMULATED.iter();
+        "locks" "Variants of the address space, by name; all of them by default"
 }

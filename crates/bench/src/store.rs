@@ -38,11 +38,7 @@ fn on_files(
     run: impl Fn(&Trial) -> Result<Outcome, String> + Send + Sync + 'static,
 ) -> Subject {
     let run = move |trial: &Trial| run(trial).map_err(|why| &*why.leak());
-    Row {
-        name,
-        about: "",
-        run: Box::new(run),
-    }
+    Row::new(name, "", Box::new(run))
 }
 
 /// Plain files, and stores with each lock.
@@ -132,11 +128,7 @@ impl simulated::Table for Rows {
             let ran = simulated::run::<Clock, L>(medium, make, trial, &mut ());
             ran.expect("it has room")
         };
-        self.0.push(Row {
-            name,
-            about: "",
-            run: Box::new(in_memory),
-        });
+        self.0.push(Row::new(name, "", Box::new(in_memory)));
     }
 }
 

@@ -23,7 +23,7 @@ mod vm;
 mod workloads;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -59,22 +59,26 @@ enum Command {
 
 /// The arguments; ends the program if they are wrong, or ask for help.
 fn arguments() -> Cli {
-    let mut command = negative(Cli::command()).term_width(output::width_of_help());
+    let mut command = usual(Cli::command()).term_width(output::width_of_help());
     let matches = command.get_matches_mut();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-/// Reads `-5` after an option as its value, so that the error says what the option expects.
-fn negative(command: clap::Command) -> clap::Command {
+/// What holds for all options. `-5` after one is its value, so that the error says what the option expects. One that
+/// takes several values takes them with commas or blanks between them, unless it says otherwise.
+fn usual(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
-        let has_value = arg.get_long().is_some() && arg.get_action().takes_values();
-        if has_value {
-            arg.allow_negative_numbers(true)
-        } else {
-            arg
+        let is_list = matches!(arg.get_action(), ArgAction::Append) && arg.get_num_args().is_none();
+        match arg.get_long().is_some() && arg.get_action().takes_values() {
+            true if is_list => arg
+                .num_args(1..)
+                .value_delimiter(',')
+                .allow_negative_numbers(true),
+            true => arg.allow_negative_numbers(true),
+            false => arg,
         }
     });
-    command.mut_subcommands(negative)
+    command.mut_subcommands(usual)
 }
 
 fn main() -> ExitCode {
@@ -107,11 +111,11 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, negative};
+    use super::{Cli, usual};
     use clap::CommandFactory;
 
     #[test]
     fn the_command_is_well_formed() {
-        negative(Cli::command()).debug_assert();
+        usual(Cli::command()).debug_assert();
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum Format {
 #[derive(Args)]
 pub(crate) struct Threads {
     /// Threads: each a number, a:b or a:b:step.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, value_parser = sweep, default_value = "1,2,4", value_name = "N,...")]
     threads: Vec<Sweep>,
 }
 

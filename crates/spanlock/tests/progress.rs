@@ -114,7 +114,9 @@ fn a_reader_gets_in_among_writers_of_segments() {
 mod on_linux {
     use super::common::await_sleepers;
     use super::{RangeLock, Relaxed, Shared, thread};
+    use std::fs;
     use std::mem::MaybeUninit;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     /// What the running thread has used so far.
@@ -127,45 +129,47 @@ mod on_linux {
         unsafe { usage.assume_init() }
     }
 
-    fn processor_time() -> Duration {
-        let usage = usage();
-        [usage.ru_utime, usage.ru_stime]
-            .map(|time| {
-                let microseconds = u64::try_from(time.tv_usec).expect("not negative");
-                let seconds = u64::try_from(time.tv_sec).expect("not negative");
-                Duration::from_secs(seconds) + Duration::from_micros(microseconds)
-            })
-            .into_iter()
-            .sum()
+    /// Returns when a thread has slept from one look at it to the next. One that spins or polls runs in between, and
+    /// the kernel counts that.
+    fn await_sleep(thread: libc::pid_t) {
+        let look = || {
+            let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
+            let told = |line: &&str| line.starts_with("State:") || line.contains("ctxt_switches:");
+            status.lines().filter(told).collect::<String>()
+        };
+        loop {
+            let before = look();
+            thread::sleep(Duration::from_millis(10));
+            if before.contains("S (sleeping)") && look() == before {
+                return;
+            }
+        }
     }
 
-    /// Asleep for 300 ms, a waiter uses less than 100 ms of a processor; one that spins would use all.
-    fn a_waiter_sleeps<L: Shared>(lock: &RangeLock<L>) {
+    /// A request that waits by this call for `0..10` sleeps.
+    fn sleeps<L: Shared>(lock: &RangeLock<L>, wait: impl FnOnce() + Send) {
         let held = lock.write(0..10);
+        let (thread, waiter) = mpsc::channel();
         thread::scope(|scope| {
-            let waiter = scope.spawn(|| {
-                let before = processor_time();
-                drop(lock.read(5..15));
-                processor_time() - before
+            scope.spawn(move || {
+                // SAFETY: the function has no preconditions.
+                thread.send(unsafe { libc::gettid() }).unwrap();
+                wait();
             });
-            await_sleepers(lock.raw(), 1);
-            thread::sleep(Duration::from_millis(300));
+            await_sleep(waiter.recv().unwrap());
             drop(held);
-            let used = waiter.join().unwrap();
-            assert!(used < Duration::from_millis(100), "{used:?}");
         });
     }
 
-    /// As above for one that gives up in the end.
+    fn a_waiter_sleeps<L: Shared>(lock: &RangeLock<L>) {
+        sleeps(lock, || drop(lock.read(5..15)));
+    }
+
     fn a_timed_waiter_sleeps<L: Shared>(lock: &RangeLock<L>) {
-        let _held = lock.write(0..10);
-        let used = super::common::elsewhere(|| {
-            let before = processor_time();
-            let timeout = Duration::from_millis(300);
-            assert!(lock.try_write_for(5..15, timeout).is_none());
-            processor_time() - before
+        const HOUR: Duration = Duration::from_secs(3600);
+        sleeps(lock, || {
+            assert!(lock.try_write_for(5..15, HOUR).is_some());
         });
-        assert!(used < Duration::from_millis(100), "{used:?}");
     }
 
     /// Trap 19: a thousand releases wake no request that sleeps behind another range.

@@ -49,12 +49,7 @@ fn long_lines(path: &Path, text: &str) -> Vec<String> {
 #[test]
 fn lines_fit() {
     let mut all = documents();
-    for folder in ["crates", "integrations", "kernel"] {
-        let folder = root().join(folder);
-        if folder.is_dir() {
-            files(&folder, "rs", &mut all);
-        }
-    }
+    files(&root().join("crates"), "rs", &mut all);
     assert!(all.len() > 200, "the sources were not found");
     let long: Vec<_> = all
         .iter()
@@ -94,4 +89,28 @@ fn every_document_with_an_example_is_a_doctest() {
         }
     }
     assert!(examples > 0);
+}
+
+/// A path through the files is of no use if a function on it has another name by now.
+#[test]
+fn functions_that_the_architecture_names_exist() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).expect("it is there");
+    let mut sources = Vec::new();
+    files(&root().join("crates"), "rs", &mut sources);
+    let mut calls: Vec<&str> = text.split("()").collect();
+    calls.pop();
+    assert!(calls.len() > 20, "its paths were not found");
+    for call in calls {
+        let letters = |c: char| c.is_alphanumeric() || c == '_';
+        let name = &call[call.trim_end_matches(letters).len()..];
+        let definition = format!("fn {name}");
+        let defines = |(_, source): &&(PathBuf, String)| {
+            let mut after = source.split(&definition).skip(1);
+            after.any(|rest| rest.starts_with(['(', '<']))
+        };
+        assert!(
+            sources.iter().any(|all| defines(&all)),
+            "there is no function {name}"
+        );
+    }
 }

@@ -2,14 +2,15 @@
 
 #[cfg(target_os = "linux")]
 use crate::blob::{self, Stored};
+use crate::many_locks::Many;
+use crate::memory::Allocated;
 use crate::meter::Meter;
 use crate::run::{Outcome, Trial};
 use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
-use crate::touch::Many;
-use crate::{memory, pairs, processor, soak, touch};
+use crate::{many_locks, memory, pairs, processor, soak};
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{Memory, Touched};
+use spanlock_judge::record::{ManyLocks, Memory};
 use spanlock_trial as trial;
 #[cfg(target_os = "linux")]
 use spanlock_workloads::blob::Tried;
@@ -48,10 +49,10 @@ pub trait Measure: Sync {
     unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended;
 
     /// Runs [`memory`]: what so many holders take.
-    fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory;
+    fn memory(&self, values: Values, hold: usize, allocated: Allocated<'_>) -> Memory;
 
-    /// Runs [`touch`]: what so many locks take that so many threads use once.
-    fn touch(&self, values: Values, many: Many, allocated: touch::Allocated<'_>) -> Touched;
+    /// Runs [`many_locks`]: what so many locks take that so many threads use once.
+    fn many_locks(&self, values: Values, many: Many, allocated: Allocated<'_>) -> ManyLocks;
 
     /// Makes a lock for [`soak`].
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked>;
@@ -85,27 +86,19 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     }
 
     fn arr(&self, values: Values, trial: &Trial<trial::arr::Load>) -> Outcome {
-        arr::run::<Signal>(
-            &self.made(Resource::ARRAY, values),
-            trial,
-            &mut Meter::of(trial.events),
-        )
+        let lock = self.made(Resource::ARRAY, values);
+        arr::run::<Signal>(&lock, trial, &mut Meter::of(trial.events))
     }
 
     fn batch(&self, values: Values, trial: &Trial<trial::batch::Load>) -> Outcome {
-        batch::run::<Signal>(
-            &self.made(trial.load.resource(), values),
-            trial,
-            &mut Meter::of(trial.events),
-        )
+        let lock = self.made(trial.load.resource(), values);
+        batch::run::<Signal>(&lock, trial, &mut Meter::of(trial.events))
     }
 
     fn pattern(&self, values: Values, trial: &Trial<trial::pattern::Load>) -> Outcome {
-        pattern::run::<Signal, _>(
-            || self.made(trial.load.pattern.shape().resource(), values),
-            trial,
-            &mut Meter::of(trial.events),
-        )
+        let resource = trial.load.pattern.shape().resource();
+        let make = || self.made(resource, values);
+        pattern::run::<Signal, _>(make, trial, &mut Meter::of(trial.events))
     }
 
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome {
@@ -120,12 +113,12 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
         blob::shared(lock, trial, stored)
     }
 
-    fn memory(&self, values: Values, hold: usize, allocated: memory::Allocated<'_>) -> Memory {
+    fn memory(&self, values: Values, hold: usize, allocated: Allocated<'_>) -> Memory {
         memory::run(|| self.made(memory::RESOURCE, values), hold, allocated)
     }
 
-    fn touch(&self, values: Values, many: Many, allocated: touch::Allocated<'_>) -> Touched {
-        touch::run(|| self.made(touch::RESOURCE, values), many, allocated)
+    fn many_locks(&self, values: Values, many: Many, allocated: Allocated<'_>) -> ManyLocks {
+        many_locks::run(|| self.made(many_locks::RESOURCE, values), many, allocated)
     }
 
     fn soak(&self, values: Values, plan: soak::Plan) -> Box<dyn soak::Soaked> {

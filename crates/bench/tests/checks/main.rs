@@ -14,6 +14,7 @@ use spanlock_bench::blob::{self, Draw, Payload};
 use spanlock_bench::costs;
 use spanlock_bench::counters::Event;
 use spanlock_bench::known::Known;
+use spanlock_bench::many_locks::Many;
 use spanlock_bench::provenance;
 use spanlock_bench::registry::{Described, Exclusion, LOCKS, Lock, Make, find};
 use spanlock_bench::run::{Found, Outcome, Schedule, Trial};
@@ -258,10 +259,11 @@ fn only_who_writes_everything_is_timed_unless_all_are() {
 #[test]
 fn memory_of_many_locks_is_taken_of_every_lock() {
     for lock in LOCKS.iter() {
-        let record = costs::touch(lock, 3, 2, &|| 0);
+        let (locks, threads) = (3, 2);
+        let record = costs::many_locks(lock, Many { locks, threads }, &|| 0);
         assert_eq!((record.locks, record.threads), (3, 2));
         let fields = ["lock", "idle_bytes", "touched_bytes", "kept_bytes"];
-        assert_has(&json(&Line::Touched(record)), "touched", &fields);
+        assert_has(&json(&Line::ManyLocks(record)), "many_locks", &fields);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What is reported of memory is what was counted.
 
+use spanlock_bench::many_locks::{self, Many};
 use spanlock_bench::memory;
 use spanlock_bench::target::{Null, RangeLockCrate};
-use spanlock_bench::touch::{self, Many};
-use spanlock_judge::record::{Bytes, Memory, Touched};
+use spanlock_judge::record::{Bytes, ManyLocks, Memory};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// An allocator's count that grows at each reading.
@@ -40,7 +40,7 @@ fn what_is_reported_is_what_was_counted() {
 #[test]
 fn threads_are_counted_apart_from_locks() {
     let allocated = growing();
-    let expected = Touched {
+    let expected = ManyLocks {
         locks: 5,
         threads: 3,
         idle_bytes: 10,
@@ -49,10 +49,10 @@ fn threads_are_counted_apart_from_locks() {
         // Three readings by each thread, and one after the other.
         kept_bytes: 100,
         left_bytes: 120,
-        ..Touched::default()
+        ..ManyLocks::default()
     };
     assert_eq!(
-        touch::run(
+        many_locks::run(
             || Null,
             Many {
                 locks: 5,
@@ -62,8 +62,8 @@ fn threads_are_counted_apart_from_locks() {
         ),
         expected
     );
-    let other = touch::run(
-        || RangeLockCrate::new(touch::RESOURCE.units),
+    let other = many_locks::run(
+        || RangeLockCrate::new(many_locks::RESOURCE.units),
         Many {
             locks: 2,
             threads: 2,

@@ -4,8 +4,8 @@ use super::*;
 use spanlock_bench::soak::{
     self, Fault, Meeting, Plan, RESOURCE, Several, Slots, Soak, Soaked, Soaking, Watch,
 };
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 
 const PLAN: Plan = Plan {
@@ -105,13 +105,11 @@ fn a_soak_does_not_wait_for_a_lock_that_never_releases() {
 
 #[test]
 fn a_soak_tells_growth_after_the_first_round_and_ends_beyond_a_bound() {
-    let allocated = Cell::new(0);
+    let allocated = AtomicI64::new(0);
     let mut soak = Soak::new(find("list-rw").unwrap(), 2, PLAN.stall, 1);
     // Before and after each round, a third of the bound more.
-    let grows = || {
-        allocated.set(allocated.get() + soak::MAX_GROWTH / 3);
-        allocated.get()
-    };
+    let grows =
+        || allocated.fetch_add(soak::MAX_GROWTH / 3, Ordering::Relaxed) + soak::MAX_GROWTH / 3;
     let mut round = |number| soak.round(number, Duration::from_millis(1), &grows);
     assert_eq!(round(0).unwrap().grown_bytes, 0, "the first may allocate");
     assert_eq!(round(1).unwrap().grown_bytes, soak::MAX_GROWTH / 3);

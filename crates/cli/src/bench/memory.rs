@@ -1,4 +1,5 @@
-//! `spanlock bench memory` and `touch`: each measurement runs in a process of its own, which is this program again.
+//! `spanlock bench memory` and `many-locks`: each measurement runs in a process of its own, which is this program
+//! again.
 
 use super::fresh;
 use super::measure::measured;
@@ -9,8 +10,9 @@ use crate::output::print_lines;
 use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::batch::MAX_HOLD;
+use spanlock_bench::many_locks::Many;
 use spanlock_bench::registry::Lock;
-use spanlock_bench::{costs, touch};
+use spanlock_bench::{costs, many_locks};
 use spanlock_judge::record::{Line, plural};
 use spanlock_judge::stats::distinct;
 use spanlock_judge::table;
@@ -21,7 +23,7 @@ pub(super) struct Memory {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Ranges that one thread holds at once.
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = number(1..=MAX_HOLD), default_value = "1,16,256", value_name = "N,...")]
+    #[arg(long, value_parser = number(1..=MAX_HOLD), default_value = "1,16,256", value_name = "N,...")]
     hold: Vec<usize>,
     /// Measure in this process, which has measured nothing before: the first lock and number of ranges only.
     #[arg(long, hide = true)]
@@ -52,11 +54,11 @@ pub(super) fn run(args: Memory) -> Result {
 #[derive(Args)]
 #[command(arg(without_seconds("it ends when each thread has used each lock once")))]
 #[command(mut_arg("threads", |threads| threads.default_value("1,2,8")))]
-pub(super) struct Touch {
+pub(super) struct ManyLocks {
     #[command(flatten)]
     locks: Locks<&'static Lock>,
     /// Locks that each thread uses once.
-    #[arg(long, value_parser = number(1..=touch::MAX_LOCKS), default_value_t = touch::LOCKS, value_name = "N")]
+    #[arg(long, value_parser = number(1..=many_locks::MAX_LOCKS), default_value_t = many_locks::LOCKS, value_name = "N")]
     number: usize,
     #[command(flatten)]
     threads: Threads,
@@ -67,19 +69,26 @@ pub(super) struct Touch {
     output: Output,
 }
 
-pub(super) fn touch(args: Touch) -> Result {
+pub(super) fn many_locks(args: ManyLocks) -> Result {
     let locks = args.locks.chosen();
     let (number, threads) = (args.number, args.threads.numbers());
-    if let Some(many) = threads.iter().find(|many| **many > touch::MAX_THREADS) {
-        let (many, most) = (plural(*many), touch::MAX_THREADS);
+    if let Some(many) = threads.iter().find(|many| **many > many_locks::MAX_THREADS) {
+        let (many, most) = (plural(*many), many_locks::MAX_THREADS);
         return Err(Failure::Arguments(format!(
             "{many}: expected at most {most}"
         )));
     }
     if args.here {
         allocator::begin();
-        let record = costs::touch(locks[0], number, threads[0], &allocator::allocated);
-        return print_lines([Line::Touched(record)]);
+        let (lock, many) = (
+            locks[0],
+            Many {
+                locks: number,
+                threads: threads[0],
+            },
+        );
+        let record = costs::many_locks(lock, many, &allocator::allocated);
+        return print_lines([Line::ManyLocks(record)]);
     }
     measured(
         &args.output,
@@ -88,10 +97,10 @@ pub(super) fn touch(args: Touch) -> Result {
         |(threads, lock)| {
             let [number, threads] = [number, *threads].map(|number| number.to_string());
             let words = ["--number", &number, "--threads", &threads];
-            elsewhere("touch", lock.name, words)
+            elsewhere("many-locks", lock.name, words)
         },
-        Line::Touched,
-        table::touched,
+        Line::ManyLocks,
+        table::many_locks,
     )
     .map(drop)
 }

@@ -8,7 +8,7 @@ use crate::workloads::Files;
 use crate::workloads::{Arr, Batch, Micro, Patterns, StoredBlob};
 use clap::{Args, Subcommand};
 use measure::{Compared, Sampling};
-use ranges::{Latency, Listed, Uncontended, Waiting};
+use ranges::{Latency, Uncontended, Waiting};
 use spanlock_bench::known::entries;
 use spanlock_judge::record::Line;
 use spanlock_judge::table;
@@ -37,9 +37,9 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum Workload {
     /// ArrBench: threads read or increment ranges of an array.
-    Arr(Listed<Arr>),
+    Arr(Compared<Arr>),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
-    Batch(Listed<Batch>),
+    Batch(Compared<Batch>),
     /// Large objects read from an aliasing area, whose ranges a lock gives out, beside copies without aliases.
     #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.2")))] // a read takes long
@@ -49,11 +49,11 @@ enum Workload {
     /// The memory of locks and of their holders, as the allocator counts it.
     Memory(memory::Memory),
     /// The memory of many locks that each thread uses once.
-    Touch(memory::Touch),
+    ManyLocks(memory::ManyLocks),
     /// Contended words and the simplest locks on them, to know the machine.
     Micro(Compared<Micro, Sampling>),
     /// Loads that users have and no paper measures, and loads meant to hurt a lock that adapts.
-    Pattern(Listed<Patterns>),
+    Pattern(Compared<Patterns>),
     /// Random work on all locks for a long time, with checks of exclusion, progress, concurrency and memory.
     Soak(soak::Soak),
     /// Reader-writer locks, under workloads of their own.
@@ -77,7 +77,7 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Blob(args)) => args.run(),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
-        Some(Workload::Touch(args)) => memory::touch(args),
+        Some(Workload::ManyLocks(args)) => memory::many_locks(args),
         Some(Workload::Micro(args)) => args.run(),
         Some(Workload::Pattern(args)) => args.run(),
         Some(Workload::Soak(args)) => soak::run(args),

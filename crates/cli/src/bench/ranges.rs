@@ -1,38 +1,18 @@
 //! Range locks: `spanlock bench arr`, `batch`, `pattern`, `latency`, `uncontended` and `waiting`.
 
-use super::list;
-use super::measure::{Compared, Pairs, Repeated, Sampled, compared, measured};
+use super::measure::{Pairs, Repeated, compared, measured};
 use crate::failure::{Failure, Result};
 use crate::options::{Locks, Output, locks_or_floors, number, seconds, without_seconds};
-use crate::workloads::{Parts, Workload, turns};
+use crate::workloads::{Parts, turns};
 use clap::Args;
 use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::run::Schedule;
-use spanlock_bench::workload::{self, name};
+use spanlock_bench::workload::name;
 use spanlock_bench::{costs, latency};
 use spanlock_judge::record::Line;
 use spanlock_judge::table;
 use std::time::Duration;
-
-/// A workload by which range locks are compared.
-#[derive(Args)]
-pub(super) struct Listed<W: Args + Workload<Load: workload::Workload<Lock = &'static Lock>>> {
-    /// List the locks and exit.
-    #[arg(long)]
-    list: bool,
-    #[command(flatten)]
-    compared: Compared<W>,
-}
-
-impl<W: Args + Workload<Load: workload::Workload<Lock = &'static Lock>>> Listed<W> {
-    pub(super) fn run(self) -> Result {
-        if self.list {
-            return list(self.compared.sampled.output().format);
-        }
-        self.compared.run()
-    }
-}
 
 #[derive(Args)]
 #[command(arg(without_seconds(

@@ -52,14 +52,7 @@ fn lock_or_floor(text: &str) -> Result<Named, String> {
 
 /// Locks that others are made of.
 fn bases(text: &str) -> Result<Named, String> {
-    rw_locks(
-        text,
-        families()
-            .iter()
-            .map(|(base, _)| *base)
-            .collect::<Vec<_>>()
-            .into_iter(),
-    )
+    rw_locks(text, families().into_iter().map(|(base, _)| base))
 }
 
 /// The arguments of all workloads.

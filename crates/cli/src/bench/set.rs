@@ -21,18 +21,13 @@ pub(super) struct Set {
     compared: Compared<Sets>,
 }
 
-pub(super) fn run(
-    Set {
-        list,
-        compared: args,
-    }: &Set,
-) -> Result {
-    if *list {
-        let all = STOCKS
-            .iter()
-            .map(|set| (set.described.name, set.described.about));
-        return print(&table::rw_locks(&all.collect::<Vec<_>>(), width()));
+pub(super) fn run(set: &Set) -> Result {
+    if set.list {
+        let rows = STOCKS.iter().map(|set| set.described);
+        let all: Vec<_> = rows.map(|row| (row.name, row.about)).collect();
+        return print(&table::rw_locks(&all, width()));
     }
+    let args = &set.compared;
     let sets = args.locks.chosen();
     // First, because afterwards a peer frees what its runs have left.
     let memory: Vec<_> = allocator::counting(|| {

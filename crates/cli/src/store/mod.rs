@@ -27,8 +27,8 @@ enum What {
         /// Its size, in bytes or with one of K, M, G, T.
         #[arg(long, value_parser = size)]
         size: u64,
-        /// How many files and directories it has room for. By default, one for each four pages.
-        #[arg(long)]
+        /// How many files and directories it has room for, at least. By default, one for each four pages.
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
         inodes: Option<u64>,
     },
     /// Read all of a store, and name everything that is wrong with it. Changes nothing.

@@ -63,9 +63,9 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench pattern --pattern page | 'page' | files, pages
         bench pattern --reads 101 | 101 | from 0 to 100
         bench pattern --bystanders 1001 | 1001 | 1000
-        bench touch --number 0 | '0' | from 1 to 1048576
-        bench touch --threads 65 | 65 threads | at most 64
-        bench touch --seconds 1 | --seconds | each lock once
+        bench many-locks --number 0 | '0' | from 1 to 1048576
+        bench many-locks --threads 65 | 65 threads | at most 64
+        bench many-locks --seconds 1 | --seconds | each lock once
         bench latency --parts 0 | '0' | from 1 to 1048576
         bench latency --threads 0 | '0' | 1 <= a
         bench latency --repeat 0 | '0' | 1..

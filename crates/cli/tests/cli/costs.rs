@@ -22,7 +22,7 @@ fn number(lines: &[Value], lock: &str, (key, value): (&str, usize), field: &str)
 
 #[test]
 fn many_locks_are_counted_and_the_same_each_time() {
-    let arguments = "bench touch --locks list-rw,srl-tree,null --number 1000 --threads 1,2";
+    let arguments = "bench many-locks --locks list-rw,srl-tree,null --number 1000 --threads 1,2";
     let lines = counted(&format!("{arguments} --format json"));
     assert_eq!(lines.len(), 3 * 2);
     let bytes = |lock, threads, field| number(&lines, lock, ("threads", threads), field).unwrap();

@@ -57,7 +57,6 @@ fn has_all(table: &str, parts: &[&str]) {
 #[test]
 fn locks_are_listed_one_per_line() {
     let list = written("bench --list");
-    assert_eq!(list, written("bench arr --list"));
     for name in [
         "list-rw",
         "list-ex-nofast",
@@ -92,7 +91,6 @@ fn locks_are_listed_with_when_to_use_them() {
             .filter(|line| line.trim_start().starts_with(what));
         assert_eq!(told.count(), lines.len(), "{what}");
     }
-    assert_eq!(lines, json_lines("bench arr --list --format json"));
     for line in lines {
         assert_eq!(line["workload"], "lock");
         for field in [
@@ -288,9 +286,14 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
             }
         }
     }
-    let sources = of(&lines, "claim").into_iter();
-    let mut sources = sources.map(|claim| claim["source"].as_str().unwrap().to_owned());
-    assert!(sources.all(|source| source.starts_with("P4 §4.4")));
+    let claims = of(&lines, "claim");
+    assert!(!claims.is_empty());
+    for claim in claims {
+        assert!(
+            claim["source"].as_str().unwrap().starts_with("P4 §4.4"),
+            "{claim}"
+        );
+    }
     let table = written(
         "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
     );

@@ -93,7 +93,7 @@ impl Source {
         let waiting = || table::waiting(records, provenance, WIDTH);
         let all = [
             self.table(table::memory),
-            self.table(table::touched),
+            self.table(table::many_locks),
             self.table(table::soak),
             self.table(table::set_memory),
             self.table(table::uncontended),

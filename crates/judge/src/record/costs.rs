@@ -34,7 +34,7 @@ pub struct Memory {
 
 /// The memory of many locks that each of several threads uses once: a line of JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct ManyLocks {
     /// The lock's name.
     pub lock: String,
     /// The number of locks.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Provenance`](provenance::Provenance) | the machine, source and command of the lines that follow |
 //! | [`Record`] | one run of a workload on one lock, on hardware or simulated |
-//! | [`Memory`], [`Touched`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
+//! | [`Memory`], [`ManyLocks`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
 //! | [`finding`] | a finding that follows from records |
 //! | [`Line`] | any of these |
 //!
@@ -22,7 +22,8 @@ pub mod provenance;
 mod run;
 
 pub use costs::{
-    Bytes, HOLD, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak, Touched, Uncontended,
+    Bytes, HOLD, ManyLocks, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak,
+    Uncontended,
 };
 pub use panel::{Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
@@ -51,7 +52,8 @@ pub enum Line {
     /// The memory of one lock and its holders.
     Memory(Memory),
     /// The memory of many locks that each thread uses once.
-    Touched(Touched),
+    #[serde(rename = "many_locks")]
+    ManyLocks(ManyLocks),
     /// The memory of an ordered set.
     #[serde(rename = "set_memory")]
     SetMemory(SetMemory),

@@ -6,7 +6,7 @@ use crate::record::lock::FLOOR;
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
 use crate::record::{
-    Bytes, HOLD, Memory, Panel, Record, Revocation, RwUncontended, Soak, Touched, Uncontended,
+    Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak, Uncontended,
     plural,
 };
 use crate::stats::{Summary, distinct};
@@ -150,9 +150,9 @@ pub fn memory(records: &[Memory], provenance: &Provenance, width: Width) -> Stri
 
 /// Memory of many locks that each thread uses once: a row for each lock and number of threads.
 #[must_use]
-pub fn touched(records: &[Touched], provenance: &Provenance, width: Width) -> String {
+pub fn many_locks(records: &[ManyLocks], provenance: &Provenance, width: Width) -> String {
     let of = |bytes: Bytes, count: usize| format!("{:.1}", bytes as f64 / count as f64);
-    let columns: [Column<'_, Touched>; 8] = [
+    let columns: [Column<'_, ManyLocks>; 8] = [
         ("lock", &|record| record.lock.clone()),
         ("threads", &|record| record.threads.to_string()),
         ("locks", &|record| record.locks.to_string()),

@@ -6,9 +6,21 @@ use crate::record::Record;
 use crate::record::lock::Exclusion;
 use crate::stats::{Summary, distinct};
 
-/// The explanation below a [`grid`].
-pub(super) fn legend() -> String {
-    format!("{SPREADS}; * best of those that promise exclusion\n")
+/// The explanation below a [`grid`] of these runs.
+pub(super) fn legend(runs: &[Record]) -> String {
+    let idle = idle(runs);
+    format!("{SPREADS}; * best of those that promise exclusion\n{idle}")
+}
+
+/// A line that says in how many of these runs nothing was done, if there are any: their zero is no throughput.
+pub(super) fn idle(runs: &[Record]) -> String {
+    let idle = runs.iter().filter(|run| run.ops_per_sec == Some(0.0));
+    match (idle.count(), runs.len()) {
+        (0, _) => String::new(),
+        (idle, all) => format!(
+            "no operation ended in {idle} of {all} runs: measure for longer, or on a machine that does nothing else\n"
+        ),
+    }
 }
 
 /// A row for each lock and a column for each number, in the unit of its panel over all repeats.

@@ -25,7 +25,7 @@ mod throughput;
 mod verdicts;
 mod vm;
 
-pub use costs::{memory, rw_revocation, rw_uncontended, soak, touched, uncontended, waiting};
+pub use costs::{many_locks, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload};

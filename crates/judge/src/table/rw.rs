@@ -1,6 +1,6 @@
 //! Reader-writer locks: throughput, ratios to the floor, and the effect of a bias on the lock below it.
 
-use super::grid::{grid, legend};
+use super::grid::{grid, idle, legend};
 use super::layout::Table;
 use super::{Width, groups, measured, or_dash, report};
 use crate::record::lock::{FLOOR, Lock, NULL, PRELOADED, PTHREAD};
@@ -38,7 +38,7 @@ pub fn rw(records: &[Record], provenance: &Provenance, width: Width) -> String {
             let _ = writeln!(text, "the same, as parts of {FLOOR}\n{ratios}");
         }
     }
-    report(&format!("{text}{}\n", legend()), provenance, width)
+    report(&format!("{text}{}\n", legend(records)), provenance, width)
 }
 
 /// The table that a run belongs to, and its column there.
@@ -155,7 +155,7 @@ impl Comparison {
             }
             Self { harmed, .. } => format!("below {HARM} of {than}:\n{harmed}"),
         };
-        format!("{handoffs}\n\n{verdict}\n")
+        format!("{handoffs}\n{}\n{verdict}\n", idle(records))
     }
 }
 

@@ -99,7 +99,7 @@ pub(super) fn panels(records: &[Record], width: Width, title: impl Fn(Panel) -> 
         let grid = grid(runs.iter().copied(), |record| record.threads, width);
         let _ = writeln!(text, "{}\n{grid}", title(runs[0].panel));
     }
-    text + &legend() + &counters(records, width)
+    text + &legend(records) + &counters(records, width)
 }
 
 /// Events per operation, if any were counted; and below, why others were not.
@@ -138,6 +138,14 @@ mod tests {
     use crate::table::concluded;
 
     const FULL: Panel = arr(Variant::Full, 80);
+
+    #[test]
+    fn runs_without_an_operation_are_told() {
+        let text = |runs| panels(&listed(FULL, runs), Width::USUAL, |panel| panel.to_string());
+        let told = text("slots 1 0, list-rw 1 1e6");
+        assert!(told.contains("no operation ended in "), "{told}");
+        assert!(!text("list-rw 1 1e6").contains("no operation"));
+    }
 
     #[test]
     fn the_best_is_marked_and_null_is_not() {

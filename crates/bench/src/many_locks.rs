@@ -8,10 +8,10 @@
 //! program has allocated is counted at each step; for that to be the same each time, every measurement needs a process
 //! of its own. What a library keeps once for the process does not count: another thread has used such a lock before.
 
-use crate::memory::beside_a_user;
+use crate::memory::{Allocated, beside_a_user};
 use crate::setting::Resource;
 use crate::target::Target;
-use spanlock_judge::record::{Bytes, Touched};
+use spanlock_judge::record::ManyLocks;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
@@ -30,9 +30,6 @@ pub const RESOURCE: Resource = Resource {
     grain: 1,
 };
 
-/// The bytes allocated now, by all of the program.
-pub type Allocated<'a> = &'a (dyn Fn() -> Bytes + Sync);
-
 /// How many locks so many threads use.
 #[derive(Debug, Clone, Copy)]
 pub struct Many {
@@ -50,7 +47,7 @@ pub fn run<T: Target>(
     make: impl Fn() -> T + Sync,
     many: Many,
     allocated: Allocated<'_>,
-) -> Touched {
+) -> ManyLocks {
     let Many { locks, threads } = many;
     assert!((1..=MAX_LOCKS).contains(&locks) && (1..=MAX_THREADS).contains(&threads));
     beside_a_user(&make, || count(&make, locks, threads, allocated))
@@ -61,7 +58,7 @@ fn count<T: Target>(
     locks: usize,
     threads: usize,
     allocated: Allocated<'_>,
-) -> Touched {
+) -> ManyLocks {
     // What each thread allocated for itself, and for all locks. Nothing of this is allocated while it is counted.
     let counted: Vec<_> = (0..threads).map(|_| Mutex::new([0; 2])).collect();
     let (turn, over) = (Barrier::new(2), Barrier::new(threads + 1));
@@ -102,7 +99,7 @@ fn count<T: Target>(
             .map(|one| one.lock().expect("nobody panics")[which]);
         each.sum()
     };
-    Touched {
+    ManyLocks {
         locks,
         threads,
         idle_bytes: idle - before,
@@ -110,6 +107,6 @@ fn count<T: Target>(
         touched_bytes: sum(1),
         kept_bytes: kept - idle,
         left_bytes: allocated() - before,
-        ..Touched::default()
+        ..ManyLocks::default()
     }
 }
