@@ -24,16 +24,19 @@
 //! become fewer: so one revocation in some thousands halves rho ([`DOUBTS`]).
 //!
 //! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
-//! drawn. The bias is kept while the credit pays for the revocation; it is never more than 64 us. A closing may use the
-//! credit up, and no more: readers wait for writers in any lock. So as long as rho is right, a bias that goes on has
+//! drawn. The bias is kept while the credit pays for the revocation; it is never more than 49 us. A closing may use the
+//! credit up, and does not end the bias by that: readers wait for writers in any lock. But it is remembered then, as a
+//! *debt*, until a life has paid for a revocation. So as long as rho is right, a bias that goes on has
 //! gained at least twice what its revocations took, and what it loses in the end is bounded by the most credit. After
 //! readers have left rho is too large, for some thousands of revocations for each halving.
 //!
 //! **Try.** A new lock may be biased at once. A bias that was not kept is tried again after [`Tuning::bound`] times
-//! what its last revocation cost, divided by the rho that counts now, but no later than after [`LONGEST`]. So where
-//! readers hardly meet trials are rare, and where they crowd a trial that fails is soon repeated. That matters, because
-//! both states are stable there: readers that crowd at the underlying lock delay the writers that are to open the path,
-//! and a trial may fail although the bias would pay once all threads use it.
+//! what its last revocation cost, and its debt, divided by the rho that counts now, but no later than after
+//! [`LONGEST`]. So where readers hardly meet trials are rare, and where they crowd a trial that fails is soon repeated.
+//! That matters, because both states are stable there: readers that crowd at the underlying lock delay the writers that
+//! are to open the path, and a trial may fail although the bias would pay once all threads use it. But writers may have
+//! queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain. A
+//! trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
 //!
 //! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
 //! account's other answers.
@@ -58,7 +61,7 @@
 //! | field | while the lock is biased, or the bias is kept | while it is unbiased |
 //! |---|---|---|
 //! | time | since when the path is open, or the table empty | since when there is no bias |
-//! | credit, price | time earned, in units | 2^n units until the next trial, at rho = 1 |
+//! | credit, price | units earned; from 192 on, a debt of 2^(n - 192) units | 2^n units until the next trial, at rho = 1 |
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
@@ -66,7 +69,8 @@
 //! no credit, but the time in which it closed the path is not life.
 
 use super::state::Word;
-use prim::clock;
+/// The time, in nanoseconds.
+pub(super) use prim::clock::nanoseconds as now;
 
 /// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
 /// does not see: cold paths, and the writer's second acquisition.
@@ -81,6 +85,9 @@ const LONGEST: u64 = 1 << (TIME_BITS - 2);
 const AHEAD: u64 = 3 << (TIME_BITS - 2);
 
 const CREDIT_BITS: u32 = 8;
+
+/// What is less is credit, in units. What is not is a debt of two to the power of the rest, in units.
+const DEBT: u64 = 3 << (CREDIT_BITS - 2);
 
 /// Nanoseconds that a contended slow read keeps the lock's cache line to itself.
 const SERVICE: u64 = 256;
@@ -110,20 +117,19 @@ const DOUBTS: u64 = 1 << 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account(pub(super) u32);
 
-/// The time now, in nanoseconds.
-pub(super) fn now() -> u64 {
-    clock::nanoseconds()
-}
-
 impl Account {
-    fn new(time: u64, credit: u64, rho: u32) -> Self {
+    fn new(time: u64, balance: u64, rho: u32) -> Self {
         let time = (time / UNIT) as u32 % (1 << TIME_BITS);
-        let credit = credit.min((1 << CREDIT_BITS) - 1) as u32;
-        Self(rho << (TIME_BITS + CREDIT_BITS) | credit << TIME_BITS | time)
+        Self(rho << (TIME_BITS + CREDIT_BITS) | (balance as u32) << TIME_BITS | time)
+    }
+
+    /// The credit, the debt or the price.
+    fn balance(self) -> u64 {
+        u64::from(self.0 >> TIME_BITS) % (1 << CREDIT_BITS)
     }
 
     fn credit(self) -> u64 {
-        u64::from(self.0 >> TIME_BITS) % (1 << CREDIT_BITS)
+        self.balance() * u64::from(self.balance() < DEBT)
     }
 
     fn rho(self) -> u32 {
@@ -133,16 +139,14 @@ impl Account {
     /// Nanoseconds since the time in the word; none, if another thread has stored a time that is a little later.
     pub(super) fn elapsed(self, now: u64) -> u64 {
         let now = Self::new(now, 0, 0).0;
-        match u64::from(now.wrapping_sub(self.0) % (1 << TIME_BITS)) {
-            units if units < AHEAD => units * UNIT,
-            _ => 0,
-        }
+        let units = u64::from(now.wrapping_sub(self.0) % (1 << TIME_BITS));
+        units * UNIT * u64::from(units < AHEAD)
     }
 
     /// Nanoseconds from the end of a bias until the next trial, at rho = 1.
     pub(super) fn price(self) -> u64 {
         // What is read as a price may be a credit that a race has left.
-        UNIT << self.credit().min(u64::from(TIME_BITS))
+        UNIT << self.balance().min(u64::from(TIME_BITS))
     }
 
     /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: whether a bias may be tried
@@ -151,23 +155,26 @@ impl Account {
         let rho = (latency.saturating_mul(1 << EIGHTHS) / SERVICE).max(1);
         let rho = rho.ilog2().min(MOST_RHO);
         let wait = (self.price() << EIGHTHS >> rho).min(LONGEST * UNIT);
-        let is_due = self.credit() == 0 || self.elapsed(now) >= wait;
+        let is_due = self.balance() == 0 || self.elapsed(now) >= wait;
         let others = u32::MAX >> (u32::BITS - TIME_BITS - CREDIT_BITS);
         let account = Self(self.0 & others | rho << (TIME_BITS + CREDIT_BITS));
-        // A sample that is larger than the one before says little.
-        (is_due && rho <= self.rho(), account)
+        // A sample that is larger than the one before says little. A trial begins without credit or debt.
+        let trial = (is_due && rho <= self.rho()).then(|| Self::new(now, 0, rho));
+        (trial.is_some(), trial.unwrap_or(account))
     }
 
     /// The path is open from now on, after it was closed since the time in the word.
     pub(super) fn opened(self, now: u64) -> Self {
         let closed = self.elapsed(now) / UNIT;
-        Self::new(now, self.credit().saturating_sub(closed), self.rho())
+        let left = self.credit().checked_sub(closed);
+        let balance = left.unwrap_or_else(|| DEBT + u64::from(closed.ilog2()));
+        Self::new(now, balance, self.rho())
     }
 
     /// A writer closed the path at `since` and gives up now, with the bias set: that time is none of its life.
     pub(super) fn resumed(self, since: u64, now: u64) -> Self {
         let began = now.saturating_sub(self.elapsed(since));
-        Self::new(began, self.credit(), self.rho())
+        Self::new(began, self.balance(), self.rho())
     }
 
     /// Whether a bias has lived long.
@@ -179,27 +186,25 @@ impl Account {
     /// A bias was revoked, which took from `start` to `now`: whether it is kept, and its account after that.
     pub(super) fn revoked(self, word: Word, start: u64, now: u64, bound: u32) -> (bool, Self) {
         let rho = self.rho() - u32::from(self.rho() > 0 && (now / UNIT).is_multiple_of(DOUBTS));
-        let gain = match rho {
-            // A fenced read saves a lone reader nothing.
-            0 if word.is_fenced() => 0,
-            _ => self.elapsed(start) << rho >> EIGHTHS,
-        };
+        // A fenced read saves a lone reader nothing.
+        let earns = rho > 0 || !word.is_fenced();
+        let gain = u64::from(earns) * (self.elapsed(start) << rho >> EIGHTHS);
         let took = now.saturating_sub(start).max(1);
         let loss = took.saturating_mul(u64::from(bound));
         let credit = self.credit() * UNIT + gain;
         if let Some(credit) = credit.checked_sub(loss / PAYS) {
-            return (true, Self::new(now, credit / UNIT, rho));
+            return (true, Self::new(now, (credit / UNIT).min(DEBT - 1), rho));
         }
-        let price = (loss / UNIT).clamp(1, LONGEST).next_power_of_two();
+        let debt = self.balance().checked_sub(DEBT);
+        let loss = loss / UNIT + debt.map_or(0, |power| u64::from(bound) << power);
+        let price = loss.clamp(1, LONGEST).next_power_of_two();
         (false, Self::new(now, u64::from(price.ilog2()), rho))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Account, CREDIT_BITS, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word,
-    };
+    use super::{Account, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word};
     use crate::rw::Tuning;
 
     const BOUND: u32 = Tuning::STANDARD.bound;
@@ -312,10 +317,31 @@ mod tests {
     fn credit_pays_for_short_lives_and_runs_out() {
         let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
         assert!(is_kept, "it pays");
-        assert_eq!(account.credit(), (1 << CREDIT_BITS) - 1);
+        assert_eq!(account.credit(), DEBT - 1);
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
         assert!((20..=64).contains(&lives(0)), "{}", lives(0));
         assert!((2..20).contains(&lives(20 * US)), "{}", lives(20 * US));
+    }
+
+    #[test]
+    fn a_bias_that_ends_after_a_long_closing_is_tried_again_after_bound_times_that() {
+        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 10 * US, 11 * US, BOUND);
+        assert!(is_kept, "it pays");
+        for (closed, least) in [(US, 1), (100 * US, 64 * BOUND), (900 * US, 512 * BOUND)] {
+            let open = 11 * US + closed;
+            let (is_kept, ended) =
+                account
+                    .opened(open)
+                    .revoked(Word::FENCED, open, open + 50 * US, BOUND);
+            assert!(!is_kept, "{closed}");
+            assert!(ended.price() >= u64::from(least) * US, "{closed}");
+        }
+        // What a life has paid for is forgotten.
+        let open = 1000 * US;
+        let account = account.opened(open);
+        let (is_kept, account) =
+            account.revoked(Word::FENCED, open + 9 * US, open + 10 * US, BOUND);
+        assert!(is_kept && account.balance() < DEBT, "it pays");
     }
 
     #[test]

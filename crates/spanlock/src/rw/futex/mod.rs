@@ -310,16 +310,21 @@ impl<P: Preference> FutexRwLock<P> {
                 watch::gives_way(self, || self.state().has_waiting_writer());
             }
             let marked = seen.0 | READER_WAITS;
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let mark = self
-                .state
-                .compare_exchange(seen.0, marked, success, failure);
+            // Not again, where another reader has: a hundred that mark the word keep off those who are to leave.
+            let is_marked = seen.has_waiting_reader() || self.mark(seen, marked);
             // A reader that gives up leaves its mark. Some writer then makes a wake-up that wakes nobody.
-            if mark.is_ok() && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut
-            {
+            if is_marked && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut {
                 return enter(self.state()).ok().map(|()| ThreadBound::new());
             }
         }
+    }
+
+    /// Changes the state, if it is still what was seen.
+    fn mark(&self, seen: State, marked: u32) -> bool {
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.state
+            .compare_exchange(seen.0, marked, success, failure)
+            .is_ok()
     }
 
     #[cold] // Another thread is inside.
