@@ -42,7 +42,11 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let fast = match ask.behind() {
             // The list is not empty.
             Some(_) => None,
-            None => thread::with_local(|local| self.acquire_fast(local, ask.span, mode)),
+            None => {
+                // SAFETY: this thread runs, and the reference does not leave it. (No closure: it would be the caller.)
+                let local = unsafe { thread::local().as_ref() };
+                self.acquire_fast(local, ask.span, mode)
+            }
         };
         match fast {
             Some(token) => Some(token),
