@@ -13,6 +13,7 @@ use crate::store::{Durable, Geometry, Medium, Options, PAGE, Store, make};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::Duration;
 use prim::thread;
+use prim::workload::sleep;
 use std::io;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl Slow {
     /// Waits until the state is another.
     fn wait_while(&self, state: u32) {
         while self.state.load(Ordering::Acquire) == state {
-            thread::sleep(Duration::from_micros(10));
+            sleep(Duration::from_micros(10));
         }
     }
 }
@@ -111,7 +112,7 @@ fn schedule() -> crate::store::Result<Result<(), String>> {
         (0..4 * PAGE / 64).try_for_each(|_| file.write_at(&[2; PAGE], PAGE as u64).map(drop))
     });
     // In simulated time: it does all that it can without the slow one.
-    thread::sleep(Duration::from_millis(100));
+    sleep(Duration::from_millis(100));
     medium.state.store(OPEN, Ordering::Release);
     slow.join().expect("it does not panic")?;
     busy.join().expect("it does not panic")?;
