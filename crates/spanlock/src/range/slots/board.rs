@@ -30,10 +30,8 @@ pub(crate) struct Board {
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     vacant: AtomicU32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
-    /// Until there are buckets: how many [looks](policy::MANY) at slots were for requests far apart, and the number of
-    /// digits of the longest of their ranges.
+    /// Until there are buckets: how many [looks](policy::MANY) at slots were for requests far apart.
     looks: AtomicU32,
-    digits: AtomicU32,
     /// Which slots are [counted](Counted).
     pub(super) counted: AtomicU64,
     /// Null until narrow requests are far apart.
@@ -94,7 +92,6 @@ impl Board {
             vacant: AtomicU32::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
             looks: AtomicU32::new(0),
-            digits: AtomicU32::new(0),
             counted: AtomicU64::new(0),
             buckets: AtomicPtr::new(ptr::null_mut()),
             _track: Track::new(),
@@ -210,8 +207,8 @@ impl Board {
         let Some(Looks { slots, digits }) = spread else {
             return;
         };
-        // Relaxed: hints. The request that completes the number makes the buckets.
-        let digits = self.digits.fetch_max(digits, Ordering::Relaxed).max(digits);
+        // Relaxed: a hint. The request that completes the number makes the buckets, for ranges of its thread: a few long
+        // ranges of another thread would make them useless for all.
         let before = self.looks.fetch_add(slots, Ordering::Relaxed);
         if before <= MANY && before + slots > MANY {
             self.make_buckets(digits);
@@ -237,19 +234,22 @@ impl Board {
             self.tidy();
         }
         let counted = counted();
-        let pays = counted.is_none() || counted.only().is_some() || !self.has_wide(buckets);
+        let pays = counted.is_none() || counted.only().is_some() || !self.has_several_wide(buckets);
         home.policy().list(pays);
     }
 
-    /// Whether a slot is counted because of a wide range.
+    /// Whether several slots are counted because of wide ranges. (Not whether several are counted: a thread whose
+    /// requests are not listed is counted, too, and then all would decide as they did before.)
     #[cold]
-    fn has_wide(&self, buckets: &Buckets) -> bool {
-        let wide = self.find(|slot| {
+    fn has_several_wide(&self, buckets: &Buckets) -> bool {
+        let mut wide = 0;
+        let second = self.find(|slot| {
             let (start, last) = slot.announced();
             let is_counted = slot.load(Ordering::Relaxed).is_counted();
-            (is_counted && !buckets.suit(start, last)).then_some(())
+            wide += u32::from(is_counted && !buckets.suit(start, last));
+            (wide == 2).then_some(())
         });
-        wide.is_some()
+        second.is_some()
     }
 
     /// Makes buckets for ranges of up to `2^digits` positions, if there are none.

@@ -14,8 +14,8 @@
 //!   In buckets, a reader asks for everything after [`MOST_REPEATS`] requests at the earliest, for the same reason.
 //!
 //! - As long as several threads ask for wide ranges, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow
-//!   request of a thread decides whether the next ones are listed: not, if several slots are counted, and it finds a
-//!   wide range in one.
+//!   request of a thread decides whether the next ones are listed: not, if it finds wide ranges in several slots that
+//!   are counted.
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
@@ -83,13 +83,15 @@ pub(super) struct Policy {
     /// How often the same range was announced in a row; or, with the flag [`DIFFERENT`], how many shared requests for
     /// different ranges came in a row.
     streak: AtomicU32,
-    /// How many looks at slots for requests that are far apart do not count, since other requests were not far apart.
-    /// Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are
+    /// How many looks at slots for requests that are far apart do not count, since other requests were not far apart;
+    /// above [`LOOKS_DIGITS`] digits, the number of digits of the longest range of those that are. Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are
     /// not listed.
     spread: AtomicU32,
     /// How many announcements of other threads there were when the thread looked around last.
     others: AtomicU32,
 }
+
+const LOOKS_DIGITS: u32 = 16;
 
 /// Narrow requests are not listed.
 const UNLISTED: u32 = 1 << 31;
@@ -120,7 +122,7 @@ pub(super) struct Last {
 pub(super) struct Looks {
     /// At so many slots.
     pub(super) slots: u32,
-    /// The number of digits of the length of the longer range of the two.
+    /// The number of digits of the length of the thread's longest range that was far from another.
     pub(super) digits: u32,
 }
 
@@ -216,20 +218,19 @@ impl Policy {
         // It stands for those that are not considered. At least [`FAR`] such requests make buckets: a few are chance.
         let most = (MANY as usize).div_ceil(FAR as usize);
         let slots = (slots << SAMPLE_DIGITS).min(most) as u32;
-        let uncounted = self.spread.load(Relaxed);
+        let spread = self.spread.load(Relaxed);
+        let (uncounted, digits) = (spread % (1 << LOOKS_DIGITS), spread >> LOOKS_DIGITS);
+        let note = |uncounted: u32, digits| {
+            self.spread
+                .store(digits << LOOKS_DIGITS | uncounted.min(MANY), Relaxed);
+        };
         if before.0.abs_diff(span.start()) / FAR <= longer {
-            let more = uncounted + FAR as u32 * slots;
-            self.spread.store(more.min(MANY), Relaxed);
+            note(uncounted + FAR as u32 * slots, digits);
             return None;
         }
-        if uncounted != 0 {
-            self.spread.store(uncounted.saturating_sub(slots), Relaxed);
-            return None;
-        }
-        Some(Looks {
-            slots,
-            digits: u64::BITS - longer.leading_zeros(),
-        })
+        let digits = digits.max(u64::BITS - longer.leading_zeros());
+        note(uncounted.saturating_sub(slots), digits);
+        (uncounted == 0).then_some(Looks { slots, digits })
     }
 
     /// Counts a narrow request, where there are buckets. Returns whether to decide if the next ones are listed.
@@ -397,6 +398,19 @@ mod tests {
         }
         assert_eq!(made_up, super::FAR);
         assert_eq!(looks(&policy, 0, far), first);
+    }
+
+    /// Long ranges of one thread do not make the buckets of others long.
+    #[test]
+    fn a_thread_notes_the_longest_of_its_own_ranges() {
+        let (long, short) = (Policy::default(), Policy::default());
+        let digits = |policy: &Policy, length: u64| {
+            let span = Span::of(1 << 50..(1 << 50) + length).expect("it has positions");
+            Some(policy.spreads((0, 999), span, 40)?.digits)
+        };
+        assert_eq!(digits(&long, 1 << 40), Some(40));
+        assert_eq!(digits(&long, 1000), Some(40));
+        assert_eq!(digits(&short, 1000), Some(10));
     }
 
     /// Readers in buckets ask for everything as rarely as a thread may keep a useless grant.
