@@ -6,7 +6,8 @@
 //! Atomics are loom's. Beyond that, this crate differs from `prim` as follows:
 //!
 //! - [`model`] runs a model. Everything global is fresh in each of its executions.
-//! - Thread indices are given out in order and are not reused.
+//! - Thread indices are given out in order. None is reused but that of a thread that [exits
+//!   early](thread::exit_early).
 //! - A futex wait with a deadline lets the other threads run once, and then times out unless it was woken.
 //! - Spins on a holder have no rounds unless a [`Model`] asks for them. So waiting threads park at once.
 //! - Random draws succeed unless a [`Model`] decides otherwise.
@@ -47,6 +48,8 @@ pub use loom;
 #[derive(Default)]
 struct Execution {
     threads: usize,
+    /// The index of a thread that has exited early.
+    left: Option<usize>,
     sleepers: Vec<futex::Sleeper>,
     timed_waits: usize,
     spins: usize,

@@ -47,8 +47,10 @@ pub(crate) fn index() -> usize {
 
 fn take_index() -> usize {
     let index = with_execution(|execution| {
-        execution.threads += 1;
-        execution.threads - 1
+        execution.left.take().unwrap_or_else(|| {
+            execution.threads += 1;
+            execution.threads - 1
+        })
     });
     HIGH_WATER.fetch_max(index + 1, Ordering::SeqCst);
     index
@@ -94,6 +96,17 @@ pub(crate) fn exit() {
             hook(held.index);
         }
     }
+}
+
+/// Ends this thread for the library, though it still holds something, and gives its index to the next thread that asks
+/// for one. What this thread releases from then on it releases late, as a destructor does after the exit hooks. If it
+/// acquires anything, it is a new thread.
+///
+/// Nothing here orders the next thread after the exit. So this thread is to start it.
+pub fn exit_early() {
+    let index = index();
+    exit();
+    with_execution(|execution| execution.left = Some(index));
 }
 
 /// Calls `f` with this thread's index, and registers `on_exit` to run when the thread exits.

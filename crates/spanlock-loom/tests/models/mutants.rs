@@ -65,6 +65,7 @@ spanlock_testkit::mutants! {
     slots::a_wide_request_meets_a_narrow_one::bucket_slots: counted counted-look
     slots::a_writer_s_grant_is_shared_for_once::slots: grant-contended
     slots::an_announcement_beside_a_tidy_thread::bucket_slots: counted-again
+    slots::an_heir_beside_a_late_release::slots: heir heir-waits
     slots::an_insertion_beside_the_move::moving_slots: moved-check
     slots::buckets_are_made_beside_a_request::slots: buckets
     slots::downgrade_lets_waiting_readers_in::slots: slot-downgrade slot-downgrade-wake

@@ -122,6 +122,19 @@ fn an_insertion_beside_the_move(world: &Arc<World<RawSlots>>) {
     drop(mine);
 }
 
+/// A thread has exited and releases late, while another one has its record, and so its home slot.
+fn an_heir_beside_a_late_release(world: &Arc<World<RawSlots>>) {
+    let late = world.write(0..1);
+    prim::thread::exit_early();
+    let heir = world.start([act(|world: &Arc<World<RawSlots>>| {
+        world.write(4..5).done();
+        world.write(5..6).done();
+    })]);
+    late.done();
+    world.write(5..6).done();
+    heir.join();
+}
+
 /// Makes the lock move.
 fn moves(world: &Arc<World<RawSlots>>) {
     let mine = world.write(4..5);
@@ -350,6 +363,7 @@ models! {
 
 models! {
     a_slot_is_used_again_under_a_look: 2 on slots;
+    an_heir_beside_a_late_release: 2 on slots, 1 on bucket_slots;
     a_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_shared_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_reader_s_grant_does_not_do_for_a_writer: 2 on slots;

@@ -278,9 +278,9 @@ impl Board {
         let owner = Owner::Home(record);
         let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
         let home = known.unwrap_or_else(|| self.claim(owner));
-        if !home.is_free() {
-            // A thread that has exited, and had this thread's record before, holds something there. It may be in the
-            // midst of the release, so what it has noted on the owner's line is not to be relied on yet.
+        if !home.is_free() && prim::intact!("heir-waits") {
+            // [heir-waits] A thread that has exited, and had this thread's record before, holds something there. It may
+            // be in the midst of the release, so what it has noted on the owner's line is not to be relied on yet.
             return home;
         }
         let here = NonNull::from(self);

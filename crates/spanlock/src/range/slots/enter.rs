@@ -296,7 +296,7 @@ impl Board {
             .unwrap_or(Ok(()))
     }
 
-    /// The same for a slot that was seen in that state.
+    /// Looks, as `pass` does, at another slot than the request's own, which was seen in that state.
     #[inline(never)] // So that a scan that meets nobody is short.
     fn meet<'a>(
         &'a self,

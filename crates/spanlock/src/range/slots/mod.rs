@@ -91,6 +91,9 @@
 //!   the handshake covers slots that are new.
 //! - **slot-release**, **slot-downgrade** / **slot-acquire**: Release by ending or sharing an announcement, Acquire by
 //!   looking at it: the holder's critical section.
+//! - **heir**: Release by a release (as slot-release), Acquire by finding the home slot free: what is noted on the
+//!   owner's line. The release may be that of a thread that has exited and releases late, in a destructor. The thread
+//!   that has got its record meanwhile, its *heir*, has its home slot, too.
 //! - **rewrite**: Release by writing the range of the next announcement, Acquire by reading it. A thread may see the
 //!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
 //!   handshake decides about the other.
@@ -107,6 +110,9 @@
 //! # Edges: steps that must not be left out
 //!
 //! - **slot-validation**: a request that meets an announcement in its way withdraws.
+//! - **heir-waits**: a thread remembers a home slot, and then goes by what is noted there, only once it has found it
+//!   free. A late release notes that the slot is free before it frees it. An heir that went by that would announce a
+//!   request there, which the release then ends.
 //! - **stay-bounded**: a writer that waits in place for a holder withdraws after a time. The holder may be waiting for
 //!   that very announcement.
 //! - **outwait-noted**: a writer that is about to wait in place looks at all slots that its scan has yet to come to,

@@ -5,6 +5,7 @@ use super::policy::Policy;
 use super::slot::Slot;
 use super::state::State;
 use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
+use prim::cell::UnsafeCell;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -22,6 +23,8 @@ pub(super) struct OnItsLine {
     places: AtomicU64,
     /// The state as the owner has made it last.
     made: AtomicU64,
+    /// Nothing. A model checker reports uses of `places` and `made` that are not ordered [heir] [heir-waits].
+    turn: UnsafeCell<()>,
     policy: Policy,
 }
 
@@ -33,6 +36,7 @@ impl Default for OnItsLine {
             home: Cell::new(ptr::null()),
             places: AtomicU64::new(Places::NONE.0),
             made: AtomicU64::new(0),
+            turn: UnsafeCell::new(()),
             policy: Policy::default(),
         }
     }
@@ -57,20 +61,34 @@ impl Slot {
     /// owner's own atomic operation would wait for it.
     #[inline]
     pub(super) fn made(&self) -> State {
+        self.has_turn();
         // Relaxed: the owner's.
         State(self.owner.made.load(Ordering::Relaxed))
     }
 
     /// Notes the state that the owner makes. It does so before it makes that state: after a release, another thread may
     /// have got the record of one that is exiting, and with it the slot.
+    ///
+    /// So until that state is made, the owner's thread alone may use the slot. A release on another thread than the
+    /// acquisition, which the contract of the lock rules out, might end what the owner announces meanwhile. And a
+    /// signal handler must not acquire ranges of a lock that the thread it interrupts is using: in the midst of a
+    /// release it would take a held slot for free, and the release would end what the handler holds.
     #[inline]
     pub(super) fn makes(&self, state: State) {
+        self.has_turn();
         self.owner.made.store(state.0, Ordering::Relaxed);
+    }
+
+    /// Whoever calls this is the only one that uses what the owner alone uses.
+    #[inline]
+    fn has_turn(&self) {
+        self.owner.turn.with_mut(|_| ());
     }
 
     /// Notes where the announcement is listed.
     #[inline]
     pub(super) fn set_places(&self, places: Places) {
+        self.has_turn();
         // Relaxed: the owner's.
         self.owner.places.store(places.0, Ordering::Relaxed);
     }
@@ -81,6 +99,7 @@ impl Slot {
     /// with it the slot.
     #[inline]
     pub(super) fn take_places(&self) -> Places {
+        self.has_turn();
         let places = Places(self.owner.places.load(Ordering::Relaxed));
         if places != Places::NONE {
             self.set_places(Places::NONE);
@@ -122,6 +141,7 @@ impl Slot {
     /// Whether the announcement is listed in buckets.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
+        self.has_turn();
         self.owner.places.load(Ordering::Relaxed) != Places::NONE.0
     }
 

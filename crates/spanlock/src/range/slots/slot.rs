@@ -90,9 +90,9 @@ impl Slot {
     /// Whether its owner may announce a request here.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
-        // Acquire: the last release here may be that of a thread that has exited, and had this thread's record before.
-        // What it has noted on the owner's line comes before.
-        !self.load(Ordering::Acquire).is_held()
+        // [heir] Acquire: pairs with the Release in `leave` and `keep`. The last release here may be that of a thread
+        // that has exited, and had this thread's record before. What it has noted on the owner's line comes before.
+        !self.load(prim::order!("heir", Ordering::Acquire)).is_held()
     }
 
     /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns
@@ -225,7 +225,7 @@ impl Slot {
         );
         let kept = held.kept();
         self.makes(kept);
-        // [slot-release] Release: pairs with the Acquire in `look`.
+        // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
         let release = prim::order!("slot-release", Ordering::Release);
         let keep = |held: u64| {
             self.state
@@ -277,7 +277,7 @@ impl Slot {
     pub(super) fn leave(&self) -> State {
         let freed = self.made().freed();
         self.makes(freed);
-        // [slot-release] Release: pairs with the Acquire in `look`.
+        // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
         let before = self
             .state
             .swap(freed.0, prim::order!("slot-release", Ordering::Release));
