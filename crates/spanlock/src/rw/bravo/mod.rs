@@ -54,7 +54,7 @@
 //! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
 //! tried a bias meanwhile, or where the writer's hint was old.
 
-use super::raw::{Token as Remembers, raw_rwlock};
+use super::raw::{Token, raw_rwlock};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
@@ -160,13 +160,13 @@ pub enum Comes<G> {
 }
 
 /// Proof of one read acquisition of a [`Bravo`].
-pub type ReadToken<G> = Remembers<Way<G>>;
+pub type ReadToken<G> = Token<Way<G>>;
 
 /// Proof of one upgradable read of a [`Bravo`], which goes by the underlying lock.
-pub type UnderToken<G> = Remembers<G>;
+pub type UnderToken<G> = Token<G>;
 
 /// Proof of one write acquisition of a [`Bravo`].
-pub type WriteToken<G> = Remembers<Comes<G>>;
+pub type WriteToken<G> = Token<Comes<G>>;
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
@@ -212,13 +212,13 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if hint::skips(self.bias.address()) {
             let guard = slow(&self.raw, wait)?;
             report(&self.policy, Event::SlowRead);
-            return Some(Remembers::new(Way::Slow(guard)));
+            return Some(Token::new(Way::Slow(guard)));
         }
         let entered = self
             .bias
             .read_by_store(ReaderRow::known, &self.policy, back_out);
         match entered {
-            Some(publication) => Some(Remembers::new(Way::Fast(publication))),
+            Some(publication) => Some(Token::new(Way::Fast(publication))),
             None => self.read_otherwise(wait, slow),
         }
     }
@@ -239,7 +239,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
             if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
                 self.bias.maybe_free();
             }
-            return Some(Remembers::new(Way::Fast(publication)));
+            return Some(Token::new(Way::Fast(publication)));
         }
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
@@ -253,7 +253,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if !self.bias.look(bias, latency) {
             hint::set(self.bias.address());
         }
-        Some(Remembers::new(Way::Slow(guard)))
+        Some(Token::new(Way::Slow(guard)))
     }
 
     /// Tries the underlying lock, and returns how many nanoseconds that took. A try, because the time that a reader
@@ -298,7 +298,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
         if !self.bias.is_biased() || !prim::intact!("bias-checked") {
-            return Some(Remembers::new(Comes::Unarrived(guard)));
+            return Some(Token::new(Comes::Unarrived(guard)));
         }
         // SAFETY: `guard` is the acquisition of this very lock just now, and it is consumed here.
         unsafe { self.raw.unlock_exclusive(guard) };
@@ -315,7 +315,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let is_drained = arrival.drain(wait, &self.policy);
         let guard = is_drained.then(|| lock(&self.raw)).flatten()?;
         arrival.stay();
-        Some(Remembers::new(Comes::Arrived(guard)))
+        Some(Token::new(Comes::Arrived(guard)))
     }
 
     /// The writer's critical section ends. The underlying lock is still held as it was.
@@ -422,6 +422,6 @@ unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P>
         watch::convert(self, Mode::Write, Mode::Read);
         let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        Remembers::new(Way::Slow(unsafe { self.raw.downgrade(guard) }))
+        Token::new(Way::Slow(unsafe { self.raw.downgrade(guard) }))
     }
 }

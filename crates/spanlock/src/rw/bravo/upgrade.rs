@@ -21,7 +21,7 @@
 
 use super::policy::{Event, Policy, report};
 use super::{Bravo, Comes, UnderToken, Way, WriteToken};
-use crate::rw::raw::{Token as Remembers, granted};
+use crate::rw::raw::{Token, granted};
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
 use lock_api::{
@@ -46,7 +46,7 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
     ) -> Option<UnderToken<L::UpgradableGuard>> {
         let guard = lock(&self.raw)?;
         report(&self.policy, Event::SlowRead);
-        Some(Remembers::new(guard))
+        Some(Token::new(guard))
     }
 
     /// Becomes the writer; `upgrade` upgrades the underlying lock.
@@ -66,9 +66,9 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
         } else {
             Err(guard)
         };
-        let guard = upgraded.map_err(Remembers::new)?;
+        let guard = upgraded.map_err(Token::new)?;
         arrival.stay();
-        Ok(Remembers::new(Comes::Arrived(guard)))
+        Ok(Token::new(Comes::Arrived(guard)))
     }
 }
 
@@ -122,7 +122,7 @@ unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade f
     unsafe fn downgrade_upgradable(&self, token: Self::UpgradableGuard) -> Self::SharedGuard {
         watch::convert(self, Mode::Upgradable, Mode::Read);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        Remembers::new(Way::Slow(unsafe {
+        Token::new(Way::Slow(unsafe {
             self.raw.downgrade_upgradable(token.what())
         }))
     }
@@ -131,7 +131,7 @@ unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade f
         watch::convert(self, Mode::Write, Mode::Upgradable);
         let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        Remembers::new(unsafe { self.raw.downgrade_to_upgradable(guard) })
+        Token::new(unsafe { self.raw.downgrade_to_upgradable(guard) })
     }
 }
 
