@@ -207,8 +207,8 @@ impl Board {
         let Some(Looks { slots, digits }) = spread else {
             return;
         };
-        // Relaxed: a hint. The request that completes the number makes the buckets, for ranges of its thread: a few long
-        // ranges of another thread would make them useless for all.
+        // Relaxed: a hint. The request that completes the number makes the buckets, for ranges of its thread: a few
+        // long ranges of another thread would make them useless for all.
         let before = self.looks.fetch_add(slots, Ordering::Relaxed);
         if before <= MANY && before + slots > MANY {
             self.make_buckets(digits);

@@ -84,8 +84,8 @@ pub(super) struct Policy {
     /// different ranges came in a row.
     streak: AtomicU32,
     /// How many looks at slots for requests that are far apart do not count, since other requests were not far apart;
-    /// above [`LOOKS_DIGITS`] digits, the number of digits of the longest range of those that are. Once there are buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are
-    /// not listed.
+    /// above [`LOOKS_DIGITS`] digits, the number of digits of the longest range of those that are. Once there are
+    /// buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are not listed.
     spread: AtomicU32,
     /// How many announcements of other threads there were when the thread looked around last.
     others: AtomicU32,
