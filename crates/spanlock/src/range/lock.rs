@@ -85,7 +85,7 @@ use std::ops::RangeBounds;
 ///   locked and harms nothing else.
 /// - In a thread-local that is destroyed after the library's own, the lock does not know what the thread holds. The
 ///   thread may have to give way, for a time, to a request that waits for it.
-/// - Not for signal handlers: a handler that interrupts an acquisition must not acquire.
+/// - Not for signal handlers: a handler that interrupts an acquisition or a release must not acquire.
 /// - After `fork`, the lock does not know what the child's thread held before. The thread may have to give way, for a
 ///   time, to a request that waits for it.
 /// - After `fork`, ranges that other threads held or were asking for stay locked in the child. A lock in which another
