@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -126,6 +127,68 @@ fn locks_dropped_elsewhere_leave_nothing<L: Lock>(make: fn() -> L) {
         common::elsewhere(move || drop(lock));
     });
     assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// Many locks, as long as they live.
+const LOCKS: i64 = 100_000;
+
+/// A board, and its first slots: the documentation of the slot lock says so.
+const BOARD_OF_FOUR: i64 = 256 + 4 * 2 * 64;
+
+/// What is live, less what was live before.
+fn kept_since(before: i64) -> i64 {
+    LIVE_BYTES.load(Relaxed) - before
+}
+
+/// Threads that use them one after the other do not meet there.
+fn locks_that_threads_use_in_turn_keep_nothing() {
+    let locks: Vec<_> = (0..LOCKS).map(|_| RangeLock::new()).collect();
+    let before = LIVE_BYTES.load(Relaxed);
+    for _ in 0..3 {
+        common::elsewhere(|| locks.iter().for_each(|lock| drop(lock.write(0..1))));
+    }
+    let kept = kept_since(before);
+    assert!(kept < FLAT, "{kept} bytes are kept");
+}
+
+/// Each has a board, with two slots of each of two threads. Threads that have used them keep a few boards, until they
+/// end.
+fn locks_that_have_moved_keep_what_they_say() {
+    let start = LIVE_BYTES.load(Relaxed);
+    let make = |_| RangeLock::from_raw(common::slots_at_once());
+    let locks: Arc<Vec<_>> = Arc::new((0..LOCKS).map(make).collect());
+    let before = LIVE_BYTES.load(Relaxed);
+    let is_over = Arc::new(Barrier::new(3));
+    let threads = [(); 2].map(|()| {
+        let (locks, is_over) = (Arc::clone(&locks), Arc::clone(&is_over));
+        thread::spawn(move || {
+            for lock in locks.iter() {
+                drop((lock.write(0..1), lock.read(10..20)));
+            }
+            drop(locks);
+            is_over.wait();
+        })
+    });
+    while Arc::strong_count(&locks) != 1 {
+        thread::yield_now();
+    }
+    let kept = kept_since(before);
+    assert!(kept < LOCKS * BOARD_OF_FOUR + FLAT, "{kept} bytes are kept");
+    drop(locks);
+    let kept = kept_since(start);
+    assert!(
+        kept < 2 * 16 * BOARD_OF_FOUR + FLAT,
+        "{kept} bytes are kept without locks"
+    );
+    is_over.wait();
+    for thread in threads {
+        thread.join().expect("no panic elsewhere");
+    }
+    let kept = kept_since(start);
+    assert!(
+        kept < BOARD_OF_FOUR,
+        "{kept} bytes are kept without threads"
+    );
 }
 
 /// One thread's refused requests, and another's hold that never moves.
@@ -342,6 +405,8 @@ fn memory() {
         segment_locks_use_what_they_say();
         trees_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
+        locks_that_threads_use_in_turn_keep_nothing();
+        locks_that_have_moved_keep_what_they_say();
         everything_that_lists_do(ListRw::new);
         everything_that_lists_do(common::slow_path);
         everything_that_lists_do(SkipRw::new);
