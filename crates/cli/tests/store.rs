@@ -96,6 +96,12 @@ fn bad_arguments_and_bad_files_are_told() {
         assert_eq!(code, Some(1), "{size}: {message}");
         assert!(!store.exists(), "{size}: nothing is left");
     }
+    for size in ["8T", "9999999T"] {
+        let (code, message) = refused(&["make", text(&store), "--size", size]);
+        assert_eq!(code, Some(1), "{size}: {message}");
+        assert!(message.contains("fewer than 2^31 pages"), "{message}");
+        assert!(!store.exists(), "{size}: nothing is left");
+    }
     for (inodes, code) in [("0", 2), ("18446744073709551615", 1)] {
         let told = refused(&["make", text(&store), "--size", "1M", "--inodes", inodes]);
         assert_eq!(told.0, Some(code), "{told:?}");

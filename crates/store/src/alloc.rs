@@ -3,7 +3,6 @@
 //! A thread takes pages from the stock that is its own, or that it shares with few others. It goes to the bitmap once
 //! for many pages.
 
-use crate::core::Lines;
 use crate::error::{Error, Result};
 use crate::format::Block;
 use prim::atomic::{AtomicUsize, Ordering};
@@ -25,6 +24,11 @@ pub(crate) enum Purpose {
     /// The logs' own pages, and what a truncation needs. So a full store can still be emptied.
     Upkeep,
 }
+
+/// On cache lines of its own: what operations write, apart from what all of them read.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Lines<T>(pub(crate) T);
 
 type Stock = Lines<Mutex<Vec<Block>>>;
 

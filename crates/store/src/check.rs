@@ -1,40 +1,9 @@
 //! Checking a store: everything that is wrong with it, by name. It changes nothing.
 
 use crate::error::Result;
-use crate::load::{self, Loaded};
+use crate::load::{self, Finding, Loaded};
 use crate::medium::Medium;
 use crate::tree::Kind;
-use std::fmt;
-
-/// Something in a store that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// What, and where.
-    pub what: String,
-    /// Whether no crash explains it. The others are mended when the store is opened.
-    pub damage: bool,
-}
-
-impl Finding {
-    pub(crate) fn damage(what: String) -> Self {
-        let damage = true;
-        Self { what, damage }
-    }
-
-    pub(crate) fn left_by_a_crash(what: String) -> Self {
-        let damage = false;
-        Self { what, damage }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.damage {
-            true => write!(f, "damaged: {}", self.what),
-            false => write!(f, "left by a crash: {}", self.what),
-        }
-    }
-}
 
 /// What a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]

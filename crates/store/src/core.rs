@@ -41,11 +41,6 @@ pub struct Space {
     pub free_inodes: u64,
 }
 
-/// On cache lines of its own: what operations write, apart from what all of them read.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Lines<T>(pub(crate) T);
-
 /// Things that become free at a sync.
 #[derive(Debug, Default)]
 struct Limbo {

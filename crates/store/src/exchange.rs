@@ -1,10 +1,7 @@
 //! Two names that change places, in one step.
 
 use crate::error::{Error, Result};
-use crate::tree::{Ino, Kind, ROOT, Tree};
-
-/// A name in a directory.
-pub(crate) type Place = (Ino, Vec<u8>);
+use crate::tree::{Ino, Kind, Place, ROOT, Tree};
 
 impl Tree {
     /// Whether the names can change places.

@@ -1,7 +1,7 @@
 //! Files: reading and writing under the range lock.
 
-use crate::alloc::{Blocks, Purpose};
-use crate::core::{Core, Lines};
+use crate::alloc::{Blocks, Lines, Purpose};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{Head, MAX_ITEMS, What, payload_of};

@@ -107,13 +107,14 @@ mod replay;
 mod store;
 mod tree;
 
-pub use check::{Finding, Report, check, inspect};
+pub use check::{Report, check, inspect};
 pub use core::{Durability, Space};
 pub use error::{Error, Result};
 pub use file::File;
 pub use format::{FORMAT_VERSION, PAGE};
 pub use inode::MAX_FILE_SIZE;
+pub use load::Finding;
 pub use medium::{Durable, Mapped, Medium, Memory};
-pub use recover::Recovered;
-pub use store::{Geometry, Options, Status, Store, make};
+pub use recover::{Options, Recovered};
+pub use store::{Geometry, Status, Store, make};
 pub use tree::{Attributes, Entry, Ino, Kind, MAX_NAME, NewNode, ROOT, Stat};

@@ -3,7 +3,6 @@
 //! What does not fit is a *finding*. It is damage, unless the store was not closed and a crash explains it.
 
 use crate::alloc::Bitmap;
-use crate::check::Finding;
 use crate::error::{Error, Result};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Found, Head, Place};
@@ -16,6 +15,37 @@ use crate::medium::Medium;
 use crate::replay::FileState;
 use crate::tree::{Change, Ino, Kind, ROOT, Tree};
 use std::collections::HashMap;
+use std::fmt;
+
+/// Something in a store that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What, and where.
+    pub what: String,
+    /// Whether no crash explains it. The others are mended when the store is opened.
+    pub damage: bool,
+}
+
+impl Finding {
+    pub(crate) fn damage(what: String) -> Self {
+        let damage = true;
+        Self { what, damage }
+    }
+
+    pub(crate) fn left_by_a_crash(what: String) -> Self {
+        let damage = false;
+        Self { what, damage }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.damage {
+            true => write!(f, "damaged: {}", self.what),
+            false => write!(f, "left by a crash: {}", self.what),
+        }
+    }
+}
 
 /// A log as it was found.
 #[derive(Debug, Clone)]

@@ -27,8 +27,8 @@
 //! - **log-page**: Release by the exchange that puts a new page into the cursor, Acquire by the addition: the new page
 //!   is empty.
 
-use crate::alloc::Purpose;
-use crate::core::{Core, Lines};
+use crate::alloc::{Lines, Purpose};
+use crate::core::Core;
 use crate::error::Result;
 use crate::format::entry::{self, Draft, Head, Place};
 use crate::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};

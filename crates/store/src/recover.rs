@@ -12,9 +12,49 @@ use crate::load::{self, Loaded, LoadedLog};
 use crate::log::Log;
 use crate::medium::{Durable, Medium};
 use crate::replay::FileState;
-use crate::store::Options;
 use crate::tree::{Ino, ROOT, Tree};
 use spanlock::range::raw::RawRangeLock;
+use spanlock::range::slots::RawSlots;
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<L = RawSlots> {
+    /// Makes the lock of each file: see [`locks`](crate::locks).
+    pub lock: fn() -> L,
+    /// [`Durability::Process`] or [`Durability::Sync`]. Where the medium is persistent memory it is
+    /// [`Durability::Dax`], whatever is asked.
+    pub durability: Durability,
+    /// Stocks of free pages, which threads share if they are more. By default, one for each processor.
+    pub stocks: usize,
+    /// The clock: nanoseconds since 1970.
+    pub now: fn() -> i64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::with_lock(crate::locks::slots)
+    }
+}
+
+impl<L: RawRangeLock> Options<L> {
+    /// The defaults, with another lock.
+    #[must_use]
+    pub fn with_lock(lock: fn() -> L) -> Self {
+        Self {
+            lock,
+            durability: Durability::Process,
+            stocks: prim::thread::processors(),
+            now,
+        }
+    }
+}
+
+/// The time now. Not that of the kernel's last tick: a write is later than the attributes that were set before it.
+pub(crate) fn now() -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let nanoseconds = time.tv_sec.checked_mul(1_000_000_000);
+    nanoseconds.map_or(i64::MAX, |all| all.saturating_add(time.tv_nsec))
+}
 
 /// What was found when a store was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,12 +6,12 @@ use crate::format::entry::{self, Place};
 use crate::format::page::{self, ENTRY_SLOT};
 use crate::format::slot::Half;
 use crate::format::superblock::{COPIES, SLOTS_OF_A_PAGE, SUPERBLOCK, Superblock, TABLE};
-use crate::format::{Block, LogPage, MAX_BLOCKS, PAGE, PAGE_BYTES, offset, tree as tree_format};
+use crate::format::{Block, LogPage, PAGE, PAGE_BYTES, blocks_of, offset, tree as tree_format};
 use crate::inode::Inode;
 use crate::load;
 use crate::log::Log;
 use crate::medium::{Mapped, Medium};
-use crate::recover::{self, Recovered};
+use crate::recover::{self, Options, Recovered, now};
 use crate::tree::{Change, Ino, ROOT, Tree};
 use prim::sync::Mutex;
 use spanlock::range::raw::RawRangeLock;
@@ -28,46 +28,6 @@ pub struct Geometry {
     pub inodes: Option<u64>,
     /// The store's identity, which its checksums cover. By default it is random.
     pub id: Option<u64>,
-}
-
-/// How a store is opened.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<L = RawSlots> {
-    /// Makes the lock of each file: see [`locks`](crate::locks).
-    pub lock: fn() -> L,
-    /// [`Durability::Process`] or [`Durability::Sync`]. Where the medium is persistent memory it is
-    /// [`Durability::Dax`], whatever is asked.
-    pub durability: Durability,
-    /// Stocks of free pages, which threads share if they are more. By default, one for each processor.
-    pub stocks: usize,
-    /// The clock: nanoseconds since 1970.
-    pub now: fn() -> i64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self::with_lock(crate::locks::slots)
-    }
-}
-
-impl<L: RawRangeLock> Options<L> {
-    /// The defaults, with another lock.
-    #[must_use]
-    pub fn with_lock(lock: fn() -> L) -> Self {
-        Self {
-            lock,
-            durability: Durability::Process,
-            stocks: prim::thread::processors(),
-            now,
-        }
-    }
-}
-
-/// The time now. Not that of the kernel's last tick: a write is later than the attributes that were set before it.
-fn now() -> i64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    let nanoseconds = time.tv_sec.checked_mul(1_000_000_000);
-    nanoseconds.map_or(i64::MAX, |all| all.saturating_add(time.tv_nsec))
 }
 
 /// A store: files and directories in a medium.
@@ -221,11 +181,8 @@ fn random_id() -> u64 {
 /// # Errors
 /// [`Error::Invalid`] when the medium is too small or too large for the geometry; [`Error::Io`].
 pub fn make(medium: &impl Medium, geometry: &Geometry) -> Result<()> {
-    let blocks = medium.size() / PAGE_BYTES;
+    let blocks = blocks_of(medium.size())?;
     let inodes = geometry.inodes.unwrap_or(blocks / 4).max(2);
-    if blocks >= MAX_BLOCKS {
-        return Err(Error::Invalid("a store has fewer than 2^31 pages of 4 KiB"));
-    }
     let table = inodes.div_ceil(SLOTS_OF_A_PAGE);
     // The root's log, the reserve, and a page that can be written.
     if TABLE + table + 16 > blocks {

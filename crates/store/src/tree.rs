@@ -4,7 +4,6 @@
 //! no journal. The number of links of a node is not stored: it follows from the names.
 
 use crate::error::{Error, Result};
-use crate::exchange::Place;
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of a node.
@@ -128,6 +127,9 @@ pub struct Entry {
     /// What that is.
     pub kind: Kind,
 }
+
+/// A name in a directory.
+pub(crate) type Place = (Ino, Vec<u8>);
 
 /// A change of directories, as the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

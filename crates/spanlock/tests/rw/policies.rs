@@ -161,19 +161,33 @@ fn the_last_writer_opens_the_path_again() {
 #[test]
 fn a_bias_that_lives_long_becomes_free() {
     let lock = observed(); // Its bias is free from birth.
-    for young in [false, true, false] {
+    let scans = |reads| {
         let before = counts_of(&lock);
-        drop(lock.read());
-        drop(lock.read());
-        if !young {
-            thread::sleep(SHORT);
-        }
-        (0..if young { 2 } else { 10_000 }).for_each(|_| drop(lock.read()));
+        (0..reads).for_each(|_| drop(lock.read()));
         drop(lock.write());
         let seen = counts_of(&lock);
         assert_eq!(seen.revocations, before.revocations + 1);
-        assert_eq!(seen.scans, before.scans + u64::from(young), "{seen}");
-    }
+        let new = [
+            seen.scans - before.scans,
+            seen.membarriers - before.membarriers,
+        ];
+        assert!(matches!(new, [1, 0] | [0, 1]), "{seen}");
+        new == [1, 0]
+    };
+    assert!(!scans(1));
+    // Looks at the clock come by chance, and the account's clock wraps.
+    let becomes_free = || while scans(30_000) {};
+    common::watched_silently(becomes_free);
+    // A young one does not. That says nothing where the thread was stopped meanwhile.
+    let shorter = Duration::from_micros(100);
+    let young = (0..1000).filter_map(|_| {
+        let start = Instant::now();
+        scans(1); // The path may be open already: it closes here, and opens again.
+        let scans = scans(300);
+        (start.elapsed() < shorter).then_some(scans)
+    });
+    assert!(young.take(20).all(|scans| scans));
+    common::watched_silently(becomes_free);
 }
 
 /// A policy that panics would leave the lock held: the process ends.
@@ -202,16 +216,24 @@ fn a_policy_that_panics_aborts() {
 /// A thread that has read by the slow path finds the next bias.
 #[test]
 fn skipping_the_fast_path_ends() {
-    let policy = Counted::new(Tuning::STANDARD);
-    let lock: Observed = RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), policy), 0);
-    let read = |times| (0..times).for_each(|_| drop(lock.read()));
-    read(10_000);
+    let bound = u32::MAX; // No bias is kept, and the next one comes late.
+    let tuning = Tuning {
+        bound,
+        ..Tuning::STANDARD
+    };
+    let lock = Bravo::with_policy(FutexRwLock::new(), Counted::new(tuning));
+    let lock: Observed = RwLock::from_raw(lock, 0);
+    let fast_reads = |many| {
+        let before = counts_of(&lock).fast_reads;
+        // When a bias may be tried depends on the clock.
+        while counts_of(&lock).fast_reads < before + many {
+            drop(lock.read());
+        }
+    };
+    common::watched_silently(|| fast_reads(1));
     drop(lock.write());
     let seen = counts_of(&lock);
-    assert_eq!(seen.revocations, 1);
-    read(100); // No bias yet: after some of these the next few skip the fast path.
-    thread::sleep(seen.inhibited);
-    read(100_000);
-    let now = counts_of(&lock);
-    assert!(now.fast_reads > seen.fast_reads + 50_000, "{now}");
+    assert_eq!((seen.revocations, seen.reopenings), (1, 0));
+    drop(lock.read()); // By the slow path: the next few skip the fast path.
+    common::watched_silently(|| fast_reads(1000));
 }

@@ -7,6 +7,8 @@ pub(crate) mod slot;
 pub(crate) mod superblock;
 pub(crate) mod tree;
 
+use crate::error::{Error, Result};
+
 /// Bytes of a page, the unit of allocation, of copying, and of checksums of data.
 pub const PAGE: usize = 4096;
 
@@ -27,6 +29,15 @@ pub(crate) type Block = u32;
 
 /// Stores have fewer pages: an item of the index has 31 bits for them.
 pub(crate) const MAX_BLOCKS: u64 = 1 << 31;
+
+/// The pages of a new store of that many bytes.
+pub(crate) fn blocks_of(bytes: u64) -> Result<u64> {
+    let blocks = bytes / PAGE_BYTES;
+    match blocks < MAX_BLOCKS {
+        true => Ok(blocks),
+        false => Err(Error::Invalid("a store has fewer than 2^31 pages of 4 KiB")),
+    }
+}
 
 /// Where a page begins.
 pub(crate) fn offset(block: Block) -> u64 {

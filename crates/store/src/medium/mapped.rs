@@ -3,6 +3,7 @@
 use super::region::Region;
 use super::{Durable, Medium};
 use crate::error::{Error, Result};
+use crate::format::blocks_of;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -57,8 +58,9 @@ impl Mapped {
     /// file system cannot be full when a page of it is first written.
     ///
     /// # Errors
-    /// When the file exists, or there is no space for it.
+    /// When the file exists, there is no space for it, or no store has that many pages.
     pub fn create(path: &Path, bytes: u64) -> Result<Self> {
+        blocks_of(bytes)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path)?;
         let reserved = reserve(&file, bytes).and_then(|()| {

@@ -103,8 +103,3 @@ macro_rules! through_a_pointer {
 }
 
 through_a_pointer!(&M, Arc<M>, Box<M>);
-
-/// The error of a range beyond the end.
-fn beyond_the_end() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "beyond the end of the medium")
-}

@@ -1,6 +1,5 @@
 //! Bytes in memory that threads copy from and to.
 
-use super::beyond_the_end;
 use std::io;
 use std::ptr::NonNull;
 
@@ -56,4 +55,9 @@ impl Region {
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         Ok(())
     }
+}
+
+/// The error of a range beyond the end.
+pub(super) fn beyond_the_end() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "beyond the end of the medium")
 }

@@ -1,7 +1,8 @@
 //! The simulated medium: memory that records what is written, flushed and fenced, by which thread and in which order.
 //! The crash tests make from the record what a crash may leave.
 
-use super::{Durable, Medium, beyond_the_end};
+use super::region::beyond_the_end;
+use super::{Durable, Medium};
 use prim::sync::Mutex;
 use std::io;
 

@@ -59,6 +59,18 @@ fn a_file_is_mapped_survives_its_process_and_is_not_opened_twice() {
     assert!(matches!(Mapped::create(&path, 1 << 20), Err(Error::Io(_))));
 }
 
+/// Before any space is reserved.
+#[test]
+fn more_pages_than_a_store_can_have_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for bytes in [1 << 43, u64::MAX] {
+        let path = folder.path().join("store");
+        let refused = Mapped::create(&path, bytes);
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+        assert!(!path.exists(), "nothing is left");
+    }
+}
+
 #[test]
 fn holes_take_no_pages_and_large_offsets_are_refused() {
     let (_, store) = fresh(1 << 20);
