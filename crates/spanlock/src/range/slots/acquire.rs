@@ -133,12 +133,16 @@ impl RawSlots {
                 (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, state, entry),
                 (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, state, entry, plan),
             };
-            match self.settle(board, home, entered) {
-                Ok(_) => {
+            match entered {
+                Ok(_) if !self.has_left(board) => {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
-                Err(met) => blocker = met.map(Blocker::Slot),
+                Ok(_) => self.withdraw(board, home),
+                Err(met) => {
+                    self.withdraw(board, home);
+                    blocker = Some(Blocker::Slot(met));
+                }
             }
         }
         self.acquire_slowly(mode, *ask, blocker)
