@@ -68,6 +68,9 @@ impl RawSlots {
         let board = unsafe { home::board_at(head) };
         // SAFETY: the thread has a share in it.
         let board = unsafe { board.as_ref() };
+        if state.is_held() {
+            return self.acquire_beside(mode, ask, home, board);
+        }
         self.acquire_in_home(mode, ask, home, board)
     }
 
@@ -95,6 +98,9 @@ impl RawSlots {
         if home.take_again(state, ask.span, mode, at) {
             return Some(Token::of_slot(home, true));
         }
+        if state.is_held() {
+            return self.acquire_beside(mode, ask, home, board);
+        }
         self.acquire_in_home(mode, ask, home, board)
     }
 
@@ -112,16 +118,10 @@ impl RawSlots {
         let at = Location::caller();
         let state = home.made();
         let mut blocker = None;
-        if state.is_held() {
-            match self.acquire_beside(board, home, Request::new(span, mode, home.thread()), at) {
-                Beside::Granted(token) => return Some(token),
-                Beside::Blocked(met) => blocker = Some(Blocker::Slot(met)),
-                Beside::Untried => {}
-            }
-        } else if board.residue_is_empty() {
+        if board.residue_is_empty() {
             let buckets = board.buckets_of(home, home, span);
             let last = Last {
-                is_kept: home.keeps(),
+                is_kept: home.keeps(state),
                 is_repeated: home.announces(span),
                 number: state.number(),
             };
@@ -129,9 +129,9 @@ impl RawSlots {
             let plan = home.policy().plan(last, mode, fewest);
             let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
             let entered = match (plan, buckets) {
-                (Plan::Once, None) => board.enter(home, &entry),
-                (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, entry),
-                (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, entry, plan),
+                (Plan::Once, None) => board.enter(home, state, &entry),
+                (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, state, entry),
+                (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, state, entry, plan),
             };
             match entered {
                 Ok(_) if !self.has_left(board) => {
@@ -173,35 +173,38 @@ impl RawSlots {
         self.acquire_slowly(mode, *ask, blocker)
     }
 
-    /// Tries once to get a narrow range for a thread that holds another one, in one of its other slots.
-    #[inline]
-    fn acquire_beside<'a>(
-        &'a self,
-        board: &'a Board,
-        home: &'a Slot,
-        request: Request,
-        at: &'static Location<'static>,
-    ) -> Beside<'a> {
-        let buckets = board
-            .buckets()
-            .and_then(|_| board.buckets_of(home, home, request.span));
-        let Some((buckets, slot)) = buckets
-            .filter(|_| board.residue_is_empty())
-            .and_then(|buckets| Some((buckets, board.take_other(home)?)))
-        else {
-            return Beside::Untried;
-        };
-        let entry = Entry::newcomer(request, at);
-        match self.enter(board, slot, Some(buckets), entry) {
-            Ok(_) => {
-                slot.decide();
-                Beside::Granted(Token::of_slot(slot, false))
-            }
-            Err(met) => {
-                board.give_back(slot);
-                met.map_or(Beside::Untried, Beside::Blocked)
+    /// Announces the request in another of the thread's slots, since something is held in its home slot on that board.
+    /// Not, unless the range is to be listed: then most likely nobody is in its way.
+    #[inline(never)]
+    #[track_caller]
+    fn acquire_beside(
+        &self,
+        mode: Mode,
+        ask: &Ask<'_, ListToken>,
+        home: &Slot,
+        board: &Board,
+    ) -> Option<Token> {
+        let at = Location::caller();
+        let mut blocker = None;
+        if let Some(buckets) = board.buckets()
+            && board.residue_is_empty()
+            && board.lists(buckets, home, ask.span)
+            && let Some(slot) = board.take_other(home)
+        {
+            let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
+            let entered = board.enter_buckets(buckets, slot, slot.made(), entry);
+            match self.settle(board, slot, entered) {
+                Ok(_) => {
+                    slot.decide();
+                    return Some(Token::of_slot(slot, false));
+                }
+                Err(met) => {
+                    board.give_back(slot);
+                    blocker = met.map(Blocker::Slot);
+                }
             }
         }
+        self.acquire_slowly(mode, *ask, blocker)
     }
 
     /// Acquires a range for a thread that holds others before it. So the lock is in use.
@@ -236,9 +239,21 @@ impl RawSlots {
         entry: Entry<'_>,
     ) -> Result<Whole, Option<SlotBlocker<'a>>> {
         let entered = match buckets {
-            Some(buckets) => board.enter_buckets(buckets, slot, entry),
-            None => board.enter(slot, &entry),
+            Some(buckets) => board.enter_buckets(buckets, slot, slot.made(), entry),
+            None => board.enter(slot, slot.made(), &entry),
         };
+        self.settle(board, slot, entered)
+    }
+
+    /// A request that met nothing in its way makes sure that the lock has not left the board. One that is not granted
+    /// withdraws. `None`: the lock has left.
+    #[inline]
+    fn settle<'a>(
+        &self,
+        board: &Board,
+        slot: &Slot,
+        entered: Result<Whole, SlotBlocker<'a>>,
+    ) -> Result<Whole, Option<SlotBlocker<'a>>> {
         let entered = match entered {
             Ok(_) if self.has_left(board) => Err(None),
             entered => entered.map_err(Some),
@@ -251,12 +266,4 @@ impl RawSlots {
     fn withdraw(&self, board: &Board, slot: &Slot) {
         self.leave(board, slot);
     }
-}
-
-/// What became of a request of a thread that holds another range.
-enum Beside<'a> {
-    Granted(Token),
-    Blocked(SlotBlocker<'a>),
-    /// It is not narrow, or all the thread's slots are in use.
-    Untried,
 }

@@ -182,10 +182,7 @@ impl Board {
     #[inline]
     pub(super) fn buckets_of(&self, home: &Slot, slot: &Slot, span: Span) -> Option<&Buckets> {
         match self.buckets() {
-            Some(buckets) => {
-                let is_narrow = buckets.suit(span.start(), span.last());
-                Some(buckets).filter(|_| is_narrow && self.lists(home, buckets))
-            }
+            Some(buckets) => Some(buckets).filter(|_| self.lists(buckets, home, span)),
             None => {
                 if policy::is_sample(slot.made().number(), slot.number()) {
                     self.judge_spread(home, slot, span);
@@ -215,19 +212,17 @@ impl Board {
         }
     }
 
-    /// Whether it pays to list the narrow requests of the thread with that home slot. It is about to announce one of
-    /// them.
+    /// Whether the range that the thread with that home slot is about to announce is to be listed: it is narrow, and it
+    /// pays to list the thread's narrow requests.
     #[inline]
-    fn lists(&self, home: &Slot, buckets: &Buckets) -> bool {
-        if home.policy().is_to_judge_listing() {
-            self.judge_listing(home, buckets);
-        }
-        home.policy().lists()
+    pub(super) fn lists(&self, buckets: &Buckets, home: &Slot, span: Span) -> bool {
+        let judge = || self.judge_listing(home, buckets);
+        buckets.suit(span.start(), span.last()) && home.policy().lists().unwrap_or_else(judge)
     }
 
     /// Decides whether narrow requests are listed. Now and then, uncounts the slots that are idle before.
     #[cold]
-    fn judge_listing(&self, home: &Slot, buckets: &Buckets) {
+    fn judge_listing(&self, home: &Slot, buckets: &Buckets) -> bool {
         // Relaxed: a hint.
         let counted = || Counted(self.counted.load(Ordering::Relaxed));
         if !counted().is_none() && home.policy().is_to_tidy() {
@@ -236,6 +231,7 @@ impl Board {
         let counted = counted();
         let pays = counted.is_none() || counted.only().is_some() || !self.has_several_wide(buckets);
         home.policy().list(pays);
+        pays
     }
 
     /// Whether several slots are counted because of wide ranges. (Not whether several are counted: a thread whose
@@ -316,8 +312,14 @@ impl Board {
     /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
     pub(super) fn give_back(&self, slot: &Slot) {
         if !slot.stays() {
-            self.vacant.fetch_add(1, Ordering::Relaxed);
+            self.give_up(slot);
         }
+    }
+
+    /// Leaves a free slot to nobody.
+    pub(super) fn give_up(&self, slot: &Slot) {
+        slot.abandon();
+        self.vacant.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The slot with that number. Makes its chunk, if need be.
@@ -406,10 +408,12 @@ impl Board {
         None
     }
 
-    /// Strikes an announcement that has ended off the buckets.
+    /// Strikes an announcement that is about to end off the buckets.
     #[inline]
     pub(super) fn strike(&self, places: Places) {
-        if let Some(buckets) = self.buckets() {
+        if places != Places::NONE
+            && let Some(buckets) = self.buckets()
+        {
             buckets.strike(places);
         }
     }

@@ -8,7 +8,7 @@
 //!   lines:             [ 8 words ]          [ 8 words ]
 //!
 //!   word:   free --(compare-exchange)--> number of the slot, mode, part of the bucket --(store)--> free
-//!                  announced already                                            ended already
+//!                  announced already                                           about to end
 //! ```
 //!
 //! A word is a hint where to look. What is held is in the slot that it names.
@@ -24,6 +24,10 @@ const WORDS: usize = prim::sized(8, 2);
 
 /// So many lines for each processor: the requests of threads that run rarely meet in one.
 const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
+
+/// Of where in its bucket a request begins and ends a word has so many digits.
+const OFFSET_DIGITS: u32 = 16;
+const LAST_OFFSET: u64 = (1 << OFFSET_DIGITS) - 1;
 
 /// Where a request is listed: for each of up to two buckets the number of the word, from one, in half of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,18 +53,18 @@ impl Iterator for Places {
     }
 }
 
-/// A narrow request of a slot: for each of its buckets the line, and what is to be listed there.
+/// A narrow request in its one or two buckets.
+#[derive(Clone, Copy)] // Only what is done rarely takes it from memory.
 pub(super) struct Parts {
-    slot: u32,
-    both: [(usize, Word); 2],
-    count: usize,
+    first: Part,
+    second: Option<Part>,
 }
 
-impl Parts {
-    #[inline]
-    fn each(&self) -> impl Iterator<Item = (usize, Word)> {
-        self.both[..self.count].iter().copied()
-    }
+/// A request in one of its buckets: the bucket's line, and what is to be listed there.
+#[derive(Clone, Copy)]
+struct Part {
+    line: usize,
+    word: Word,
 }
 
 /// The buckets of one lock.
@@ -104,50 +108,72 @@ impl Buckets {
         position >> self.width_digits
     }
 
+    /// Where in its bucket a position is, in 16 digits. Two parts that overlap still do, since both are rounded.
+    #[inline]
+    fn offset(&self, position: u64) -> u64 {
+        let outside = u64::BITS - self.width_digits;
+        position << outside >> outside.max(u64::BITS - OFFSET_DIGITS)
+    }
+
     /// What is to be listed of a narrow request, and where.
     #[inline]
     pub(super) fn parts(&self, request: &Request, slot: u32) -> Parts {
-        let first = self.bucket_of(request.span.start());
-        let last = self.bucket_of(request.span.last());
-        let part = |bucket: u64| {
+        let (start, last) = (request.span.start(), request.span.last());
+        let (from, to) = (self.offset(start), self.offset(last));
+        let word = Word::of(request.mode, slot);
+        let part = |bucket: u64, first, last| Part {
             // Fibonacci hashing: buckets at equal distances do not meet in one line.
-            let hash = bucket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - self.line_digits);
-            (
-                hash as usize,
-                Word::of(request, bucket, self.width_digits, slot),
-            )
+            line: (bucket.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - self.line_digits))
+                as usize,
+            word: word.at(bucket, first, last),
         };
-        let mut parts = Parts {
-            slot,
-            both: [part(first); 2],
-            count: 1,
-        };
-        if last != first && prim::intact!("bucket-listed") {
-            parts.both[1] = part(last);
-            parts.count = 2;
+        let (first, second) = (self.bucket_of(start), self.bucket_of(last));
+        if first == second {
+            return Parts {
+                first: part(first, from, to),
+                second: None,
+            };
         }
-        parts
+        Parts {
+            first: part(first, from, LAST_OFFSET),
+            // [bucket-listed] In each bucket of the range, so that each request that overlaps has one in common.
+            second: prim::intact!("bucket-listed").then(|| part(second, 0, to)),
+        }
     }
 
     /// Lists a slot in the buckets of its narrow request. `None`: a line is full, or the slot's number too large.
     #[inline]
     pub(super) fn list(&self, parts: &Parts) -> Option<Places> {
-        let mut places = Places::NONE;
-        if parts.slot > Word::LAST_SLOT {
+        let Parts { first, second } = parts;
+        if first.word.slot() == Word::NO_SLOT {
             return None;
         }
-        // [bucket-listed] In each bucket of the range, so that each request that overlaps has a bucket in common.
-        for (line, word) in parts.each() {
-            let Some(at) = self.lines[line].take(word, parts.slot as usize) else {
-                self.strike(places);
-                return None;
-            };
-            places = places.and(line * WORDS + at);
+        let places = Places::NONE.and(self.take(first)?);
+        let Some(second) = second else {
+            return Some(places);
+        };
+        let place = self.take(second);
+        if place.is_none() {
+            self.strike(places);
         }
-        Some(places)
+        Some(places.and(place?))
     }
 
-    /// Strikes an announcement that has ended off the buckets.
+    /// Puts a word into its line. Returns its place.
+    #[inline]
+    fn take(&self, part: &Part) -> Option<usize> {
+        let line = &self.lines[part.line];
+        // Threads begin at different words. No look before: it would fetch the line twice.
+        let from = part.word.slot() as usize % WORDS;
+        let at = if line.try_take(from, part.word) {
+            from
+        } else {
+            line.take_after(from, part.word)?
+        };
+        Some(part.line * WORDS + at)
+    }
+
+    /// Strikes an announcement that is about to end off the buckets.
     #[inline]
     pub(super) fn strike(&self, places: Places) {
         for place in places {
@@ -163,36 +189,48 @@ impl Buckets {
     /// may be in the way of the request, which is listed, too.
     #[inline]
     pub(super) fn find<R>(&self, parts: &Parts, mut f: impl FnMut(u32) -> Option<R>) -> Option<R> {
-        for (line, mine) in parts.each() {
-            for word in &self.lines[line].0 {
-                // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
-                let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
-                // Most are free.
-                if word.0 != Word::FREE && word.may_conflict(mine) {
-                    let found = f(word.slot());
-                    if found.is_some() {
-                        return found;
-                    }
-                }
-            }
-        }
-        None
+        let Parts { first, second } = parts;
+        let found = self.lines[first.line].find(first.word, &mut f);
+        let Some(second) = second else {
+            return found;
+        };
+        found.or_else(|| self.lines[second.line].find(second.word, &mut f))
     }
 }
 
 impl Line {
-    /// Puts a word into the line. Returns its place there.
+    /// Puts a word at that place, if it is free.
     #[inline]
-    fn take(&self, word: Word, from: usize) -> Option<usize> {
-        // Threads begin at different words. No look before: it would fetch the line twice.
-        (0..WORDS).map(|step| (from + step) % WORDS).find(|&at| {
-            // [bucket-acquire] Acquire: this word may be struck before the fence, if the next line is full. Then that
-            // strike hands on what came before the last one. The fence of the handshake orders the rest.
-            let acquire = prim::order!("bucket-acquire", Ordering::Acquire);
-            self.0[at]
-                .compare_exchange(Word::FREE, word.0, acquire, Ordering::Relaxed)
-                .is_ok()
-        })
+    fn try_take(&self, at: usize, word: Word) -> bool {
+        // [bucket-acquire] Acquire: this word may be struck before the fence, if the next line is full. Then that
+        // strike hands on what came before the last one. The fence of the handshake orders the rest.
+        let acquire = prim::order!("bucket-acquire", Ordering::Acquire);
+        self.0[at]
+            .compare_exchange(Word::FREE, word.0, acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Puts a word at the next place that is free. Returns the place.
+    #[cold] // Another request is listed in the line.
+    fn take_after(&self, from: usize, word: Word) -> Option<usize> {
+        (1..WORDS)
+            .map(|step| (from + step) % WORDS)
+            .find(|&at| self.try_take(at, word))
+    }
+
+    /// What `f` returns for the first slot listed here, in the way of that word, for which it returns anything.
+    #[inline]
+    fn find<R>(&self, mine: Word, f: &mut impl FnMut(u32) -> Option<R>) -> Option<R> {
+        for word in &self.0 {
+            // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
+            let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
+            if word.may_conflict(mine)
+                && let Some(found) = f(word.slot())
+            {
+                return Some(found);
+            }
+        }
+        None
     }
 }
 
@@ -208,44 +246,43 @@ impl Word {
     const FREE: u64 = 0;
     const LISTED: u64 = 1 << 63;
     const SHARED: u64 = 1 << 62;
-    /// The largest number of a slot that can be listed.
-    const LAST_SLOT: u32 = u16::MAX as u32;
+    /// In place of the number of a slot, if that is too large: then the slot is not listed. All its digits are ones.
+    const NO_SLOT: u32 = u16::MAX as u32;
     /// What two words of one bucket have in common: that they are listed, and the bucket.
     const SAME: u64 = Self::LISTED | ((1 << 62) - (1 << 48));
 
-    /// The part of a request in a bucket of `2^digits` positions.
+    /// What all words of a request have in common.
     #[inline]
-    fn of(request: &Request, bucket: u64, digits: u32, slot: u32) -> Self {
-        let first_there = bucket << digits;
-        let last_there = first_there | ((1 << digits) - 1);
-        // Rounded to a common grain, so two parts that overlap still do.
-        let grain = digits.saturating_sub(16);
-        let offset = |position: u64| (position - first_there) >> grain;
-        let first = offset(request.span.start().max(first_there));
-        let last = offset(request.span.last().min(last_there));
-        let shared = match request.mode {
+    fn of(mode: Mode, slot: u32) -> Self {
+        let shared = match mode {
             Mode::Shared => Self::SHARED,
             Mode::Exclusive => 0,
         };
-        let bucket = bucket << 48 & Self::SAME & !Self::LISTED;
-        Self(Self::LISTED | shared | bucket | u64::from(slot) << 32 | first << 16 | last)
+        Self(Self::LISTED | shared | u64::from(slot.min(Self::NO_SLOT)) << 32)
+    }
+
+    /// With the part of the request in a bucket.
+    #[inline]
+    fn at(self, bucket: u64, first: u64, last: u64) -> Self {
+        Self(self.0 | bucket << 48 & Self::SAME & !Self::LISTED | first << OFFSET_DIGITS | last)
     }
 
     #[inline]
     fn slot(self) -> u32 {
-        (self.0 >> 32) as u32 & Self::LAST_SLOT
+        (self.0 >> 32) as u32 & Self::NO_SLOT
     }
 
-    /// Whether the request behind the word may be in the way of another slot's.
+    /// Whether the request behind the word, which may be free, may be in the way of another slot's.
     #[inline]
     fn may_conflict(self, mine: Self) -> bool {
-        let part = |word: Self| (word.0 >> 16 & 0xffff, word.0 & 0xffff);
+        let differs = self.0 ^ mine.0;
+        // Most are free. A request is not in its own way.
+        if differs & Self::SAME != 0 || differs == 0 {
+            return false;
+        }
+        let part = |word: Self| (word.0 >> OFFSET_DIGITS & LAST_OFFSET, word.0 & LAST_OFFSET);
         let ((start, last), (my_start, my_last)) = (part(self), part(mine));
-        (self.0 ^ mine.0) & Self::SAME == 0
-            && self.0 & mine.0 & Self::SHARED == 0
-            && start <= my_last
-            && my_start <= last
-            && self.slot() != mine.slot()
+        self.0 & mine.0 & Self::SHARED == 0 && start <= my_last && my_start <= last
     }
 }
 
@@ -321,6 +358,6 @@ mod tests {
         let listed = (0..100).take_while(|&slot| list(&buckets, &narrow, slot).is_some());
         assert_eq!(listed.count(), super::WORDS);
         let elsewhere = request(1 << 40, 1, Mode::Shared);
-        assert!(list(&buckets, &elsewhere, Word::LAST_SLOT + 1).is_none());
+        assert!(list(&buckets, &elsewhere, Word::NO_SLOT).is_none());
     }
 }

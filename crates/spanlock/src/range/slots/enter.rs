@@ -58,6 +58,21 @@ struct Scan {
 }
 
 impl Scan {
+    /// One that has found nothing yet.
+    const NEW: Self = Self {
+        whole: Whole::Granted,
+        has_asked: false,
+    };
+
+    /// That of a request that is to be listed. It may look at few slots. [outwait-in-order] And not in the order of
+    /// their numbers.
+    fn of_buckets() -> Self {
+        Self {
+            has_asked: prim::intact!("outwait-in-order"),
+            ..Self::NEW
+        }
+    }
+
     /// What the scan has come to, after the last slot or where it ended before.
     fn outcome<'a>(&self, end: Option<End<'a>>) -> Result<Whole, SlotBlocker<'a>> {
         end.unwrap_or(Ok(())).map(|()| self.whole)
@@ -79,16 +94,17 @@ impl Board {
         })
     }
 
-    /// Announces a request, and makes sure that no other announcement is in its way. If one is, the request is to
-    /// withdraw.
+    /// Announces a request in a slot whose owner has made the state `before` last, and makes sure that no other
+    /// announcement is in its way. If one is, the request is to withdraw.
     #[inline(always)] // Most of a newcomer's entry is constant.
     pub(super) fn enter<'a>(
         &'a self,
         mine: &'a Slot,
+        before: State,
         entry: &Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let early = (!prim::intact!("registry")).then(|| self.len());
-        let before = mine.announce(entry, Audience::All);
+        let before = mine.announce(before, entry, Audience::All);
         // [counted] Before the fence. Relaxed: that orders it.
         if !before.is_counted() && prim::intact!("counted") {
             self.count(mine);
@@ -96,10 +112,7 @@ impl Board {
         Self::handshake();
         // [registry] How many there are is loaded after the fence.
         let len = early.unwrap_or_else(|| self.len());
-        let mut scan = Scan {
-            whole: Whole::Granted,
-            has_asked: false,
-        };
+        let mut scan = Scan::NEW;
         let few = len.min(Self::FEW);
         let end = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
         if end.is_none() && len > few {
@@ -113,11 +126,12 @@ impl Board {
     pub(super) fn enter_to_keep<'a>(
         &'a self,
         mine: &'a Slot,
+        before: State,
         mut entry: Entry<'_>,
         plan: Plan,
     ) -> Result<Whole, SlotBlocker<'a>> {
         entry.grant = plan.grant(entry.request.span);
-        self.enter(mine, &entry)
+        self.enter(mine, before, &entry)
             .inspect(|&whole| mine.policy().granted(plan, whole, mine.made().number()))
     }
 
@@ -126,37 +140,54 @@ impl Board {
         &'a self,
         buckets: &Buckets,
         mine: &'a Slot,
+        before: State,
         entry: Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
         let parts = buckets.parts(&entry.request, mine.number());
-        let is_listed = self.list(buckets, &parts, mine, &entry);
+        let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
-        let mut scan = Scan {
-            whole: Whole::Granted,
-            // A listed request looks at few slots. [outwait-in-order] And not in the order of their numbers.
-            has_asked: prim::intact!("outwait-in-order"),
+        if !is_listed {
+            let scan = Scan::of_buckets();
+            // [registry] As before.
+            return self.look_from(0, self.len(), mine, entry, scan);
+        }
+        // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
+        let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
+        let counted = Counted(self.counted.load(acquire));
+        // Most meet nobody. [counted-look] [bucket-look]
+        if counted.is_none() && buckets.find(&parts, Some).is_none() {
+            return Ok(Whole::Granted);
+        }
+        self.look_listed(buckets, parts, mine, entry, counted)
+    }
+
+    /// Looks at the slots that concern a listed request, which is not alone.
+    #[inline(never)] // So that one that is alone is short.
+    fn look_listed<'a>(
+        &'a self,
+        buckets: &Buckets,
+        parts: Parts,
+        mine: &Slot,
+        entry: Entry<'_>,
+        counted: Counted,
+    ) -> Result<Whole, SlotBlocker<'a>> {
+        let mut scan = Scan::of_buckets();
+        let mut meet = |number| {
+            let slot = self.slot(number)?;
+            self.meet(slot, slot.see(), mine, entry, &mut scan)
         };
-        if is_listed {
-            // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
-            let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
-            let counted = Counted(self.counted.load(acquire));
-            let mut meet = |number| {
-                let slot = self.slot(number)?;
-                self.meet(slot, slot.see(), mine, entry, &mut scan)
-            };
-            // [bucket-look]
-            let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
-            let end = buckets.find(&parts, look);
-            // [counted-look] What is not listed is counted.
-            if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
-                return scan.outcome(end);
-            }
-            if let Some(only) = counted.only() {
-                // It may be the request's own, while another thread uncounts it.
-                let other = Some(only).filter(|&only| only != mine.number());
-                let end = other.and_then(meet);
-                return scan.outcome(end);
-            }
+        // [bucket-look]
+        let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
+        let end = buckets.find(&parts, look);
+        // [counted-look] What is not listed is counted.
+        if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
+            return scan.outcome(end);
+        }
+        if let Some(only) = counted.only() {
+            // It may be the request's own, while another thread uncounts it.
+            let other = Some(only).filter(|&only| only != mine.number());
+            let end = other.and_then(meet);
+            return scan.outcome(end);
         }
         // [registry] As before.
         self.look_from(0, self.len(), mine, entry, scan)
@@ -208,26 +239,36 @@ impl Board {
     /// Announces a narrow request in a slot, for the fence that follows: either it is listed in each of its buckets,
     /// or its slot is counted. The last step is a read-modify-write. Returns whether it is listed.
     #[inline]
-    fn list(&self, buckets: &Buckets, parts: &Parts, mine: &Slot, entry: &Entry<'_>) -> bool {
-        let before = mine.announce(entry, Audience::Bucket);
-        let listed = buckets.list(parts);
-        match listed {
-            Some(places) => {
-                mine.set_places(places);
-                if before.is_counted() {
-                    self.uncounted(mine);
-                }
-            }
-            // [bucket-full] As if it had not tried.
-            None if prim::intact!("bucket-full") => {
-                mine.count();
-                if !before.is_counted() {
-                    self.count(mine);
-                }
-            }
-            None => {}
+    fn list(
+        &self,
+        buckets: &Buckets,
+        parts: &Parts,
+        mine: &Slot,
+        before: State,
+        entry: &Entry<'_>,
+    ) -> bool {
+        let before = mine.announce(before, entry, Audience::Bucket);
+        let Some(places) = buckets.list(parts) else {
+            self.count_unlisted(mine, before);
+            return false;
+        };
+        mine.set_places(places);
+        if before.is_counted() {
+            self.uncounted(mine);
         }
-        listed.is_some()
+        true
+    }
+
+    /// Counts the slot of a request for which there is no room in its buckets, as if it had not tried.
+    #[cold]
+    fn count_unlisted(&self, mine: &Slot, before: State) {
+        // [bucket-full]
+        if prim::intact!("bucket-full") {
+            mine.count();
+            if !before.is_counted() {
+                self.count(mine);
+            }
+        }
     }
 
     /// A slot is counted.

@@ -73,7 +73,7 @@
 //! 3. A request that sleeps is not announced, so it blocks no other request. A writer that waits in place is announced.
 //! 4. As long as the head leads to a board, nothing is inserted into the board's residue for good.
 //! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
-//!    stays so until the announcement has ended, and counted as long as a grant is kept.
+//!    stays so until the holder's release or the withdrawal, and counted as long as a grant is kept.
 //! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is
 //!    taken off after the flag is gone.
 //! 7. The head stops leading to a board only while one thread holds everything there, and the residue is empty.

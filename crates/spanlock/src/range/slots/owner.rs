@@ -121,8 +121,8 @@ impl Slot {
             .is_ok()
     }
 
-    /// Makes it nobody's.
-    fn abandon(&self) {
+    /// Makes it nobody's. It is free.
+    pub(super) fn abandon(&self) {
         self.owner.who.store(Self::NOBODY, Ordering::Release);
     }
 
@@ -166,24 +166,20 @@ impl Slot {
         !self.owner.home.get().is_null()
     }
 
-    /// Returns a free slot that is not a home slot to the running thread, if it is that thread's. Else it becomes
-    /// nobody's, and the result is `false`.
+    /// Puts a slot that is not a home slot into the list of the running thread's free slots, if it is that thread's. It
+    /// is free, or the thread frees it before it does anything else in this lock.
+    #[inline]
     pub(super) fn stays(&self) -> bool {
         let record = self.owner.who.load(Ordering::Relaxed);
-        let home = NonNull::new(self.owner.home.get().cast_mut());
-        match home.filter(|_| record != Self::GUEST && crate::range::thread::is_here(record)) {
-            Some(home) => {
-                // SAFETY: as in `take_other`.
-                let home = unsafe { home.as_ref() };
-                self.owner.free.set(home.owner.free.get());
-                home.owner.free.set(self);
-                true
-            }
-            None => {
-                self.abandon();
-                false
-            }
-        }
+        let is_ours = record != Self::GUEST && crate::range::thread::is_here(record);
+        let Some(home) = NonNull::new(self.owner.home.get().cast_mut()).filter(|_| is_ours) else {
+            return false;
+        };
+        // SAFETY: as in `take_other`.
+        let home = unsafe { home.as_ref() };
+        self.owner.free.set(home.owner.free.get());
+        home.owner.free.set(self);
+        true
     }
 }
 

@@ -233,24 +233,18 @@ impl Policy {
         (uncounted == 0).then_some(Looks { slots, digits })
     }
 
-    /// Counts a narrow request, where there are buckets. Returns whether to decide if the next ones are listed.
+    /// Counts a narrow request, where there are buckets. Returns whether it is listed. `None`: that is to be decided.
     #[inline]
-    pub(super) fn is_to_judge_listing(&self) -> bool {
+    pub(super) fn lists(&self) -> Option<bool> {
         let spread = self.spread.load(Relaxed);
         let count = (spread & !UNLISTED) % TIDY_EVERY + 1;
         self.spread.store(spread & UNLISTED | count, Relaxed);
-        count.is_multiple_of(JUDGE_EVERY)
+        (!count.is_multiple_of(JUDGE_EVERY)).then_some(spread & UNLISTED == 0)
     }
 
     /// Whether the thread that decides about that uncounts idle slots before.
     pub(super) fn is_to_tidy(&self) -> bool {
         self.spread.load(Relaxed) & !UNLISTED == TIDY_EVERY
-    }
-
-    /// Whether narrow requests are listed in the buckets that there are.
-    #[inline]
-    pub(super) fn lists(&self) -> bool {
-        self.spread.load(Relaxed) & UNLISTED == 0
     }
 
     /// Decides about that.
@@ -362,13 +356,16 @@ mod tests {
     fn a_thread_decides_about_listing_now_and_then() {
         let policy = Policy::default();
         let (mut judged, mut tidied) = (0, 0);
+        let mut pays = true;
         for _ in 0..2 * TIDY_EVERY {
-            let listed = policy.lists();
-            if policy.is_to_judge_listing() {
-                judged += 1;
-                tidied += u32::from(policy.is_to_tidy());
-                policy.list(!listed);
-                assert_eq!(policy.lists(), !listed);
+            match policy.lists() {
+                Some(lists) => assert_eq!(lists, pays),
+                None => {
+                    judged += 1;
+                    tidied += u32::from(policy.is_to_tidy());
+                    pays = !pays;
+                    policy.list(pays);
+                }
             }
         }
         assert_eq!((judged, tidied), (2 * TIDY_EVERY / JUDGE_EVERY, 2));

@@ -1,12 +1,9 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
 use super::board::Board;
-use super::buckets::Places;
-use super::home::{self, Share};
+use super::home::Share;
 use super::slot::Slot;
 use super::{Granted, RawSlots, Token};
-use std::ops::Deref;
-use std::ptr::NonNull;
 
 impl RawSlots {
     /// # Safety
@@ -33,45 +30,33 @@ impl RawSlots {
         if slot.policy().keeps() && slot.keep() {
             return;
         }
-        let is_home = token.is_home();
-        if !is_home || slot.is_listed() {
-            self.release_on_board(slot, is_home);
+        if !token.is_home() || slot.is_listed() {
+            self.release_on_board(slot, token.is_home());
         } else {
             self.end(slot);
         }
     }
 
+    /// Releases what is not held in the home slot, or listed.
     #[inline(never)] // The thread holds several ranges, or narrow ones.
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
-        let board = self.board_of_holder();
-        self.leave(&board, slot);
-        if !is_home {
-            board.give_back(slot);
-        }
-    }
-
-    /// The board, for a thread that holds a range there: it may use the board after its release.
-    #[inline]
-    fn board_of_holder(&self) -> InUse {
-        // The lock does not leave a board while a range is held there.
         let board = self.board().expect("what is announced is on a board");
-        let is_known = home::known(board).is_some();
-        // SAFETY: so the lock has a share in it.
-        let share = (!is_known).then(|| Share::of(unsafe { board.as_ref() }));
-        InUse {
-            board,
-            _share: share,
+        // SAFETY: the lock does not leave a board while a range is held there.
+        let board = unsafe { board.as_ref() };
+        // It is to be nobody's when it is free. The lock may leave the board then.
+        let share = (!is_home && !slot.stays()).then(|| Share::of(board));
+        self.leave(board, slot);
+        if let Some(share) = share {
+            share.give_up(slot);
         }
     }
 
     /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
     #[inline]
     pub(super) fn leave(&self, board: &Board, slot: &Slot) {
-        let places = slot.take_places();
+        // First: the board may be freed as soon as nothing is held there.
+        board.strike(slot.take_places());
         self.end(slot);
-        if places != Places::NONE {
-            board.strike(places);
-        }
     }
 
     /// Ends what is announced in a slot that is not listed.
@@ -105,22 +90,5 @@ impl RawSlots {
                 }
             }
         }
-    }
-}
-
-/// A board in which this thread has a share.
-struct InUse {
-    board: NonNull<Board>,
-    /// Unless the thread has one anyway.
-    _share: Option<Share>,
-}
-
-impl Deref for InUse {
-    type Target = Board;
-
-    #[inline]
-    fn deref(&self) -> &Board {
-        // SAFETY: the share keeps it. A thread keeps its own share as long as it runs in this lock.
-        unsafe { self.board.as_ref() }
     }
 }

@@ -95,14 +95,13 @@ impl Slot {
         !self.load(prim::order!("heir", Ordering::Acquire)).is_held()
     }
 
-    /// Announces a request of the slot's owner. If it is granted, so is `grant`, in the mode of the request. Returns
-    /// the state before.
+    /// Announces a request of the slot's owner, which has made the state `before` last. If it is granted, so is
+    /// `grant`, in the mode of the request. Returns the state before.
     #[inline]
-    pub(super) fn announce(&self, entry: &Entry<'_>, audience: Audience) -> State {
+    pub(super) fn announce(&self, before: State, entry: &Entry<'_>, audience: Audience) -> State {
         let Request { span, mode, .. } = entry.request;
         let grant = entry.grant;
         let extent = Extent::of(span, grant);
-        let before = self.made();
         let state = before.next(mode, extent, audience);
         self.makes(state);
         // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
@@ -236,11 +235,11 @@ impl Slot {
             || !prim::intact!("grant-contended") && keep(held.0 | State::CONTENDED).is_ok()
     }
 
-    /// Whether the owner's grant is still kept.
+    /// Whether the owner's grant is still kept, where that is the state that it has made last.
     #[inline]
-    pub(super) fn keeps(&self) -> bool {
+    pub(super) fn keeps(&self, made: State) -> bool {
         // Relaxed: it decides nothing about who holds what.
-        self.made().is_kept() && self.load(Ordering::Relaxed).is_kept()
+        made.is_kept() && self.load(Ordering::Relaxed).is_kept()
     }
 
     /// The first and last position of the last grant.
