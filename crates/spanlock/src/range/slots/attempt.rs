@@ -24,8 +24,8 @@ use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use crate::wait::Stay;
 use prim::atomic::Ordering;
-use prim::spin::{self, Spin};
 use prim::{clock, thread as threads};
+use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -52,6 +52,7 @@ impl RawSlots {
                 stay: Stay::new(&record.spins),
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
+                turn: Cell::new(None),
                 share: None,
                 list: InList::new(&self.list, record, request, at, ask.behind()),
             };
@@ -89,6 +90,8 @@ struct SlotAcquisition<'a> {
     is_first: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
+    /// When the turn of its node began, if it follows a writer of the same node.
+    turn: Cell<Option<u64>>,
     /// A share in the board that it was announced on last, unless its thread has one.
     share: Option<Share>,
     /// The same request to the list.
@@ -123,19 +126,17 @@ impl<'a> SlotAcquisition<'a> {
     /// What is announced in the way and would make the request withdraw.
     ///
     /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
-    /// one of another node begins to wait in place a little later. The holder is there meanwhile, so nothing is lost. A
-    /// request that has waited for half of the lock's patience gives no precedence.
+    /// those of other nodes do not wait in place while the turn of that node is under way.
     fn foresee(&self, board: &'a Board, slot: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
         let foreseen = board.foresee(slot, entry);
-        let patience = self.lock.list.wait_queue.patience().limit();
-        let is_young = || patience.is_none_or(|limit| self.seniority.age() < limit / 2);
-        if foreseen.is_some() || entry.stays.is_none() || !is_young() {
+        if foreseen.is_some() || entry.stays.is_none() {
             return foreseen;
         }
-        let far = board.far_writer(&self.request)?;
-        let mut spin = Spin::new(spin::ON_HOLDER);
-        while far.is_in_the_way(self.request.mode) && spin.round() {}
-        board.foresee(slot, entry)
+        match board.turn(&self.request) {
+            Ok(turn) => self.turn.set(turn),
+            Err(far) => return Some(far),
+        }
+        None
     }
 
     /// The board, if the lock has moved.
@@ -190,7 +191,10 @@ impl<'a> SlotAcquisition<'a> {
             Ok(()) => {
                 match self.request.mode {
                     Mode::Shared => slot.decide(),
-                    Mode::Exclusive => slot.decide_on(threads::node()),
+                    Mode::Exclusive => {
+                        let turn = self.turn.get().unwrap_or_else(clock::nanoseconds);
+                        slot.decide_on(threads::node(), turn);
+                    }
                 }
                 Ok(Token::of_slot(slot, own.is_home()))
             }

@@ -5,7 +5,7 @@ use super::board::{Board, Counted};
 use super::buckets::{Buckets, Parts};
 use super::policy::Plan;
 use super::slot::{Look, Slot};
-use super::state::{Audience, Seniority, State};
+use super::state::{Audience, Seniority, State, is_under_way};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
@@ -301,6 +301,9 @@ impl Board {
     /// it waits for the first, it asks all to leave, so it waits for all at the same time: kept grants are revoked, and
     /// the others are not kept.
     ///
+    /// It meets its rivals before it waits, too, and withdraws if one is senior. So if several writers have come to
+    /// wait for a holder, one of them is left when the holder leaves.
+    ///
     /// Where nothing is in the way then, it does not look again: whoever announces a request there later meets this
     /// one. So when the last one has left, it has its range without a look at what newcomers have written meanwhile.
     #[cold] // It has to wait.
@@ -311,26 +314,42 @@ impl Board {
         entry: &Entry<'_>,
         scan: &mut Scan,
     ) -> End<'a> {
-        // The slots in the way, by the last digits of their numbers. A slot more is looked at in vain.
-        let mut noted = 0_u64;
+        // The slots to look at, by the last digits of their numbers. A slot more is looked at in vain.
+        let (mut rivals, mut holders) = (0_u64, 0_u64);
         let digits = |number: u32| 1_u64 << (number % u64::BITS);
-        self.find(|slot| {
-            if !ptr::eq(slot, mine) {
-                let look = slot.look(slot.see(), &entry.request, entry.grant);
-                if let Look::Held(state) = look {
-                    SlotBlocker::new(slot, state).contend();
-                }
-                // [outwait-in-order] The scan has passed the slots before the first.
-                let is_to_come = slot.number() >= first.number();
-                if is_to_come && !matches!(look, Look::Clear) && prim::intact!("outwait-noted") {
-                    // [outwait-noted] Also what has changed meanwhile.
-                    noted |= digits(slot.number());
+        let senior = self.find(|slot| {
+            if ptr::eq(slot, mine) {
+                return None;
+            }
+            let mut noted = &mut holders;
+            let look = slot.look(slot.see(), &entry.request, entry.grant);
+            if let Look::Held(state) = look {
+                let blocker = SlotBlocker::new(slot, state);
+                if !blocker.is_rival {
+                    blocker.contend();
+                } else if slot.is_junior_to(entry.seniority, mine.number()) {
+                    noted = &mut rivals;
+                } else {
+                    return Some(blocker);
                 }
             }
-            None::<()>
+            // [outwait-in-order] The scan has passed the slots before the first.
+            let is_to_come = slot.number() >= first.number();
+            if is_to_come && !matches!(look, Look::Clear) && prim::intact!("outwait-noted") {
+                // [outwait-noted] Also what has changed meanwhile.
+                *noted |= digits(slot.number());
+            }
+            None
         });
-        (0..self.len() as u32)
-            .filter(|&number| noted & digits(number) != 0)
+        if let Some(senior) = senior {
+            return Err(senior);
+        }
+        // Rivals first, which leave soon: so when the last holder has left, no other slot is left to look at.
+        let noted =
+            |digit: u64| (0..self.len() as u32).filter(move |&number| digit & digits(number) != 0);
+        [rivals, holders & !rivals]
+            .into_iter()
+            .flat_map(noted)
             .filter_map(|number| self.slot(number))
             .filter(|slot| !ptr::eq(*slot, mine))
             .find_map(|slot| self.meet(slot, slot.see(), mine, *entry, scan))
@@ -409,12 +428,20 @@ impl Board {
         true
     }
 
-    /// A writer that holds what is in the way of a request, on another node than this thread.
-    pub(super) fn far_writer(&self, request: &Request) -> Option<SlotBlocker<'_>> {
-        self.find(|slot| {
+    /// A writer that holds what is in the way of a request, on another node than this thread, whose turn is under way.
+    /// If there is none, when the turn of this thread's node began, if a writer of that node is in the way.
+    pub(super) fn turn(&self, request: &Request) -> Result<Option<u64>, SlotBlocker<'_>> {
+        let mut own = None;
+        let far = self.find(|slot| {
             let blocker = slot.blocks(request)?;
-            let is_writer = blocker.state.mode() == Mode::Exclusive;
-            (is_writer && slot.seniority().is_far()).then_some(blocker)
-        })
+            let holder = slot.seniority();
+            let turn = holder.turn()?;
+            if holder.is_near() {
+                own = Some(turn);
+                return None;
+            }
+            is_under_way(turn).then_some(blocker)
+        });
+        far.map_or(Ok(own), Err)
     }
 }

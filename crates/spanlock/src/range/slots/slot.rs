@@ -65,7 +65,7 @@ impl Slot {
             last: AtomicU64::new(0),
             held_start: AtomicU64::new(0),
             held_last: AtomicU64::new(0),
-            seniority: AtomicU64::new(0),
+            seniority: AtomicU64::new(Seniority::DECIDED.0),
             thread: AtomicU32::new(0),
             number,
             at: AtomicPtr::new(ptr::null_mut()),
@@ -264,11 +264,11 @@ impl Slot {
             .store(Seniority::DECIDED.0, Ordering::Relaxed);
     }
 
-    /// The same, and on which node its thread runs.
-    pub(super) fn decide_on(&self, node: usize) {
+    /// The same, and on which node its thread runs, whose turn began at that time.
+    pub(super) fn decide_on(&self, node: usize, turn: u64) {
+        let decided = Seniority::decided_on(node, turn);
         // Relaxed: a hint.
-        self.seniority
-            .store(Seniority::decided_on(node).0, Ordering::Relaxed);
+        self.seniority.store(decided.0, Ordering::Relaxed);
     }
 
     /// Ends the announcement. Returns the state before.

@@ -16,7 +16,7 @@
 
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use prim::clock::{self, Duration};
+use prim::clock;
 use prim::thread;
 
 /// After so many acquisitions a thread sees whether it has been alone. So many cost much more than a return to the list
@@ -205,46 +205,79 @@ impl Audience {
     }
 }
 
-/// A request among rivals that are announced and not yet decided. The smaller one stays.
+/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: many
+/// times what it takes to move what they write to another node, and as long as the longest spin.
+const TURN: u64 = 128_000;
+
+/// A request among rivals that are announced and not yet decided: when it was blocked first. The smaller one stays. Or,
+/// once it is decided, [`DECIDED`](Self::DECIDED), and if its node is known, that plus one in the last digits and since
+/// when writers of that node have followed one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seniority(pub(super) u64);
 
 impl Seniority {
     /// The request holds its range. It is not a rival any more.
-    pub(super) const DECIDED: Self = Self(0);
-    /// Up to here a request is decided, and the number is one more than that of its node, if that is known.
-    const LAST_DECIDED: u64 = 256;
+    pub(super) const DECIDED: Self = Self(1 << 63);
+    const NODE: u64 = (1 << 8) - 1;
     /// It tries for the first time.
-    pub(super) const NEWCOMER: Self = Self(u64::MAX);
+    pub(super) const NEWCOMER: Self = Self(Self::DECIDED.0 - 1);
 
     /// It was blocked at that time for the first time.
     pub(super) fn blocked_at(nanoseconds: u64) -> Self {
-        Self(nanoseconds.clamp(Self::LAST_DECIDED + 1, u64::MAX - 1))
+        Self(nanoseconds.min(Self::NEWCOMER.0 - 1))
     }
 
-    /// It holds its range, and its thread runs on that node of the machine.
-    pub(super) fn decided_on(node: usize) -> Self {
-        Self((node as u64 + 1).min(Self::LAST_DECIDED))
+    /// It holds its range. Its thread runs on that node of the machine, whose turn began at that time.
+    pub(super) fn decided_on(node: usize, turn: u64) -> Self {
+        let node = (node as u64 + 1).min(Self::NODE);
+        Self(Self::DECIDED.0 | Self::blocked_at(turn).0 & !Self::NODE | node)
     }
 
     #[inline]
     pub(super) fn is_decided(self) -> bool {
-        self.0 <= Self::LAST_DECIDED
+        self >= Self::DECIDED
     }
 
-    /// Whether it holds its range on another node than that of this thread, as far as known.
-    pub(super) fn is_far(self) -> bool {
-        let is_known = self.is_decided() && self != Self::DECIDED;
-        is_known && self != Self::decided_on(thread::node())
+    /// When the turn of its node began, if it holds its range and its node is known.
+    pub(super) fn turn(self) -> Option<u64> {
+        let is_known = self.is_decided() && self.0 & Self::NODE != 0;
+        is_known.then_some(self.0 & !Self::DECIDED.0 & !Self::NODE)
     }
 
-    /// How long ago it was blocked for the first time.
-    pub(super) fn age(self) -> Duration {
-        Duration::from_nanos(clock::nanoseconds().saturating_sub(self.0))
+    /// Whether it and this thread have the same node, if the former is known.
+    pub(super) fn is_near(self) -> bool {
+        self.0 & Self::NODE == Self::decided_on(thread::node(), 0).0 & Self::NODE
     }
 
     /// Whether it was blocked, and does not hold its range yet.
     pub(super) fn has_waited(self) -> bool {
-        !self.is_decided() && self != Self::NEWCOMER
+        self < Self::NEWCOMER
+    }
+}
+
+/// Whether a turn that began at that time is under way.
+pub(super) fn is_under_way(turn: u64) -> bool {
+    clock::nanoseconds().saturating_sub(turn) < TURN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seniority, TURN, clock, is_under_way, thread};
+
+    #[test]
+    fn a_holder_tells_its_node_and_when_the_turn_began() {
+        let here = thread::node();
+        let now = clock::nanoseconds();
+        let near = Seniority::decided_on(here, now);
+        assert!(near.is_decided() && near.is_near());
+        assert!(!Seniority::decided_on(here + 1, now).is_near());
+        let turn = near.turn().expect("its node is known");
+        assert!(now - turn <= Seniority::NODE);
+        assert!(is_under_way(now) && !is_under_way(now.saturating_sub(TURN)));
+        assert_eq!(Seniority::DECIDED.turn(), None);
+        let rival = Seniority::blocked_at(now);
+        assert_eq!(rival.turn(), None);
+        assert!(rival.has_waited() && rival < Seniority::NEWCOMER);
+        assert!(!Seniority::NEWCOMER.has_waited() && !near.has_waited());
     }
 }
