@@ -272,7 +272,7 @@ impl BiasState {
     /// in, or another writer closes the path.
     pub(super) fn let_readers_in(&self, wait: Wait) {
         let left = self.account().youth_left(account::now());
-        let _ = self.spin_while(wait, left, Word::is_open);
+        let _ = (left > 0).then(|| self.spin_while(wait, left, Word::is_open));
     }
 
     /// The word, once it is otherwise; `None` if that takes longer than `wait` allows, or than so many nanoseconds.
