@@ -50,9 +50,9 @@
 //! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
 //! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
 //! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
-//! up, and not again before; and [`YOUTH`] for each write that finds the path open. Against one that is *always fenced*:
-//! a membarrier for each long life, and for each writer that gives up while it revokes a free bias. Against one that is
-//! *always free*: a fence for each read until then.
+//! up, and not again before; and [`YOUTH`] for each write that finds the path open. Against one that is *always
+//! fenced*: a membarrier for each long life, and for each writer that gives up while it revokes a free bias. Against
+//! one that is *always free*: a fence for each read until then.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
