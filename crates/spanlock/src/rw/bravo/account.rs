@@ -18,7 +18,7 @@
 //! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
 //! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
 //! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
-//! interrupted, or came behind a writer, says little. Rho is a power of two, from an eighth (readers hardly meet) to
+//! interrupted, or slept behind a writer, says little. Rho is a power of two, from an eighth (readers hardly meet) to
 //! 32. A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
 //! wants: only a free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may
 //! become fewer: so one revocation in some thousands halves rho ([`DOUBTS`]).
@@ -38,6 +38,10 @@
 //! queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain. A
 //! trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
 //!
+//! **Youth.** Where readers crowd, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before it
+//! arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
+//! open. They would have waited, and writers revoked, for nothing. Where readers hardly meet, few wait.
+//!
 //! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
 //! account's other answers.
 //!
@@ -46,9 +50,9 @@
 //! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
 //! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
 //! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
-//! up, and not again before. Against one that is *always fenced*: a membarrier for each life that long, and for each
-//! writer that gives up while it revokes a free bias. Against one that is *always free*: a fence for each read until
-//! then.
+//! up, and not again before; and [`YOUTH`] for each write that finds the path open. Against one that is *always
+//! fenced*: a membarrier for each long life, and for each writer that gives up while it revokes a free bias. Against
+//! one that is *always free*: a fence for each read until then.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
@@ -105,6 +109,10 @@ pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
 /// about a tenth of that.
 const LONG_LIFE: usize = 128_000;
+
+/// The shortest life, in nanoseconds, that a writer ends if readers crowd: long enough for readers that have waited to
+/// notice that the path is open, and to get in.
+const YOUTH: usize = 1_500;
 
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
 const PAYS: u64 = 32;
@@ -177,6 +185,13 @@ impl Account {
         Self::new(began, self.balance(), self.rho())
     }
 
+    /// Nanoseconds for which a writer that is about to arrive lets the life go on.
+    pub(super) fn youth_left(self, now: u64) -> u64 {
+        // Readers crowd from rho = 4 on. In a model writers do not wait.
+        let youth = prim::stock(YOUTH, 0) as u64 * u64::from(self.rho() >= EIGHTHS + 2);
+        youth.saturating_sub(self.elapsed(now))
+    }
+
     /// Whether a bias has lived long.
     pub(super) fn is_old(self, now: u64) -> bool {
         // A model, and a simulated run in which things are scarce, has short lives.
@@ -204,7 +219,9 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word};
+    use super::{
+        Account, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word, YOUTH,
+    };
     use crate::rw::Tuning;
 
     const BOUND: u32 = Tuning::STANDARD.bound;
@@ -342,6 +359,18 @@ mod tests {
         let (is_kept, account) =
             account.revoked(Word::FENCED, open + 9 * US, open + 10 * US, BOUND);
         assert!(is_kept && account.balance() < DEBT, "it pays");
+    }
+
+    #[test]
+    fn writers_let_a_life_go_on_that_has_just_begun_if_readers_crowd() {
+        let (opened, youth) = (5000 * US, YOUTH as u64);
+        for (latency, left) in [(8 * US, youth), (1024, youth), (1000, 0), (20, 0)] {
+            let account = tried(opened, latency);
+            assert_eq!(account.youth_left(opened), left, "{latency}");
+            let later = left.saturating_sub(2 * UNIT);
+            assert_eq!(account.youth_left(opened + 2 * UNIT), later);
+            assert_eq!(account.youth_left(opened + youth + UNIT), 0);
+        }
     }
 
     #[test]

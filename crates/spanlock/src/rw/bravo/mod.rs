@@ -106,8 +106,9 @@ pub use hint::Sampler;
 ///   costs as much as the underlying lock's; one in 17 looks whether there is a bias now, and one in 136 reads the
 ///   clock.
 /// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
-///   lines for each thread that reads, and reads the clock three times. If the bias has lived long, it also fences for
-///   all threads of the process, which takes microseconds. Writers that come while one revokes share that.
+///   lines for each thread that reads, and reads the clock four times. If the bias has lived long, it also fences for
+///   all threads of the process, which takes microseconds. Writers that come while one revokes share that. Where
+///   readers crowd, a writer first waits until the fast path has been open for 1.5 microseconds.
 /// - **First use**: the first biased read of a process registers with Linux for such fences. That takes tens of
 ///   milliseconds, once, if the process has other threads.
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
@@ -244,25 +245,14 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
         let is_timed = bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32);
-        let timed = is_timed.then(|| self.read_in_time()).flatten();
-        let (guard, latency) = match timed {
-            Some((guard, latency)) => (guard, Some(latency)),
-            None => (slow(&self.raw, wait)?, None),
-        };
+        let start = is_timed.then(account::now);
+        let guard = slow(&self.raw, wait)?;
+        let latency = start.map(|start| account::now() - start);
         report(&self.policy, Event::SlowRead);
         if !self.bias.look(bias, latency) {
             hint::set(self.bias.address());
         }
         Some(Token::new(Way::Slow(guard)))
-    }
-
-    /// Tries the underlying lock, and returns how many nanoseconds that took. A try, because the time that a reader
-    /// sleeps says nothing about other readers.
-    #[cold] // It reads the clock.
-    fn read_in_time(&self) -> Option<(L::SharedGuard, u64)> {
-        let start = account::now();
-        let guard = self.raw.try_lock_shared()?;
-        Some((guard, account::now() - start))
     }
 
     #[inline]
@@ -311,6 +301,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<WriteToken<L::ExclusiveGuard>> {
+        self.bias.let_readers_in(wait);
         let arrival = self.bias.arrive(&self.policy);
         let is_drained = arrival.drain(wait, &self.policy);
         let guard = is_drained.then(|| lock(&self.raw)).flatten()?;

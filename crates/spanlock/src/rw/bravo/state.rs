@@ -263,27 +263,39 @@ impl BiasState {
 
     /// The word once the path is open. Waits while writers that will open it again keep it closed; `None` if it does
     /// not open.
-    ///
-    /// Readers load the word less and less often, because each load delays the writers, which change it; and then often
-    /// again, because to be late costs more.
     fn await_open(&self, wait: Wait) -> Option<Word> {
-        let mut word = self.word();
-        if wait != Wait::Never && word.will_reopen() {
-            let since = account::now();
-            let mut spin = Spin::new(spin::ON_HOLDER);
-            while word.will_reopen() {
-                // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-                let overdue = account::now() - since >= OVERDUE && prim::intact!("await-bounded");
-                if overdue || wait.is_over() {
-                    return None;
-                }
-                if !spin.round() {
-                    spin = Spin::new(spin::ON_HOLDER);
-                }
-                word = self.word();
+        let word = self.spin_while(wait, OVERDUE, Word::will_reopen)?;
+        word.is_open().then_some(word)
+    }
+
+    /// Before a writer arrives: if readers crowd and the path has just opened, waits until they have had time to get
+    /// in, or another writer closes the path.
+    pub(super) fn let_readers_in(&self, wait: Wait) {
+        let left = self.account().youth_left(account::now());
+        let _ = (left > 0).then(|| self.spin_while(wait, left, Word::is_open));
+    }
+
+    /// The word, once it is otherwise; `None` if that takes longer than `wait` allows, or than so many nanoseconds.
+    ///
+    /// Loads the word less and less often, because each load delays those that change it; and then often again, because
+    /// to be late costs more.
+    fn spin_while(&self, wait: Wait, limit: u64, is_so: fn(Word) -> bool) -> Option<Word> {
+        let (mut since, mut spin) = (None, Spin::new(spin::ON_HOLDER));
+        loop {
+            let word = self.word();
+            if wait == Wait::Never || !is_so(word) {
+                return Some(word);
+            }
+            let since = *since.get_or_insert_with(account::now);
+            // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
+            let overdue = account::now() - since >= limit && prim::intact!("await-bounded");
+            if overdue || wait.is_over() {
+                return None;
+            }
+            if !spin.round() {
+                spin = Spin::new(spin::ON_HOLDER);
             }
         }
-        word.is_open().then_some(word)
     }
 
     /// If the bias has lived long, its readers publish by plain stores from now on.
@@ -328,17 +340,12 @@ impl BiasState {
             return;
         }
         // [bias-no-writer] It fails if the bias is set, or if a writer has arrived: there is nothing to do.
-        let before = if prim::intact!("bias-no-writer") {
-            before
-        } else {
-            self.word()
-        };
+        let observed = prim::intact!("bias-no-writer").then_some(before);
+        let before = observed.unwrap_or_else(|| self.word());
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
-        let (before, open) = (before.0, Word::FENCED.0);
-        let _ = self
-            .word
-            .compare_exchange(before, open, order, Ordering::Relaxed);
+        let (word, open) = (&self.word, Word::FENCED.0);
+        let _ = word.compare_exchange(before.0, open, order, Ordering::Relaxed);
     }
 
     /// Whether the bias is set. A writer that holds the underlying lock may rely on a clear bias: it stays clear as
