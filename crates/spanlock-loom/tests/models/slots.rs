@@ -146,6 +146,16 @@ fn an_heir_beside_two_late_releases(world: &Arc<World<RawSlots>>) {
     heir.join();
 }
 
+/// A thread that holds a range asks for narrow ones beside it, each in the same slot.
+fn one_narrow_range_after_another_beside_a_hold(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..1);
+    world.write(4..5).done();
+    let other = world.start([write(2..3)]);
+    world.write(2..3).done();
+    mine.done();
+    other.join();
+}
+
 /// Makes the lock move.
 fn moves(world: &Arc<World<RawSlots>>) {
     let mine = world.write(4..5);
@@ -397,6 +407,7 @@ models! {
     a_slot_is_used_again_under_a_look: 2 on slots;
     an_heir_beside_a_late_release: 2 on slots, 1 on bucket_slots;
     an_heir_beside_two_late_releases: 1 on slots bucket_slots;
+    one_narrow_range_after_another_beside_a_hold: 2 on bucket_slots;
     a_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_shared_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_reader_s_grant_does_not_do_for_a_writer: 2 on slots;
