@@ -135,6 +135,27 @@ fn an_heir_beside_a_late_release(world: &Arc<World<RawSlots>>) {
     heir.join();
 }
 
+/// The same where it holds two ranges. The slot of the second one becomes nobody's, and anybody's.
+fn an_heir_beside_two_late_releases(world: &Arc<World<RawSlots>>) {
+    let (first, second) = (world.write(0..1), world.write(2..3));
+    prim::thread::exit_early();
+    let heir = world.start([write(4..5)]);
+    second.done();
+    first.done();
+    world.write(4..5).done();
+    heir.join();
+}
+
+/// A thread that holds a range asks for narrow ones beside it, each in the same slot.
+fn one_narrow_range_after_another_beside_a_hold(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..1);
+    world.write(4..5).done();
+    let other = world.start([write(2..3)]);
+    world.write(2..3).done();
+    mine.done();
+    other.join();
+}
+
 /// Makes the lock move.
 fn moves(world: &Arc<World<RawSlots>>) {
     let mine = world.write(4..5);
@@ -193,6 +214,27 @@ fn a_lock_returns_beside_a_listed_request_of_old(world: &Arc<World<RawSlots>>) {
     })]);
     world.write(0..1).done();
     other.join();
+}
+
+/// The same beside the late release of a thread that has exited, and so has no share in the board.
+fn a_lock_returns_beside_a_late_release_of_a_listed_request(world: &Arc<World<RawSlots>>) {
+    moves(world);
+    for at in 1..5 {
+        drop(world.write(100 * at..100 * at + 1));
+        if at % 3 == 1 {
+            // So this thread has not been alone.
+            world.run([write(4..5)]);
+        }
+    }
+    let late = world.write(0..1);
+    prim::thread::exit_early();
+    let heir = world.start([act(|world: &Arc<World<RawSlots>>| {
+        for _ in 0..3 {
+            drop(world.write(4..5));
+        }
+    })]);
+    late.done();
+    heir.join();
 }
 
 /// Ranges in two buckets and in one of them. Neither request is counted.
@@ -364,6 +406,8 @@ models! {
 models! {
     a_slot_is_used_again_under_a_look: 2 on slots;
     an_heir_beside_a_late_release: 2 on slots, 1 on bucket_slots;
+    an_heir_beside_two_late_releases: 1 on slots bucket_slots;
+    one_narrow_range_after_another_beside_a_hold: 2 on bucket_slots;
     a_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_shared_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_reader_s_grant_does_not_do_for_a_writer: 2 on slots;
@@ -378,6 +422,7 @@ models! {
     a_lock_returns_beside_a_request: 1 on moving_slots;
     a_lock_returns_beside_a_listed_request: 2 on moving_slots;
     a_lock_returns_beside_a_listed_request_of_old: 2 on moving_slots;
+    a_lock_returns_beside_a_late_release_of_a_listed_request: 1 on moving_slots;
 }
 
 // The scenarios of all range locks. A request takes more steps than in a list, so the bounds are tighter.

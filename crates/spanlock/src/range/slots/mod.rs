@@ -67,8 +67,8 @@
 //!
 //! # Invariants
 //!
-//! 1. No two announcements that conflict are both decided to stay. No grant conflicts with what another thread holds,
-//!    unless the grant is marked as contended.
+//! 1. No two announcements that conflict are both decided to stay, unless the release of one of them has begun. No
+//!    grant conflicts with what another thread holds, unless the grant is marked as contended.
 //! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request. A writer that waits in place is announced.
 //! 4. As long as the head leads to a board, nothing is inserted into the board's residue for good.
@@ -206,9 +206,9 @@ use std::ptr::NonNull;
 /// # Cost
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
-/// and one atomic operation to release. Where ranges are narrow and far apart: two atomic operations to acquire, of
-/// which one is on a line of their bucket, and no look at other slots. No allocation and no system call once the
-/// thread and the lock are warm, except that writers that were blocked ask the system once for each processor's node.
+/// and one atomic operation to release. Where ranges are narrow and far apart: one atomic operation to acquire, on a
+/// line of their bucket, and no look at other slots. No allocation and no system call once the thread and the lock are
+/// warm, except that writers that were blocked ask the system once for each processor's node.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then two lines, and two for each further range that the thread has held at the same time. If
