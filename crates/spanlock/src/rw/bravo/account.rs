@@ -69,8 +69,8 @@
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
-//! reason makes one trial earlier or later, or one life short or long. A writer that gives up while it revokes spends
-//! no credit, but the time in which it closed the path is not life.
+//! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain. A writer
+//! that gives up while it revokes spends no credit, but the time in which it closed the path is not life.
 
 use super::state::Word;
 /// The time, in nanoseconds.
