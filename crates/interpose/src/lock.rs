@@ -224,7 +224,7 @@ impl Lock {
         if !entered {
             return given_up(wait);
         }
-        // Its latency says how long a writer was there, and nothing about other readers.
+        // Without its latency: here tries alone are timed.
         if setting.notes_slow_read() || self.fast_parts().is_left_kept() {
             self.note_slow_read(setting, None, waited);
         }

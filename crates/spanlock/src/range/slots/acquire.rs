@@ -104,7 +104,8 @@ impl RawSlots {
         self.acquire_in_home(mode, ask, home, board)
     }
 
-    /// Announces the request in the thread's home slot on that board, whose grant would not do.
+    /// Announces the request in the thread's home slot on that board, in which nothing is held, and whose grant would
+    /// not do.
     #[inline(never)]
     #[track_caller]
     fn acquire_in_home(
@@ -117,6 +118,7 @@ impl RawSlots {
         let span = ask.span;
         let at = Location::caller();
         let state = home.made();
+        debug_assert!(!state.is_held(), "an announcement would end that hold");
         let mut blocker = None;
         if board.residue_is_empty() {
             let buckets = board.buckets_of(home, home, span);
@@ -133,7 +135,9 @@ impl RawSlots {
                 (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, state, entry),
                 (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, state, entry, plan),
             };
+            // As `settle`, which costs a fresh range more here.
             match entered {
+                // [returned-check]
                 Ok(_) if !self.has_left(board) => {
                     home.decide();
                     return Some(Token::of_slot(home, true));

@@ -54,7 +54,7 @@ impl Iterator for Places {
 }
 
 /// A narrow request in its one or two buckets.
-#[derive(Clone, Copy)] // Only what is done rarely takes it from memory.
+#[derive(Clone, Copy)] // By value it stays in registers on the short paths.
 pub(super) struct Parts {
     first: Part,
     second: Option<Part>,

@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::ptr;
 
 /// A request to be announced.
-#[derive(Clone, Copy)] // Only what is done rarely takes it from memory.
+#[derive(Clone, Copy)] // By value it stays in registers on the short paths.
 pub(super) struct Entry<'a> {
     pub(super) request: Request,
     /// What the thread may take again later, if it keeps it.

@@ -76,8 +76,8 @@ impl Drop for Share {
         if self.shares.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: it comes from a box, and this was the last share.
             let board = unsafe { Box::from_raw(self.0.as_ptr()) };
-            // The mutant of [board-grace] must not touch memory that was freed.
-            if !prim::intact!("board-grace") {
+            // The mutants of [board-grace] and [struck-first] must not touch memory that was freed.
+            if !prim::intact!("board-grace") || !prim::intact!("struck-first") {
                 let board = Box::leak(board);
                 // SAFETY: nobody drops it again.
                 unsafe { ptr::drop_in_place(board) };

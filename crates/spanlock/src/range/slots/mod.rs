@@ -150,6 +150,8 @@
 //! - **returned-check**: a request that meets nothing in its way loads the head again. If it was announced too late to
 //!   be met by the thread that held everything, it has met the end of that announcement, and finds that the lock has
 //!   left.
+//! - **struck-first**: a release takes a request out of its buckets before it ends the announcement. As long as a range
+//!   is held the lock does not leave its board; then the board may be freed, and a thread that has exited has no share.
 //! - **board-grace**: a thread takes a share within a walk, and the lock's own share is given up when all walks have
 //!   ended that were under way when the board left the head.
 
@@ -411,9 +413,9 @@ impl Token {
     }
 }
 
-// SAFETY: conflicting announcements are not both decided to stay, by the handshake of slots; nodes in the list exclude
-// each other as in a list lock; and the residue is checked by its own handshake. The edges above order the critical
-// sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check it.
+// SAFETY: conflicting announcements are not both decided to stay, unless one is about to end, by the handshake of slots;
+// nodes in the list exclude each other as in a list lock; and the residue is checked by its own handshake. The edges
+// above order the critical sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check it.
 unsafe impl RawRangeMutex for RawSlots {
     by_mode!(exclusive: Token);
 

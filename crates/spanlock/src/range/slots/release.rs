@@ -43,7 +43,7 @@ impl RawSlots {
         let board = self.board().expect("what is announced is on a board");
         // SAFETY: the lock does not leave a board while a range is held there.
         let board = unsafe { board.as_ref() };
-        // It is to be nobody's when it is free. The lock may leave the board then.
+        // It is to be nobody's when it is free. The lock may leave the board then [struck-first].
         let share = (!is_home && !slot.stays()).then(|| Share::of(board));
         self.leave(board, slot);
         if let Some(share) = share {
@@ -54,9 +54,15 @@ impl RawSlots {
     /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
     #[inline]
     pub(super) fn leave(&self, board: &Board, slot: &Slot) {
-        // First: the board may be freed as soon as nothing is held there.
-        board.strike(slot.take_places());
-        self.end(slot);
+        let places = slot.take_places();
+        // [struck-first] The board may be freed as soon as nothing is held there.
+        if prim::intact!("struck-first") {
+            board.strike(places);
+            self.end(slot);
+        } else {
+            self.end(slot);
+            board.strike(places);
+        }
     }
 
     /// Ends what is announced in a slot that is not listed.

@@ -40,7 +40,8 @@
 //!
 //! **Youth.** Where readers crowd, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before it
 //! arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
-//! open. They would have waited, and writers revoked, for nothing. Where readers hardly meet, few wait.
+//! open. They would have waited, and writers revoked, for nothing. Readers crowd, or wait long for writers, from rho =
+//! 4 on.
 //!
 //! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
 //! account's other answers.
@@ -110,8 +111,8 @@ pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 /// about a tenth of that.
 const LONG_LIFE: usize = 128_000;
 
-/// The shortest life, in nanoseconds, that a writer ends if readers crowd: long enough for readers that have waited to
-/// notice that the path is open, and to get in.
+/// The shortest life, in nanoseconds, that a writer ends if slow reads take long: in it, readers that have waited
+/// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.
 const YOUTH: usize = 1_500;
 
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
@@ -187,7 +188,7 @@ impl Account {
 
     /// Nanoseconds for which a writer that is about to arrive lets the life go on.
     pub(super) fn youth_left(self, now: u64) -> u64 {
-        // Readers crowd from rho = 4 on. In a model writers do not wait.
+        // From rho = 4 on. In a model writers do not wait.
         let youth = prim::stock(YOUTH, 0) as u64 * u64::from(self.rho() >= EIGHTHS + 2);
         youth.saturating_sub(self.elapsed(now))
     }
