@@ -54,14 +54,13 @@ impl RawSlots {
     /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
     #[inline]
     pub(super) fn leave(&self, board: &Board, slot: &Slot) {
-        let places = slot.take_places();
         // [struck-first] The board may be freed as soon as nothing is held there.
         if prim::intact!("struck-first") {
-            board.strike(places);
+            board.strike(slot.take_places());
             self.end(slot);
         } else {
             self.end(slot);
-            board.strike(places);
+            board.strike(slot.take_places());
         }
     }
 
