@@ -11,6 +11,7 @@ use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::wait::Stay;
 use prim::atomic::{Ordering, fence_after_rmw};
+use prim::{clock, thread};
 use std::panic::Location;
 use std::ptr;
 
@@ -431,16 +432,17 @@ impl Board {
     /// A writer that holds what is in the way of a request, on another node than this thread, whose turn is under way.
     /// If there is none, when the turn of this thread's node began, if a writer of that node is in the way.
     pub(super) fn turn(&self, request: &Request) -> Result<Option<u64>, SlotBlocker<'_>> {
+        let node = thread::node();
         let mut own = None;
         let far = self.find(|slot| {
             let blocker = slot.blocks(request)?;
             let holder = slot.seniority();
             let turn = holder.turn()?;
-            if holder.is_near() {
+            if holder.is_on(node) {
                 own = Some(turn);
                 return None;
             }
-            is_under_way(turn).then_some(blocker)
+            is_under_way(turn, clock::nanoseconds()).then_some(blocker)
         });
         far.map_or(Ok(own), Err)
     }

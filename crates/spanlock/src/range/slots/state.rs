@@ -16,8 +16,6 @@
 
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use prim::clock;
-use prim::thread;
 
 /// After so many acquisitions a thread sees whether it has been alone. So many cost much more than a return to the list
 /// and the next move.
@@ -244,9 +242,9 @@ impl Seniority {
         is_known.then_some(self.0 & !Self::DECIDED.0 & !Self::NODE)
     }
 
-    /// Whether it and this thread have the same node, if the former is known.
-    pub(super) fn is_near(self) -> bool {
-        self.0 & Self::NODE == Self::decided_on(thread::node(), 0).0 & Self::NODE
+    /// Whether its node, which is known, is that one.
+    pub(super) fn is_on(self, node: usize) -> bool {
+        self.0 & Self::NODE == Self::decided_on(node, 0).0 & Self::NODE
     }
 
     /// Whether it was blocked, and does not hold its range yet.
@@ -256,28 +254,45 @@ impl Seniority {
 }
 
 /// Whether a turn that began at that time is under way.
-pub(super) fn is_under_way(turn: u64) -> bool {
-    clock::nanoseconds().saturating_sub(turn) < TURN
+pub(super) fn is_under_way(turn: u64, now: u64) -> bool {
+    now.saturating_sub(turn) < TURN
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Seniority, TURN, clock, is_under_way, thread};
+    use super::{Seniority, TURN, is_under_way};
 
     #[test]
     fn a_holder_tells_its_node_and_when_the_turn_began() {
-        let here = thread::node();
-        let now = clock::nanoseconds();
-        let near = Seniority::decided_on(here, now);
-        assert!(near.is_decided() && near.is_near());
-        assert!(!Seniority::decided_on(here + 1, now).is_near());
-        let turn = near.turn().expect("its node is known");
-        assert!(now - turn <= Seniority::NODE);
-        assert!(is_under_way(now) && !is_under_way(now.saturating_sub(TURN)));
+        let began = 1_234_567_890;
+        for node in [0, 1, 253] {
+            let holder = Seniority::decided_on(node, began);
+            assert!(holder.is_decided() && !holder.has_waited());
+            assert!(holder.is_on(node) && !holder.is_on(node + 1));
+            let turn = holder.turn().expect("its node is known");
+            assert!(turn <= began && began - turn <= Seniority::NODE);
+            // The next writer of the node hands on the same time.
+            assert_eq!(Seniority::decided_on(node, turn), holder);
+        }
         assert_eq!(Seniority::DECIDED.turn(), None);
-        let rival = Seniority::blocked_at(now);
-        assert_eq!(rival.turn(), None);
-        assert!(rival.has_waited() && rival < Seniority::NEWCOMER);
-        assert!(!Seniority::NEWCOMER.has_waited() && !near.has_waited());
+    }
+
+    #[test]
+    fn a_turn_ends() {
+        assert!(is_under_way(TURN, TURN));
+        assert!(is_under_way(TURN, 2 * TURN - 1));
+        assert!(!is_under_way(TURN, 2 * TURN));
+        assert!(is_under_way(TURN, 0), "its clock was ahead");
+    }
+
+    #[test]
+    fn a_rival_that_has_waited_is_senior_to_a_newcomer() {
+        for blocked in [0, 1_234_567_890, u64::MAX] {
+            let rival = Seniority::blocked_at(blocked);
+            assert!(!rival.is_decided() && rival.has_waited());
+            assert_eq!(rival.turn(), None);
+            assert!(rival < Seniority::NEWCOMER);
+        }
+        assert!(!Seniority::NEWCOMER.is_decided() && !Seniority::NEWCOMER.has_waited());
     }
 }
