@@ -415,7 +415,8 @@ impl Token {
 
 // SAFETY: conflicting announcements are not both decided to stay, unless one is about to end, by the handshake of
 // slots; nodes in the list exclude each other as in a list lock; and the residue is checked by its own handshake. The
-// edges above order the critical sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check it.
+// edges above order the critical sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check
+// it.
 unsafe impl RawRangeMutex for RawSlots {
     by_mode!(exclusive: Token);
 
