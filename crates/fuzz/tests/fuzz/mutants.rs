@@ -160,23 +160,33 @@ const BRAVO: &[&str] = &["bravo-futex", "bravo-pf-t", "bravo-mutex"];
 const PHASE_FAIR: &[&str] = &["pf-t", "pf-q"];
 
 /// Reader-writer locks: steps, and the locks that have them. Orderings are not among them: the simulated memory is
-/// never weaker. Nor are steps of locks without tokens, which nothing here runs, and `bias-forget`, which leaked guards
-/// take. Without `bias-withdraw` a lock is slower, and that is all.
+/// never weaker. Nor are steps of locks without tokens, which nothing here runs, and `bias-forget` and
+/// `bias-unpublished`, which are for leaked guards. Without `bias-withdraw` a lock is slower, and that is all. The edges
+/// of both grades of bias are among them.
 const RW: &[Hunt] = &[
     Hunt {
         caught: &[
             "slot-await",
+            "await-bounded",
+            "bias-kept-last",
             "bias-no-writer",
             "bias-closed",
             "bias-drain",
             "bias-reader",
+            "bias-reader-fenced",
             "bias-recheck",
             "bias-writer",
+            "bias-writer-fenced",
             "slot-leave",
             "slot-wake",
             "row-in-use",
         ],
-        others: &["bias-checked", "bias-withdraw", "slot-wake-count"],
+        others: &[
+            "bias-checked",
+            "bias-grade",
+            "bias-withdraw",
+            "slot-wake-count",
+        ],
         locks: BRAVO,
     },
     Hunt {

@@ -277,8 +277,9 @@ impl BiasState {
 
     /// The word, once it is otherwise; `None` if that takes longer than `wait` allows, or than so many nanoseconds.
     ///
-    /// Loads the word less and less often, because each load delays those that change it; and then often again, because
-    /// to be late costs more.
+    /// Loads the word less and less often, because each load delays those that change it. Then it yields the processor,
+    /// because the thread that it waits for may be runnable and not running, and begins again, because to be late costs
+    /// more.
     fn spin_while(&self, wait: Wait, limit: u64, is_so: fn(Word) -> bool) -> Option<Word> {
         let (mut since, mut spin) = (None, Spin::new(spin::ON_HOLDER));
         loop {
@@ -293,6 +294,7 @@ impl BiasState {
                 return None;
             }
             if !spin.round() {
+                prim::thread::yield_now();
                 spin = Spin::new(spin::ON_HOLDER);
             }
         }

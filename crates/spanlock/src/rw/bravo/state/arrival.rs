@@ -87,8 +87,7 @@ impl Arrival<'_> {
             report(policy, Event::Withdrawal);
             return false;
         }
-        let (now, word) = (account::now(), bias.word());
-        let bound = tuning_of(policy).bound;
+        let (now, word, bound) = (account::now(), bias.word(), tuning_of(policy).bound);
         let (is_kept, account) = bias.account().revoked(word, since, now, bound);
         let fate = if is_kept { Word::KEPT } else { Word::UNBIASED };
         // [bias-off] Release: pairs with [bias-off-checked] and [bias-off-begin]. Several writers may do this; the
