@@ -160,9 +160,9 @@ const BRAVO: &[&str] = &["bravo-futex", "bravo-pf-t", "bravo-mutex"];
 const PHASE_FAIR: &[&str] = &["pf-t", "pf-q"];
 
 /// Reader-writer locks: steps, and the locks that have them. Orderings are not among them: the simulated memory is
-/// never weaker. Nor are steps of locks without tokens, which nothing here runs, and `bias-forget` and
-/// `bias-unpublished`, which are for leaked guards. Without `bias-withdraw` a lock is slower, and that is all. The edges
-/// of both grades of bias are among them.
+/// never weaker. Nor are steps of locks without tokens, which nothing here runs, nor `bias-forget` and
+/// `bias-unpublished`, which are for leaked guards. Without `bias-withdraw` a lock is slower, and that is all.
+/// Schedules reach both grades of bias.
 const RW: &[Hunt] = &[
     Hunt {
         caught: &[
