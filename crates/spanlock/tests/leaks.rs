@@ -133,7 +133,7 @@ fn locks_dropped_elsewhere_leave_nothing<L: Lock>(make: fn() -> L) {
 const LOCKS: i64 = 100_000;
 
 /// A board, and its first slots: the documentation of the slot lock says so.
-const BOARD_OF_FOUR: i64 = 256 + 4 * 2 * 64;
+const BOARD_OF_FOUR: i64 = 256 + 4 * 256;
 
 /// What is live, less what was live before.
 fn kept_since(before: i64) -> i64 {

@@ -213,7 +213,7 @@ use std::ptr::NonNull;
 /// warm, except that writers that were blocked ask the system once for each processor's node.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
-/// has used it since then two lines, and two for each further range that the thread has held at the same time. If
+/// has used it since then four lines, and four for each further range that the thread has held at the same time. If
 /// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock, or
 /// when one thread has used the lock alone for long. A thread that stays idle may keep the memory of up to 16 such
 /// boards.
@@ -474,8 +474,8 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    fn a_slot_is_two_cache_lines_and_a_token_is_a_pointer() {
-        assert_eq!(size_of::<super::Slot>(), 128);
+    fn a_slot_is_two_pairs_of_cache_lines_and_a_token_is_a_pointer() {
+        assert_eq!(size_of::<super::Slot>(), 256);
         assert_eq!(size_of::<Option<Token>>(), 8);
     }
 }

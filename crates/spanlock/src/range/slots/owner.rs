@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// What only the slot's owner uses, and who claims a slot.
-#[repr(align(64))]
+#[repr(align(128))] // A pair of cache lines: others, which read the slot's first line, do not fetch this with it.
 pub(super) struct OnItsLine {
     /// [`NOBODY`](Slot::NOBODY), [`GUEST`](Slot::GUEST), or the address of the owner's thread record; plus one, if it
     /// is the owner's home slot.

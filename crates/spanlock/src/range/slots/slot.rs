@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
-//!   line 1, the owner's:          owner | its other slots | the state that it has made last | policy
+//!   line 2, the owner's:          owner | its other slots | the state that it has made last | policy
 //! ```
+//!
+//! Lines 1 and 3 are empty. Processors fetch lines in pairs: whoever looked at line 0 would take line 1 from the owner.
 //!
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
@@ -33,7 +35,7 @@ pub(super) enum Look {
 }
 
 /// Where a thread announces one request.
-#[repr(C, align(128))] // Others read the first line. The owner's own line must not disturb it, nor a neighbour's.
+#[repr(C, align(128))] // A pair of cache lines. No other slot has a part of it.
 pub(crate) struct Slot {
     pub(super) state: AtomicU64,
     /// The range of the grant.
