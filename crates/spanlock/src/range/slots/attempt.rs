@@ -25,7 +25,6 @@ use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserv
 use crate::wait::Stay;
 use prim::atomic::Ordering;
 use prim::{clock, thread as threads};
-use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -52,7 +51,6 @@ impl RawSlots {
                 stay: Stay::new(&record.spins),
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
-                turn: Cell::new(None),
                 share: None,
                 list: InList::new(&self.list, record, request, at, ask.behind()),
             };
@@ -90,8 +88,6 @@ struct SlotAcquisition<'a> {
     is_first: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
-    /// When the turn of its node began, if it follows a writer of the same node.
-    turn: Cell<Option<u64>>,
     /// A share in the board that it was announced on last, unless its thread has one.
     share: Option<Share>,
     /// The same request to the list.
@@ -121,22 +117,6 @@ impl<'a> SlotAcquisition<'a> {
         let is_writer = self.request.mode == Mode::Exclusive;
         let may = self.was_blocked && is_writer && self.is_unlimited;
         Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
-    }
-
-    /// What is announced in the way and would make the request withdraw.
-    ///
-    /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
-    /// those of other nodes do not wait in place while the turn of that node is under way.
-    fn foresee(&self, board: &'a Board, slot: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
-        let foreseen = board.foresee(slot, entry);
-        if foreseen.is_some() || entry.stays.is_none() {
-            return foreseen;
-        }
-        match board.turn(&self.request) {
-            Ok(turn) => self.turn.set(turn),
-            Err(far) => return Some(far),
-        }
-        None
     }
 
     /// The board, if the lock has moved.
@@ -172,13 +152,14 @@ impl<'a> SlotAcquisition<'a> {
         // others a cache miss.
         let foreseen =
             if !self.was_blocked || buckets.is_some() || self.is_first && entry.stays.is_some() {
-                None
+                Ok(None)
             } else {
-                self.foresee(board, slot, &entry)
+                board.foresee(slot, &entry)
             };
+        let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
-            Some(blocker) => Err(Some(blocker)),
-            None => self.lock.enter(board, slot, buckets, entry),
+            Err(blocker) => Err(Some(blocker)),
+            Ok(_) => self.lock.enter(board, slot, buckets, entry),
         };
         let entered = match entered {
             Ok(_) => self.check_residue(board).map_err(|node| {
@@ -192,7 +173,7 @@ impl<'a> SlotAcquisition<'a> {
                 match self.request.mode {
                     Mode::Shared => slot.decide(),
                     Mode::Exclusive => {
-                        let turn = self.turn.get().unwrap_or_else(clock::nanoseconds);
+                        let turn = turn.unwrap_or_else(clock::nanoseconds);
                         slot.decide_on(threads::node(), turn);
                     }
                 }

@@ -82,17 +82,45 @@ impl Scan {
 
 impl Board {
     /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
-    /// meanwhile, so it disturbs nobody.
-    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'_>> {
-        self.find(|slot| {
-            let blocker = slot.blocks(&entry.request)?;
-            let stops = match entry.stays {
-                // One writer waits in place, and it is the next. A newcomer does not wait.
-                Some(_) => blocker.state.mode() == Mode::Exclusive && slot.seniority().has_waited(),
-                None => !slot.is_junior_to(entry.seniority, mine.number()),
-            };
-            (stops && !ptr::eq(slot, mine)).then_some(blocker)
-        })
+    /// meanwhile, so it disturbs nobody. If nothing would, and the request is to wait in place for a writer of its
+    /// node: when the turn of that node began.
+    ///
+    /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
+    /// those of other nodes do not wait in place while the turn of that node is under way.
+    pub(super) fn foresee<'a>(
+        &'a self,
+        mine: &Slot,
+        entry: &Entry<'_>,
+    ) -> Result<Option<u64>, SlotBlocker<'a>> {
+        let first = |stops: &mut dyn FnMut(&SlotBlocker<'a>) -> bool| {
+            self.find(|slot| {
+                let met = slot.blocks(&entry.request)?;
+                (!ptr::eq(slot, mine) && stops(&met)).then_some(met)
+            })
+        };
+        if entry.stays.is_none() {
+            let senior = first(&mut |met| !met.slot.is_junior_to(entry.seniority, mine.number()));
+            return senior.map_or(Ok(None), Err);
+        }
+        // One writer waits in place, and it is the next. A newcomer does not wait.
+        let is_next = |met: &SlotBlocker<'_>| {
+            met.state.mode() == Mode::Exclusive && met.slot.seniority().has_waited()
+        };
+        let (mut has_reader, mut own, mut far) = (false, None, None);
+        let next = first(&mut |met| {
+            has_reader |= met.state.mode() == Mode::Shared;
+            let seniority = met.slot.seniority();
+            match seniority.turn() {
+                Some(turn) if seniority.is_on(thread::node()) => own = Some(turn),
+                Some(turn) if is_under_way(turn, clock::nanoseconds()) => far = Some(*met),
+                _ => {}
+            }
+            is_next(met)
+        });
+        // Many writers come to wait for readers at the same time. Each one that is announced in vain turns readers away
+        // that could enter, so it looks again whether another one waits.
+        let again = || has_reader.then(|| first(&mut |met| is_next(met))).flatten();
+        next.or(far).or_else(again).map_or(Ok(own), Err)
     }
 
     /// Announces a request in a slot whose owner has made the state `before` last, and makes sure that no other
@@ -427,23 +455,5 @@ impl Board {
             }
         }
         true
-    }
-
-    /// A writer that holds what is in the way of a request, on another node than this thread, whose turn is under way.
-    /// If there is none, when the turn of this thread's node began, if a writer of that node is in the way.
-    pub(super) fn turn(&self, request: &Request) -> Result<Option<u64>, SlotBlocker<'_>> {
-        let node = thread::node();
-        let mut own = None;
-        let far = self.find(|slot| {
-            let blocker = slot.blocks(request)?;
-            let holder = slot.seniority();
-            let turn = holder.turn()?;
-            if holder.is_on(node) {
-                own = Some(turn);
-                return None;
-            }
-            is_under_way(turn, clock::nanoseconds()).then_some(blocker)
-        });
-        far.map_or(Ok(own), Err)
     }
 }
