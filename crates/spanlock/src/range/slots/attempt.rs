@@ -12,6 +12,7 @@
 
 use super::blocker::SlotBlocker;
 use super::board::Board;
+use super::buckets::Listing;
 use super::enter::Entry;
 use super::home::{self, Share};
 use super::slot::Slot;
@@ -127,9 +128,15 @@ impl<'a> SlotAcquisition<'a> {
     ///
     /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
     /// those of other nodes do not wait in place while the turn of that node is under way.
-    fn foresee(&self, board: &'a Board, slot: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
-        let foreseen = board.foresee(slot, entry);
-        if foreseen.is_some() || entry.stays.is_none() {
+    fn foresee(
+        &self,
+        board: &'a Board,
+        slot: &Slot,
+        listing: Option<Listing<'_>>,
+        entry: &Entry<'_>,
+    ) -> Option<SlotBlocker<'a>> {
+        let foreseen = board.foresee(listing, slot, entry);
+        if foreseen.is_some() || entry.stays.is_none() || listing.is_some() {
             return foreseen;
         }
         match board.turn(&self.request) {
@@ -162,23 +169,22 @@ impl<'a> SlotAcquisition<'a> {
             stays: self.stays(),
             ..Entry::newcomer(self.request, self.at)
         };
-        let buckets = own
+        let listing = own
             .home
-            .and_then(|home| board.buckets_of(home, slot, self.request.span));
+            .and_then(|home| board.listing_of(home, slot, self.request.span));
         if own.is_home() {
             slot.policy().was_blocked();
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen =
-            if !self.was_blocked || buckets.is_some() || self.is_first && entry.stays.is_some() {
-                None
-            } else {
-                self.foresee(board, slot, &entry)
-            };
+        let foreseen = if !self.was_blocked || self.is_first && entry.stays.is_some() {
+            None
+        } else {
+            self.foresee(board, slot, listing, &entry)
+        };
         let entered = match foreseen {
             Some(blocker) => Err(Some(blocker)),
-            None => self.lock.enter(board, slot, buckets, entry),
+            None => self.lock.enter(board, slot, listing, entry),
         };
         let entered = match entered {
             Ok(_) => self.check_residue(board).map_err(|node| {

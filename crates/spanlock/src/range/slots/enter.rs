@@ -2,7 +2,7 @@
 
 use super::blocker::SlotBlocker;
 use super::board::{Board, Counted};
-use super::buckets::{Buckets, Parts};
+use super::buckets::{Buckets, Listing, Parts, WORDS};
 use super::policy::Plan;
 use super::slot::{Look, Slot};
 use super::state::{Audience, Seniority, State, is_under_way};
@@ -82,9 +82,14 @@ impl Scan {
 
 impl Board {
     /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
-    /// meanwhile, so it disturbs nobody.
-    pub(super) fn foresee(&self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'_>> {
-        self.find(|slot| {
+    /// meanwhile, so it disturbs nobody. One that is to be listed looks in its buckets alone.
+    pub(super) fn foresee<'a>(
+        &'a self,
+        listing: Option<Listing<'_>>,
+        mine: &Slot,
+        entry: &Entry<'_>,
+    ) -> Option<SlotBlocker<'a>> {
+        let stops = |slot: &'a Slot| {
             let blocker = slot.blocks(&entry.request)?;
             let stops = match entry.stays {
                 // One writer waits in place, and it is the next. A newcomer does not wait.
@@ -92,7 +97,12 @@ impl Board {
                 None => !slot.is_junior_to(entry.seniority, mine.number()),
             };
             (stops && !ptr::eq(slot, mine)).then_some(blocker)
-        })
+        };
+        let Some(Listing { buckets, .. }) = listing else {
+            return self.find(stops);
+        };
+        let parts = buckets.parts(&entry.request, mine.number());
+        buckets.find(&parts, |number| self.slot(number).and_then(stops))
     }
 
     /// Announces a request in a slot whose owner has made the state `before` last, and makes sure that no other
@@ -139,15 +149,17 @@ impl Board {
     /// The same for a narrow request, which is to be listed in buckets. Its grant is not larger and not kept.
     pub(super) fn enter_buckets<'a>(
         &'a self,
-        buckets: &Buckets,
+        listing: Listing<'_>,
         mine: &'a Slot,
         before: State,
         entry: Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
+        let buckets = listing.buckets;
         let parts = buckets.parts(&entry.request, mine.number());
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
+            self.meets(listing, 2 * WORDS as u32);
             let scan = Scan::of_buckets();
             // [registry] As before.
             return self.look_from(0, self.len(), mine, entry, scan);
@@ -156,17 +168,21 @@ impl Board {
         let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
         let counted = Counted(self.counted.load(acquire));
         // Most meet nobody. [counted-look] [bucket-look]
-        if counted.is_none() && buckets.find(&parts, Some).is_none() {
+        let company = buckets.company(&parts);
+        if company.others != 0 {
+            self.meets(listing, company.others);
+        }
+        if counted.is_none() && !company.is_in_the_way {
             return Ok(Whole::Granted);
         }
-        self.look_listed(buckets, parts, mine, entry, counted)
+        self.look_listed(listing, parts, mine, entry, counted)
     }
 
     /// Looks at the slots that concern a listed request, which is not alone.
     #[inline(never)] // So that one that is alone is short.
     fn look_listed<'a>(
         &'a self,
-        buckets: &Buckets,
+        listing: Listing<'_>,
         parts: Parts,
         mine: &Slot,
         entry: Entry<'_>,
@@ -179,7 +195,7 @@ impl Board {
         };
         // [bucket-look]
         let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
-        let end = buckets.find(&parts, look);
+        let end = listing.buckets.find(&parts, look);
         // [counted-look] What is not listed is counted.
         if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
             return scan.outcome(end);
@@ -190,6 +206,7 @@ impl Board {
             let end = other.and_then(meet);
             return scan.outcome(end);
         }
+        listing.stops_if_resting();
         // [registry] As before.
         self.look_from(0, self.len(), mine, entry, scan)
     }

@@ -160,6 +160,7 @@ mod attempt;
 mod blocker;
 mod board;
 mod buckets;
+mod crowd;
 mod enter;
 mod home;
 mod moving;

@@ -42,7 +42,7 @@ const MOST_REPEATS: u32 = 1024;
 const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
-const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
+pub(super) const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 
 /// So many looks of a lock's threads at slots on behalf of requests that are far apart: to make buckets costs about as
 /// much as to look at as many slots as they have lines, on a large machine.
@@ -89,6 +89,8 @@ pub(super) struct Policy {
     spread: AtomicU32,
     /// How many announcements of other threads there were when the thread looked around last.
     others: AtomicU32,
+    /// How many other requests those of this thread met in buckets since it decided last.
+    met: AtomicU32,
 }
 
 const LOOKS_DIGITS: u32 = 16;
@@ -180,6 +182,7 @@ impl Default for Policy {
             streak: AtomicU32::new(0),
             spread: AtomicU32::new(0),
             others: AtomicU32::new(u32::MAX),
+            met: AtomicU32::new(0),
         }
     }
 }
@@ -252,6 +255,22 @@ impl Policy {
         let count = self.spread.load(Relaxed) & !UNLISTED;
         let flag = if pays { 0 } else { UNLISTED };
         self.spread.store(count | flag, Relaxed);
+    }
+
+    /// How many other requests those of this thread met in buckets since it decided last, if they were listed. Begins
+    /// anew.
+    pub(super) fn take_met(&self) -> Option<u32> {
+        let met = self.met.load(Relaxed);
+        self.met.store(0, Relaxed);
+        (self.spread.load(Relaxed) & UNLISTED == 0).then_some(met)
+    }
+
+    /// A request met so many others. Returns how many it was before, and how many it is now.
+    #[inline]
+    pub(super) fn meets(&self, others: u32) -> [u32; 2] {
+        let before = self.met.load(Relaxed);
+        self.met.store(before + others, Relaxed);
+        [before, before + others]
     }
 
     /// The plan for a request that no grant covers.
