@@ -175,15 +175,16 @@ impl Board {
         if counted.is_none() && !company.is_in_the_way {
             return Ok(Whole::Granted);
         }
-        self.look_listed(listing, parts, mine, entry, counted)
+        let meeting = company.is_in_the_way.then_some(parts);
+        self.look_listed(listing, meeting, mine, entry, counted)
     }
 
-    /// Looks at the slots that concern a listed request, which is not alone.
+    /// Looks at the slots that concern a listed request, which is not alone: with `meeting`, at those in its buckets.
     #[inline(never)] // So that one that is alone is short.
     fn look_listed<'a>(
         &'a self,
         listing: Listing<'_>,
-        parts: Parts,
+        meeting: Option<Parts>,
         mine: &Slot,
         entry: Entry<'_>,
         counted: Counted,
@@ -195,7 +196,7 @@ impl Board {
         };
         // [bucket-look]
         let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
-        let end = listing.buckets.find(&parts, look);
+        let end = meeting.and_then(|parts| listing.buckets.find(&parts, look));
         // [counted-look] What is not listed is counted.
         if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
             return scan.outcome(end);

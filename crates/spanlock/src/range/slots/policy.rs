@@ -15,7 +15,8 @@
 //!
 //! - As long as several threads ask for wide ranges, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow
 //!   request of a thread decides whether the next ones are listed: not, if it finds wide ranges in several slots that
-//!   are counted.
+//!   are counted. It votes then, too: if a lock's requests crowd in few buckets, none is listed for a while
+//!   (`crowd.rs`).
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
