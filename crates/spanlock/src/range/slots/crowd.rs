@@ -86,7 +86,10 @@ impl Rest {
 
     fn begin(&self, now: u64) {
         let (ended, last) = (self.until.load(Relaxed), self.length.load(Relaxed));
-        let is_soon = now.saturating_sub(ended) < last;
+        if now < ended {
+            return; // Another thread begins it.
+        }
+        let is_soon = now - ended < last;
         let length = if is_soon {
             (2 * last).min(LONGEST)
         } else {
