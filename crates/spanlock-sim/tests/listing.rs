@@ -162,3 +162,35 @@ fn narrow_ranges_are_listed_again() {
         "{one} steps, so it looks at all slots"
     );
 }
+
+/// Requests in a bucket in which as many ranges are held as it has room for.
+fn in_a_full_bucket(last: u32) {
+    beside_held_ranges(last, |number| {
+        let start = u64::from(number % 2) * 10 + 100;
+        start..start + 5
+    });
+}
+
+/// Wide requests at the same place: those look at all slots, and in no bucket.
+fn beside_a_full_bucket(last: u32) {
+    beside_held_ranges(last, wide);
+}
+
+fn beside_held_ranges(last: u32, range: fn(u32) -> Range<u64>) {
+    let lock = lock(RawSlots::builder().buckets_at_once(100));
+    crowd(&lock, 8, |number, lock| {
+        let start = u64::from(number) * 10;
+        mem::forget(lock.write(start..start + 5));
+    });
+    (0..16 * (256 + last)).for_each(|number| drop(lock.write(range(number))));
+}
+
+/// They are not listed for most of the time: what they would try in vain costs a step for each word.
+#[test]
+fn requests_that_crowd_are_not_listed() {
+    let [crowded, wide] = [in_a_full_bucket, beside_a_full_bucket].map(steps_of_one);
+    assert!(
+        crowded < wide + 16 * 3,
+        "{crowded} steps in sixteen crowded requests, {wide} in others"
+    );
+}

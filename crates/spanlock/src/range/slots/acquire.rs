@@ -17,7 +17,7 @@
 use super::attempt::Blocker;
 use super::blocker::SlotBlocker;
 use super::board::Board;
-use super::buckets::Buckets;
+use super::buckets::Listing;
 use super::enter::{Entry, Whole};
 use super::home;
 use super::policy::{Fewest, Last, Plan};
@@ -121,18 +121,18 @@ impl RawSlots {
         debug_assert!(!state.is_held(), "an announcement would end that hold");
         let mut blocker = None;
         if board.residue_is_empty() {
-            let buckets = board.buckets_of(home, home, span);
+            let listing = board.listing_of(home, home, span);
             let last = Last {
                 is_kept: home.keeps(state),
                 is_repeated: home.announces(span),
                 number: state.number(),
             };
-            let fewest = buckets.map_or(Fewest::One, |_| Fewest::Worth);
+            let fewest = listing.map_or(Fewest::One, |_| Fewest::Worth);
             let plan = home.policy().plan(last, mode, fewest);
             let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
-            let entered = match (plan, buckets) {
+            let entered = match (plan, listing) {
                 (Plan::Once, None) => board.enter(home, state, &entry),
-                (Plan::Once, Some(buckets)) => board.enter_buckets(buckets, home, state, entry),
+                (Plan::Once, Some(listing)) => board.enter_buckets(listing, home, state, entry),
                 (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, state, entry, plan),
             };
             // As `settle`, which costs a fresh range more here.
@@ -192,11 +192,11 @@ impl RawSlots {
         let mut blocker = None;
         if let Some(buckets) = board.buckets()
             && board.residue_is_empty()
-            && board.lists(buckets, home, ask.span)
+            && let Some(listing) = board.listing(buckets, home, ask.span)
             && let Some(slot) = board.take_other(home)
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
-            let entered = board.enter_buckets(buckets, slot, slot.made(), entry);
+            let entered = board.enter_buckets(listing, slot, slot.made(), entry);
             match self.settle(board, slot, entered) {
                 Ok(_) => {
                     slot.decide();
@@ -239,11 +239,11 @@ impl RawSlots {
         &self,
         board: &'a Board,
         slot: &'a Slot,
-        buckets: Option<&Buckets>,
+        listing: Option<Listing<'_>>,
         entry: Entry<'_>,
     ) -> Result<Whole, Option<SlotBlocker<'a>>> {
-        let entered = match buckets {
-            Some(buckets) => board.enter_buckets(buckets, slot, slot.made(), entry),
+        let entered = match listing {
+            Some(listing) => board.enter_buckets(listing, slot, slot.made(), entry),
             None => board.enter(slot, slot.made(), &entry),
         };
         self.settle(board, slot, entered)

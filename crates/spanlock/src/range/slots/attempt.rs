@@ -142,24 +142,23 @@ impl<'a> SlotAcquisition<'a> {
             stays: self.stays(),
             ..Entry::newcomer(self.request, self.at)
         };
-        let buckets = own
+        let listing = own
             .home
-            .and_then(|home| board.buckets_of(home, slot, self.request.span));
+            .and_then(|home| board.listing_of(home, slot, self.request.span));
         if own.is_home() {
             slot.policy().was_blocked();
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen =
-            if !self.was_blocked || buckets.is_some() || self.is_first && entry.stays.is_some() {
-                Ok(None)
-            } else {
-                board.foresee(slot, &entry)
-            };
+        let foreseen = if !self.was_blocked || self.is_first && entry.stays.is_some() {
+            Ok(None)
+        } else {
+            board.foresee(listing, slot, &entry)
+        };
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
             Err(blocker) => Err(Some(blocker)),
-            Ok(_) => self.lock.enter(board, slot, buckets, entry),
+            Ok(_) => self.lock.enter(board, slot, listing, entry),
         };
         let entered = match entered {
             Ok(_) => self.check_residue(board).map_err(|node| {

@@ -1,14 +1,16 @@
 //! The board of a lock: all its slots.
 
-use super::buckets::{Buckets, Places};
+use super::buckets::{Buckets, Listing, Places};
+use super::crowd::is_crowd;
 use super::home::{self, Share};
 use super::owner::Owner;
-use super::policy::{self, Looks, MANY};
+use super::policy::{self, JUDGE_EVERY, Looks, MANY};
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use prim::clock;
 use prim::track::Track;
 use std::ptr::{self, NonNull};
 
@@ -180,9 +182,14 @@ impl Board {
     /// The buckets, if there are any and the range that a thread is about to announce in a slot of its own is to be
     /// listed. If it is time for buckets, the thread makes them.
     #[inline]
-    pub(super) fn buckets_of(&self, home: &Slot, slot: &Slot, span: Span) -> Option<&Buckets> {
+    pub(super) fn listing_of<'a>(
+        &'a self,
+        home: &'a Slot,
+        slot: &Slot,
+        span: Span,
+    ) -> Option<Listing<'a>> {
         match self.buckets() {
-            Some(buckets) => Some(buckets).filter(|_| self.lists(buckets, home, span)),
+            Some(buckets) => self.listing(buckets, home, span),
             None => {
                 if policy::is_sample(slot.made().number(), slot.number()) {
                     self.judge_spread(home, slot, span);
@@ -212,12 +219,19 @@ impl Board {
         }
     }
 
-    /// Whether the range that the thread with that home slot is about to announce is to be listed: it is narrow, and it
-    /// pays to list the thread's narrow requests.
+    /// Where the range that the thread with that home slot is about to announce is to be listed, if it is narrow, and
+    /// it pays to list the thread's narrow requests.
     #[inline]
-    pub(super) fn lists(&self, buckets: &Buckets, home: &Slot, span: Span) -> bool {
+    pub(super) fn listing<'a>(
+        &self,
+        buckets: &'a Buckets,
+        home: &'a Slot,
+        span: Span,
+    ) -> Option<Listing<'a>> {
+        let policy = home.policy();
         let judge = || self.judge_listing(home, buckets);
-        buckets.suit(span.start(), span.last()) && home.policy().lists().unwrap_or_else(judge)
+        let lists = buckets.suit(span.start(), span.last()) && policy.lists().unwrap_or_else(judge);
+        lists.then_some(Listing { buckets, policy })
     }
 
     /// Decides whether narrow requests are listed. Now and then, uncounts the slots that are idle before.
@@ -228,10 +242,31 @@ impl Board {
         if !counted().is_none() && home.policy().is_to_tidy() {
             self.tidy();
         }
+        if let Some(met) = home.policy().take_met()
+            && !is_crowd(met, JUDGE_EVERY, self.len())
+        {
+            buckets.rest.vote_against();
+        }
         let counted = counted();
-        let pays = counted.is_none() || counted.only().is_some() || !self.has_several_wide(buckets);
+        let pays = !buckets.rest.goes_on(clock::nanoseconds)
+            && (counted.is_none() || counted.only().is_some() || !self.has_several_wide(buckets));
         home.policy().list(pays);
         pays
+    }
+
+    /// Notes that a listed request met so many others.
+    #[inline(never)] // So that one that is alone is short.
+    pub(super) fn meets(&self, listing: Listing<'_>, others: u32) {
+        if listing.stops_if_resting() {
+            return;
+        }
+        let [before, now] = listing
+            .policy
+            .meets(others)
+            .map(|met| is_crowd(met, JUDGE_EVERY, self.len()));
+        if now && !before {
+            listing.buckets.rest.vote_for(clock::nanoseconds);
+        }
     }
 
     /// Whether several slots are counted because of wide ranges. (Not whether several are counted: a thread whose

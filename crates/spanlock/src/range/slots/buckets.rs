@@ -13,6 +13,8 @@
 //!
 //! A word is a hint where to look. What is held is in the slot that it names.
 
+use super::crowd::Rest;
+use super::policy::Policy;
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicU64, Ordering};
@@ -20,7 +22,7 @@ use prim::thread;
 use prim::track::Track;
 
 /// The words of a cache line.
-const WORDS: usize = prim::sized(8, 2);
+pub(super) const WORDS: usize = prim::sized(8, 2);
 
 /// So many lines for each processor: the requests of threads that run rarely meet in one.
 const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
@@ -74,7 +76,36 @@ pub(super) struct Buckets {
     /// There are `2^line_digits` lines.
     line_digits: u32,
     lines: Box<[Line]>,
+    pub(super) rest: Rest,
     _track: Track,
+}
+
+/// Where a request is to be listed, and what it meets there to be noted.
+#[derive(Clone, Copy)]
+pub(super) struct Listing<'a> {
+    pub(super) buckets: &'a Buckets,
+    /// Of the thread's home slot.
+    pub(super) policy: &'a Policy,
+}
+
+impl Listing<'_> {
+    /// The thread's next requests are not listed, if the lock lists none.
+    pub(super) fn stops_if_resting(self) -> bool {
+        let is_on = self.buckets.rest.is_on();
+        if is_on {
+            self.policy.list(false);
+        }
+        is_on
+    }
+}
+
+/// What is listed in the lines of a request.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Company {
+    /// How many other requests.
+    pub(super) others: u32,
+    /// Whether one of them may be in its way.
+    pub(super) is_in_the_way: bool,
 }
 
 #[repr(align(64))]
@@ -92,6 +123,7 @@ impl Buckets {
             width_digits: (digits + 1).min(u64::BITS - 1),
             line_digits,
             lines: (0..1 << line_digits).map(line).collect(),
+            rest: Rest::default(),
             _track: Track::new(),
         })
     }
@@ -185,6 +217,17 @@ impl Buckets {
         }
     }
 
+    /// What is listed beside a request, which is listed, too.
+    #[inline]
+    pub(super) fn company(&self, parts: &Parts) -> Company {
+        let Parts { first, second } = parts;
+        let company = self.lines[first.line].company(first.word, Company::default());
+        match second {
+            None => company,
+            Some(second) => self.lines[second.line].company(second.word, company),
+        }
+    }
+
     /// What `f` returns for the first slot listed in a bucket of the request for which it returns anything. The slot
     /// may be in the way of the request, which is listed, too.
     #[inline]
@@ -216,6 +259,19 @@ impl Line {
         (1..WORDS)
             .map(|step| (from + step) % WORDS)
             .find(|&at| self.try_take(at, word))
+    }
+
+    /// What is listed here besides that word, and elsewhere.
+    #[inline]
+    fn company(&self, mine: Word, elsewhere: Company) -> Company {
+        self.0.iter().fold(elsewhere, |company, word| {
+            // [bucket-acquire] As in `find`.
+            let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
+            Company {
+                others: company.others + u32::from(word.0 != Word::FREE && word.0 != mine.0),
+                is_in_the_way: company.is_in_the_way || word.may_conflict(mine),
+            }
+        })
     }
 
     /// What `f` returns for the first slot listed here, in the way of that word, for which it returns anything.

@@ -2,7 +2,7 @@
 
 use super::blocker::SlotBlocker;
 use super::board::{Board, Counted};
-use super::buckets::{Buckets, Parts};
+use super::buckets::{Buckets, Listing, Parts, WORDS};
 use super::policy::Plan;
 use super::slot::{Look, Slot};
 use super::state::{Audience, Seniority, State, is_under_way};
@@ -82,21 +82,27 @@ impl Scan {
 
 impl Board {
     /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
-    /// meanwhile, so it disturbs nobody. If nothing would, and the request is to wait in place for a writer of its
-    /// node: when the turn of that node began.
+    /// meanwhile, so it disturbs nobody. One that is to be listed looks in its buckets alone. If nothing would, and the
+    /// request is to wait in place for a writer of its node: when the turn of that node began.
     ///
     /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
     /// those of other nodes do not wait in place while the turn of that node is under way.
     pub(super) fn foresee<'a>(
         &'a self,
+        listing: Option<Listing<'_>>,
         mine: &Slot,
         entry: &Entry<'_>,
     ) -> Result<Option<u64>, SlotBlocker<'a>> {
         let first = |stops: &mut dyn FnMut(&SlotBlocker<'a>) -> bool| {
-            self.find(|slot| {
+            let mut stops = |slot: &'a Slot| {
                 let met = slot.blocks(&entry.request)?;
                 (!ptr::eq(slot, mine) && stops(&met)).then_some(met)
-            })
+            };
+            let Some(Listing { buckets, .. }) = listing else {
+                return self.find(stops);
+            };
+            let parts = buckets.parts(&entry.request, mine.number());
+            buckets.find(&parts, |number| self.slot(number).and_then(&mut stops))
         };
         if entry.stays.is_none() {
             let senior = first(&mut |met| !met.slot.is_junior_to(entry.seniority, mine.number()));
@@ -106,6 +112,9 @@ impl Board {
         let is_next = |met: &SlotBlocker<'_>| {
             met.state.mode() == Mode::Exclusive && met.slot.seniority().has_waited()
         };
+        if listing.is_some() {
+            return first(&mut |met| is_next(met)).map_or(Ok(None), Err);
+        }
         let (mut has_reader, mut own, mut far) = (false, None, None);
         let next = first(&mut |met| {
             has_reader |= met.state.mode() == Mode::Shared;
@@ -167,15 +176,17 @@ impl Board {
     /// The same for a narrow request, which is to be listed in buckets. Its grant is not larger and not kept.
     pub(super) fn enter_buckets<'a>(
         &'a self,
-        buckets: &Buckets,
+        listing: Listing<'_>,
         mine: &'a Slot,
         before: State,
         entry: Entry<'_>,
     ) -> Result<Whole, SlotBlocker<'a>> {
+        let buckets = listing.buckets;
         let parts = buckets.parts(&entry.request, mine.number());
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
+            self.meets(listing, 2 * WORDS as u32);
             let scan = Scan::of_buckets();
             // [registry] As before.
             return self.look_from(0, self.len(), mine, entry, scan);
@@ -184,18 +195,23 @@ impl Board {
         let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
         let counted = Counted(self.counted.load(acquire));
         // Most meet nobody. [counted-look] [bucket-look]
-        if counted.is_none() && buckets.find(&parts, Some).is_none() {
+        let company = buckets.company(&parts);
+        if company.others != 0 {
+            self.meets(listing, company.others);
+        }
+        if counted.is_none() && !company.is_in_the_way {
             return Ok(Whole::Granted);
         }
-        self.look_listed(buckets, parts, mine, entry, counted)
+        let meeting = company.is_in_the_way.then_some(parts);
+        self.look_listed(listing, meeting, mine, entry, counted)
     }
 
-    /// Looks at the slots that concern a listed request, which is not alone.
+    /// Looks at the slots that concern a listed request, which is not alone: with `meeting`, at those in its buckets.
     #[inline(never)] // So that one that is alone is short.
     fn look_listed<'a>(
         &'a self,
-        buckets: &Buckets,
-        parts: Parts,
+        listing: Listing<'_>,
+        meeting: Option<Parts>,
         mine: &Slot,
         entry: Entry<'_>,
         counted: Counted,
@@ -207,7 +223,7 @@ impl Board {
         };
         // [bucket-look]
         let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
-        let end = buckets.find(&parts, look);
+        let end = meeting.and_then(|parts| listing.buckets.find(&parts, look));
         // [counted-look] What is not listed is counted.
         if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
             return scan.outcome(end);
@@ -218,6 +234,7 @@ impl Board {
             let end = other.and_then(meet);
             return scan.outcome(end);
         }
+        listing.stops_if_resting();
         // [registry] As before.
         self.look_from(0, self.len(), mine, entry, scan)
     }

@@ -51,6 +51,7 @@
 //! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
 //! | `owner.rs` | whose a slot is, and what only the owner uses |
 //! | `buckets.rs` | buckets: which slots a narrow request looks at |
+//! | `crowd.rs` | when no request is listed in them, since requests crowd |
 //! | `board.rs` | the slots of a lock |
 //! | `blocker.rs` | an announcement in the way of a request |
 //! | `home.rs` | shares in boards; where a thread finds its home slots |
@@ -160,6 +161,7 @@ mod attempt;
 mod blocker;
 mod board;
 mod buckets;
+mod crowd;
 mod enter;
 mod home;
 mod moving;

@@ -15,7 +15,8 @@
 //!
 //! - As long as several threads ask for wide ranges, narrow requests look at all slots. Each [`JUDGE_EVERY`]th narrow
 //!   request of a thread decides whether the next ones are listed: not, if it finds wide ranges in several slots that
-//!   are counted.
+//!   are counted. It votes then, too: if a lock's requests crowd in few buckets, none is listed for a while
+//!   (`crowd.rs`).
 //!
 //! What a thread can lose by it: a grant in the way of another request costs that request one compare-exchange. As the
 //! numbers double, useless grants become rare: one in [`MOST_REPEATS`] requests. A request that is listed in vain,
@@ -42,7 +43,7 @@ const MOST_REPEATS: u32 = 1024;
 const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
-const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
+pub(super) const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 
 /// So many looks of a lock's threads at slots on behalf of requests that are far apart: to make buckets costs about as
 /// much as to look at as many slots as they have lines, on a large machine.
@@ -89,6 +90,8 @@ pub(super) struct Policy {
     spread: AtomicU32,
     /// How many announcements of other threads there were when the thread looked around last.
     others: AtomicU32,
+    /// How many other requests those of this thread met in buckets since it decided last.
+    met: AtomicU32,
 }
 
 const LOOKS_DIGITS: u32 = 16;
@@ -180,6 +183,7 @@ impl Default for Policy {
             streak: AtomicU32::new(0),
             spread: AtomicU32::new(0),
             others: AtomicU32::new(u32::MAX),
+            met: AtomicU32::new(0),
         }
     }
 }
@@ -252,6 +256,22 @@ impl Policy {
         let count = self.spread.load(Relaxed) & !UNLISTED;
         let flag = if pays { 0 } else { UNLISTED };
         self.spread.store(count | flag, Relaxed);
+    }
+
+    /// How many other requests those of this thread met in buckets since it decided last, if they were listed. Begins
+    /// anew.
+    pub(super) fn take_met(&self) -> Option<u32> {
+        let met = self.met.load(Relaxed);
+        self.met.store(0, Relaxed);
+        (self.spread.load(Relaxed) & UNLISTED == 0).then_some(met)
+    }
+
+    /// A request met so many others. Returns how many it was before, and how many it is now.
+    #[inline]
+    pub(super) fn meets(&self, others: u32) -> [u32; 2] {
+        let before = self.met.load(Relaxed);
+        self.met.store(before + others, Relaxed);
+        [before, before + others]
     }
 
     /// The plan for a request that no grant covers.
