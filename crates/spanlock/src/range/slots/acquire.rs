@@ -17,9 +17,9 @@
 use super::attempt::Blocker;
 use super::blocker::SlotBlocker;
 use super::board::Board;
-use super::buckets::Listing;
 use super::enter::{Entry, Whole};
 use super::home;
+use super::listed::Listing;
 use super::policy::{Fewest, Last, Plan};
 use super::slot::Slot;
 use super::{Granted, Growth, InList, ListToken, RawSlots, Token};

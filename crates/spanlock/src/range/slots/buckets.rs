@@ -14,7 +14,6 @@
 //! A word is a hint where to look. What is held is in the slot that it names.
 
 use super::crowd::Rest;
-use super::policy::Policy;
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicU64, Ordering};
@@ -78,25 +77,6 @@ pub(super) struct Buckets {
     lines: Box<[Line]>,
     pub(super) rest: Rest,
     _track: Track,
-}
-
-/// Where a request is to be listed, and what it meets there to be noted.
-#[derive(Clone, Copy)]
-pub(super) struct Listing<'a> {
-    pub(super) buckets: &'a Buckets,
-    /// Of the thread's home slot.
-    pub(super) policy: &'a Policy,
-}
-
-impl Listing<'_> {
-    /// The thread's next requests are not listed, if the lock lists none.
-    pub(super) fn stops_if_resting(self) -> bool {
-        let is_on = self.buckets.rest.is_on();
-        if is_on {
-            self.policy.list(false);
-        }
-        is_on
-    }
 }
 
 /// What is listed in the lines of a request.

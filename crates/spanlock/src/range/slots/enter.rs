@@ -2,7 +2,8 @@
 
 use super::blocker::SlotBlocker;
 use super::board::{Board, Counted};
-use super::buckets::{Buckets, Listing, Parts, WORDS};
+use super::buckets::{Buckets, Parts, WORDS};
+use super::listed::Listing;
 use super::policy::Plan;
 use super::slot::{Look, Slot};
 use super::state::{Audience, Seniority, State, is_under_way};

@@ -51,7 +51,8 @@
 //! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
 //! | `owner.rs` | whose a slot is, and what only the owner uses |
 //! | `buckets.rs` | buckets: which slots a narrow request looks at |
-//! | `crowd.rs` | when no request is listed in them, since requests crowd |
+//! | `listed.rs` | which requests are listed in them, and when a lock gets them |
+//! | `crowd.rs` | when no request is listed, since requests crowd |
 //! | `board.rs` | the slots of a lock |
 //! | `blocker.rs` | an announcement in the way of a request |
 //! | `home.rs` | shares in boards; where a thread finds its home slots |
@@ -164,6 +165,7 @@ mod buckets;
 mod crowd;
 mod enter;
 mod home;
+mod listed;
 mod moving;
 mod owner;
 mod policy;
