@@ -21,13 +21,13 @@ const PRICE: usize = prim::sized(12, 0);
 /// far apart, and vote more often, since they wait less.
 const VOTES: u32 = 8;
 
-/// Nanoseconds: a few times as long as it takes to find that requests still crowd. So a rest that begins later than this
-/// after the last one has to do with other requests, and is short again.
+/// Nanoseconds: a few times as long as it takes to find that requests still crowd. So a rest that begins later than
+/// that after the last one has to do with other requests. It is short again.
 const SHORTEST: u64 = 1 << 20;
 const LONGEST: u64 = SHORTEST << 6;
 
-/// What a request counts for that was not listed, since its buckets were full: for the others there, and for the look at
-/// so many slots that it did not save. So requests that find no room are a crowd, however many slots there are.
+/// What a request counts for that found no room in its buckets: for the others there, and for the look at so many slots
+/// that it did not save. So requests that find no room are a crowd, however many slots there are.
 pub(super) fn met_in_vain(slots: usize) -> u32 {
     (WORDS + slots.checked_div(PRICE).unwrap_or(0)) as u32
 }
