@@ -40,7 +40,6 @@ pub(super) fn is_crowd(met: u32, requests: u32, slots: usize) -> bool {
 
 /// Whether a lock's narrow requests are listed in its buckets. All numbers are hints.
 #[derive(Debug, Default)]
-#[repr(align(128))] // Each listed request reads where the buckets are. A vote must not disturb that.
 pub(super) struct Rest {
     /// How many more votes there were for a rest than against it; or [`Rest::ON`].
     votes: AtomicU32,
