@@ -5,11 +5,12 @@
 //!    listing ---------------------------------------------------------------------> rest
 //!       ^                                                                             |
 //!       +-----------------------------------------------------------------------------+
-//!              after 1 ms, or twice as long as the last time, if that ended less than so long ago; 64 ms at most
+//!              after 1 ms, or twice as long as the last time, if that ended less than 1 ms ago; 64 ms at most
 //! ```
 //!
 //! It decides nothing about who holds what: a request that is not listed looks at all slots, and is counted.
 
+use super::buckets::WORDS;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A request in the same line costs about as much as a look at so many slots: the line goes to and fro between both.
@@ -20,9 +21,16 @@ const PRICE: usize = prim::sized(12, 0);
 /// far apart, and vote more often, since they wait less.
 const VOTES: u32 = 8;
 
-/// Nanoseconds: a few times as long as it takes to find that requests still crowd.
+/// Nanoseconds: a few times as long as it takes to find that requests still crowd. So a rest that begins later than
+/// that after the last one has to do with other requests. It is short again.
 const SHORTEST: u64 = 1 << 20;
 const LONGEST: u64 = SHORTEST << 6;
+
+/// What a request counts for that found no room in its buckets: for the others there, and for the look at so many slots
+/// that it did not save. So requests that find no room are a crowd, however many slots there are.
+pub(super) fn met_in_vain(slots: usize) -> u32 {
+    (WORDS + slots.checked_div(PRICE).unwrap_or(0)) as u32
+}
 
 /// Whether so many requests, each of which saved a look at so many slots, met too many others for that.
 #[inline]
@@ -89,7 +97,7 @@ impl Rest {
         if now < ended {
             return; // Another thread begins it.
         }
-        let is_soon = now - ended < last;
+        let is_soon = last != 0 && now - ended < SHORTEST;
         let length = if is_soon {
             (2 * last).min(LONGEST)
         } else {
@@ -107,7 +115,7 @@ impl Rest {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Rest, SHORTEST, VOTES, is_crowd};
+    use super::{LONGEST, Rest, SHORTEST, VOTES, is_crowd, met_in_vain};
 
     /// Votes until the lock rests. Returns how many votes that took.
     fn votes(rest: &Rest, now: u64) -> u32 {
@@ -153,7 +161,7 @@ mod tests {
         let lengths = [(); 8].map(|()| rests(SHORTEST / 2));
         let doubled = [0, 1, 2, 3, 4, 5, 6, 6].map(|digits| SHORTEST << digits);
         assert_eq!(lengths, doubled);
-        rests(LONGEST);
+        assert_eq!(rests(2 * SHORTEST), LONGEST);
         assert_eq!(rests(0), SHORTEST, "it has listed for long");
     }
 
@@ -166,5 +174,8 @@ mod tests {
         }
         assert!(!is_crowd(requests / 2, requests, 8), "a pair in each line");
         assert!(!is_crowd(requests * 2, requests, 64));
+        for slots in [4, 40, 288, 1 << 12] {
+            assert!(is_crowd(requests * met_in_vain(slots), requests, slots));
+        }
     }
 }

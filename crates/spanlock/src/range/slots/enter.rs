@@ -2,7 +2,8 @@
 
 use super::blocker::SlotBlocker;
 use super::board::{Board, Counted};
-use super::buckets::{Buckets, Parts, WORDS};
+use super::buckets::{Buckets, Parts};
+use super::crowd::met_in_vain;
 use super::listed::Listing;
 use super::policy::Plan;
 use super::slot::{Look, Slot};
@@ -187,7 +188,7 @@ impl Board {
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
-            self.meets(listing, 2 * WORDS as u32);
+            self.meets(listing, met_in_vain(self.len()));
             let scan = Scan::of_buckets();
             // [registry] As before.
             return self.look_from(0, self.len(), mine, entry, scan);

@@ -119,10 +119,11 @@ pub use hint::Sampler;
 ///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over
 ///   [`MutexRwLock`](super::MutexRwLock) a thread must not read twice: by the slow path it would wait for itself.
 /// - **Waiting**: a try never waits, and does not spin. A timed write gives up in time, also during a revocation, and
-///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A reader that waits for the path
-///   spins and yields its processor in turn. A try to read may fail although no writer is inside, because a writer
-///   holds the underlying lock for a moment to check the bias. A try to write that would fail because of readers in the
-///   table leaves the bias set.
+///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A reader that waits for the path,
+///   and a writer that lets readers in, spin and yield the processor in turn; so their limits of time hold but for what
+///   the system takes to run them again. A try to read may fail although no writer is inside, because a writer holds
+///   the underlying lock for a moment to check the bias. A try to write that would fail because of readers in the table
+///   leaves the bias set.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and counts as a slow
 ///   reader.
 /// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on and the underlying lock's guards
