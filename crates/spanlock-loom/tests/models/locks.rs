@@ -53,6 +53,9 @@ locks! {
     /// With buckets of two positions, two lines for all buckets, and two words in each.
     pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(AT_ONCE).build();
     pub unfair_bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(UNFAIR).build();
+    /// What a thread holds besides one range is in the annex.
+    pub annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(AT_ONCE).build();
+    pub unfair_annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(UNFAIR).build();
     pub patient_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(PATIENT).build();
     pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 

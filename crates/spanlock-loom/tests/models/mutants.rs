@@ -49,6 +49,8 @@ spanlock_testkit::mutants! {
     skip::entering_behind_one_that_leaves::slow_exclusive_skip_list: tower-prepare tower-publish
     skip::searching_past_neighbours_that_leave::slow_exclusive_skip_list: tower-cut-off
     skip::the_last_link_is_removed_by_another_thread::slow_exclusive_skip_list: last-link
+    slots::a_grant_of_everything_beside_the_annex::annex_slots: annex-whole
+    slots::a_request_in_the_annex_beside_one_in_a_slot::annex_slots: annex annex-insert annex-look
     slots::a_busy_slot_stays_counted::bucket_slots: uncount-idle
     slots::a_grant_is_revoked_while_it_is_taken::slots: grant-revoke
     slots::a_grant_of_everything_beside_a_writer::slots: grant-whole

@@ -374,6 +374,94 @@ fn a_reader_comes_again_behind_a_writer_in_place(world: &Arc<World<RawSlots>>) {
     writer.join();
 }
 
+/// A thread that holds a range asks for another one, in the annex, beside one that asks in its slot.
+fn a_request_in_the_annex_beside_one_in_a_slot(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..1);
+    let other = world.start([write(4..5)]);
+    world.write(4..5).done();
+    mine.done();
+    other.join();
+}
+
+/// Both ask in the annex, and one of them reads.
+fn a_reader_and_a_writer_in_the_annex(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(0..1);
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
+        let other = world.write(2..3);
+        world.read(4..6).done();
+        other.done();
+    })]);
+    world.write(5..6).done();
+    mine.done();
+    other.join();
+}
+
+/// A request in the annex revokes a grant that is taken again at the same time.
+fn a_grant_is_revoked_from_the_annex(world: &Arc<World<RawSlots>>) {
+    let mine = world.write(4..5);
+    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
+        twice(world, Mode::Exclusive, 0..2);
+        world.write(0..2).done();
+    })]);
+    world.write(1..3).done();
+    mine.done();
+    other.join();
+}
+
+/// A reader asks for everything while a range in the annex is held. It does not get to read that.
+fn a_grant_of_everything_beside_the_annex(world: &Arc<World<RawSlots>>) {
+    let in_slot = world.write(4..5);
+    let in_annex = world.write(5..6);
+    in_slot.done();
+    world.run([act(|world: &Arc<World<RawSlots>>| {
+        for at in 0..3 {
+            world.read(at..at + 1).done();
+        }
+        assert!(world.read_within(5..6, Wait::Never).is_none());
+    })]);
+    in_annex.done();
+}
+
+/// A writer in a slot sleeps behind one in the annex, and one in the annex behind one in a slot.
+fn sleepers_behind_the_annex(world: &Arc<World<RawSlots>>) {
+    let in_slot = world.write(0..1);
+    let in_annex = world.write(4..5);
+    let first = world.start([write(4..5)]);
+    world.until_asleep(1);
+    in_annex.done();
+    let second = world.start([act(|world: &Arc<World<RawSlots>>| {
+        let other = world.write(2..3);
+        world.write(0..1).done();
+        other.done();
+    })]);
+    in_slot.done();
+    first.join();
+    second.join();
+}
+
+/// A range in the annex is downgraded while a reader asks for it, and later it lets a writer in.
+fn a_downgrade_in_the_annex(world: &Arc<World<RawSlots>>) {
+    let in_slot = world.write(0..1);
+    let in_annex = world.write(4..6);
+    let other = world.start([read(4..5)]);
+    let shared = in_annex.downgrade();
+    other.join();
+    world.run([act(|world: &Arc<World<RawSlots>>| {
+        assert!(world.write_within(5..6, Wait::Never).is_none());
+    })]);
+    drop(shared);
+    in_slot.done();
+}
+
+models! {
+    a_request_in_the_annex_beside_one_in_a_slot: 2 on annex_slots;
+    a_reader_and_a_writer_in_the_annex: 1 on annex_slots;
+    a_grant_is_revoked_from_the_annex: 1 on annex_slots;
+    a_grant_of_everything_beside_the_annex: 2 on annex_slots;
+    sleepers_behind_the_annex: 1 on annex_slots unfair_annex_slots;
+    a_downgrade_in_the_annex: 2 on annex_slots;
+}
+
 /// Writers wait in place while there are spins.
 mod spinning {
     use super::*;
@@ -406,8 +494,8 @@ models! {
 models! {
     a_slot_is_used_again_under_a_look: 2 on slots;
     an_heir_beside_a_late_release: 2 on slots, 1 on bucket_slots;
-    an_heir_beside_two_late_releases: 1 on slots bucket_slots;
-    one_narrow_range_after_another_beside_a_hold: 2 on bucket_slots;
+    an_heir_beside_two_late_releases: 1 on slots bucket_slots annex_slots;
+    one_narrow_range_after_another_beside_a_hold: 2 on bucket_slots annex_slots;
     a_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_shared_grant_is_revoked_while_it_is_taken: 2 on slots;
     a_reader_s_grant_does_not_do_for_a_writer: 2 on slots;
@@ -442,13 +530,13 @@ models! {
     giving_up_passes_the_turn_on: 1 on fair_slots;
     a_time_out_beside_an_inheritance: 1 on fair_slots patient_slots;
     a_time_out_beside_a_downgrade: 1 on fair_slots;
-    two_that_give_up: 1 on fair_slots bucket_slots patient_slots;
+    two_that_give_up: 1 on fair_slots bucket_slots patient_slots annex_slots;
     downgrade_lets_waiting_readers_in: 2 on slots bucket_slots;
     a_downgrade_beside_a_reader: 1 on slots bucket_slots;
     downgrade_keeps_writers_out: 2 on slots;
-    many_against_each_other: 1 on fair_slots bucket_slots;
-    many_shared_beside_a_writer: 2 on slots;
-    a_holder_joins_a_worker: 1 on fair_slots;
+    many_against_each_other: 1 on fair_slots bucket_slots annex_slots;
+    many_shared_beside_a_writer: 2 on slots, 1 on annex_slots;
+    a_holder_joins_a_worker: 1 on fair_slots annex_slots;
     a_holder_does_not_give_way_to_a_request_behind_it: 1 on fair_slots;
     newcomers_give_way_and_are_not_forgotten: 1 on fair_slots;
 }

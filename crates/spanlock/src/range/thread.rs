@@ -175,18 +175,17 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
 }
 
 fn on_exit(index: usize) {
-    HERE.with(|here| here.set(ptr::null()));
     let record = TABLE.get(index);
+    // First, while the record is this thread's: the nodes in a board that is freed go to its pools.
+    with_local(|local| local.seats.forget_all());
+    record.boards.collect();
+    HERE.with(|here| here.set(ptr::null()));
     if let Some(spare) = with_local(Local::take_spare) {
         record.put_back(spare);
     }
-    with_local(|local| {
-        local.spare.set(EXITED);
-        local.seats.forget_all();
-    });
+    with_local(|local| local.spare.set(EXITED));
     record.nodes.flush(epochs);
     record.tall_nodes.flush(epochs);
-    record.boards.collect();
     // `sweep_after` stays: the next thread with this record inherits the progress towards a sweep. Many short-lived
     // threads leave as many nodes behind as one long-lived thread.
     record.holds.set(0);
@@ -306,6 +305,11 @@ impl ThreadRecord {
     /// Whether the thread may hold a range in a list. Not reliable in a thread that is exiting.
     pub(crate) fn may_hold_nodes(&self) -> bool {
         self.holds.get() > 0 || with_local(|local| local.spare.get().is_null())
+    }
+
+    /// How many ranges the thread holds in lists, but for one. A hint.
+    pub(crate) fn holds(&self) -> usize {
+        self.holds.get()
     }
 
     /// Counts an acquisition that did not take the spare node.

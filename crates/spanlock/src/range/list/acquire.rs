@@ -19,12 +19,13 @@ use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
 use super::walk::Walk;
-use super::{Blocker, Protocol, RawList, Token, Tried};
+use super::{Blocker, List, Protocol, RawList, Token, Tried};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::span::Span;
 use crate::range::thread::{self, Local, Pin, ThreadRecord};
-use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
+use crate::range::wait::{Acquisition, Attempt, Holder, HolderId};
+use crate::range::wait::{Refused, Reserves, WaitQueue, Waiter};
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -32,12 +33,16 @@ use std::ptr::NonNull;
 /// How often an insertion may fail because other threads were faster, before the request counts as having waited.
 const TRIES: u32 = 16;
 
+/// So many ranges held at a time are worth an index: to walk past them costs more than a search in its levels, and more
+/// than to enter these. (A few in models, which have room for few.)
+pub(in crate::range) const MANY: usize = prim::sized(32, 4);
+
 impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
     #[track_caller]
     pub(super) fn acquire(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
         if mode == Mode::Shared {
-            self.index.announce_shared(ask.span);
+            self.list.index.announce_shared(ask.span);
         }
         let fast = match ask.behind() {
             // The list is not empty.
@@ -45,7 +50,8 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             None => {
                 // SAFETY: this thread runs, and the reference does not leave it. (No closure: it would be the caller.)
                 let local = unsafe { thread::local().as_ref() };
-                self.acquire_fast(local, ask.span, mode)
+                self.list
+                    .acquire_fast(&self.wait_queue, local, ask.span, mode)
             }
         };
         match fast {
@@ -54,18 +60,42 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         }
     }
 
+    #[cold] // The list is not empty, or newcomers have to give way.
+    #[track_caller]
+    fn acquire_slowly(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
+        let Ask { span, wait, .. } = ask;
+        let at = Location::caller();
+        let outcome = thread::with_record(|record| {
+            let request = Request::new(span, mode, record.thread());
+            let queue = &self.wait_queue;
+            let list = &self.list;
+            let mut acquisition =
+                ListAcquisition::new(list, queue, record, request, at, ask.behind());
+            let patience = list.policy.patience(self.wait_queue.patience(), mode);
+            let waiter = Waiter::new(queue, record, request, wait, patience);
+            let outcome = waiter.acquire(&mut acquisition, None);
+            acquisition.end(outcome.as_ref().ok());
+            outcome
+        });
+        // Outside the closure, so that a panic names the caller's line.
+        Refused::answer(outcome)
+    }
+}
+
+impl<P: Protocol, I: Index> List<P, I> {
     /// The fast path: the list is empty, and this thread's spare node is not in use.
     #[inline]
     #[track_caller]
     pub(in crate::range) fn acquire_fast(
         &self,
+        queue: &WaitQueue,
         local: &Local,
         span: Span,
         mode: Mode,
     ) -> Option<Token> {
         // Hints. The head is not loaded before the compare-exchange: the load would cost more than everything else here
         // but the compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || self.wait_queue.has_reservations() {
+        if self.is_crowded.load(Ordering::Relaxed) || queue.has_reservations() {
             return None;
         }
         let node = local.take_spare()?;
@@ -89,22 +119,18 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         Some(Token::new(fast))
     }
 
-    #[cold] // The list is not empty, or newcomers have to give way.
-    #[track_caller]
-    fn acquire_slowly(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
-        let Ask { span, wait, .. } = ask;
-        let at = Location::caller();
-        let outcome = thread::with_record(|record| {
-            let request = Request::new(span, mode, record.thread());
-            let mut acquisition = ListAcquisition::new(self, record, request, at, ask.behind());
-            let patience = self.policy.patience(self.wait_queue.patience(), mode);
-            let waiter = Waiter::new(&self.wait_queue, record, request, wait, patience);
-            let outcome = waiter.acquire(&mut acquisition, None);
-            acquisition.end(outcome.is_ok());
-            outcome
-        });
-        // Outside the closure, so that a panic names the caller's line.
-        Refused::answer(outcome)
+    /// A walk that meets all nodes which conflict with a request and may be granted.
+    #[inline]
+    pub(in crate::range) fn walk_to<'p>(
+        &'p self,
+        pin: &'p Pin,
+        request: &Request,
+        otherwise: impl FnOnce() -> Option<&'p Node>,
+    ) -> Walk<'p> {
+        match self.index.start_hint(pin, request).or_else(otherwise) {
+            Some(hint) => Walk::behind(pin, &self.head, hint),
+            None => Walk::from_head(pin, &self.head),
+        }
     }
 
     /// A node for a request, known to this thread only.
@@ -123,7 +149,9 @@ impl<P: Protocol, I: Index> RawList<P, I> {
 
 /// One request to a list lock, in the waiting loop.
 pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
-    lock: &'a RawList<P, I>,
+    list: &'a List<P, I>,
+    /// Where requests wait that are blocked by the node.
+    queue: &'a WaitQueue,
     record: &'static ThreadRecord,
     request: Request,
     at: &'static Location<'static>,
@@ -134,6 +162,8 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     node: NonNull<Node>,
     /// Whether an attempt came across another thread's request. Only of interest to a lock that may move.
     has_met_others: bool,
+    /// Whether it found [`MANY`] nodes. Only of interest to a lock that may move.
+    has_met_many: bool,
 }
 
 impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
@@ -148,7 +178,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         match self.try_once() {
             Tried::Granted(token) => Attempt::Granted(token),
             Tried::Blocked(blocker) => Attempt::Blocked(blocker),
-            Tried::Overtaken | Tried::Moved => Attempt::Overtaken,
+            Tried::Overtaken | Tried::Moved | Tried::Refused => Attempt::Overtaken,
         }
     }
 
@@ -188,7 +218,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         if !self.record.may_hold_nodes() {
             return Vec::new();
         }
-        let mut held = self.lock.holders(self.record);
+        let mut held = self.list.holders(self.record);
         held.retain(|holder| holder.thread == self.record.thread());
         held
     }
@@ -219,26 +249,30 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
 
 impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     pub(in crate::range) fn new(
-        lock: &'a RawList<P, I>,
+        list: &'a List<P, I>,
+        queue: &'a WaitQueue,
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
         behind: Option<Behind<'a, Token>>,
     ) -> Self {
         Self {
-            lock,
+            list,
+            queue,
             record,
             request,
             at,
             behind,
-            node: lock.fresh_node(record, &request, at),
+            node: list.fresh_node(record, &request, at),
             has_met_others: false,
+            has_met_many: false,
         }
     }
 
-    /// Ends the acquisition: the node stays in the list, or goes back to the pool.
-    pub(in crate::range) fn end(self, is_inserted: bool) {
-        if is_inserted {
+    /// Ends the acquisition, with the token that its lock has granted, if any. The node stays in the list if it is that
+    /// token's, or goes back to the pool.
+    pub(in crate::range) fn end(self, granted: Option<&Token>) {
+        if granted.is_some_and(|token| token.node() == self.node) {
             self.record.acquired();
         } else {
             self.record.put_back(self.node);
@@ -250,30 +284,59 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         self.has_met_others
     }
 
+    /// Whether the last attempt found [`MANY`] nodes, in a lock that may move.
+    pub(in crate::range) fn has_met_many(&self) -> bool {
+        self.has_met_many
+    }
+
+    /// Whether at least [`MANY`] nodes follow this request's.
+    fn is_before_many(&self, pin: &Pin) -> bool {
+        let mut walk = Walk::behind(pin, &self.list.head, self.node());
+        let mut pass = || walk.next().map(|(node, link)| walk.pass(node, link));
+        (0..MANY).all(|_| pass().is_some())
+    }
+
     /// Tries once to get the range in the list.
     #[inline]
     pub(in crate::range) fn try_once(&mut self) -> Tried {
+        self.try_unless(|| false)
+    }
+
+    /// Tries once to get the range in the list. Withdraws if `is_refused`, which is asked once the node is inserted,
+    /// after a fence.
+    #[inline]
+    pub(in crate::range) fn try_unless(&mut self, is_refused: impl FnOnce() -> bool) -> Tried {
         let pin = self.record.pin();
         if self.record.is_sweep_due() {
-            self.record.swept(self.lock.sweep(&pin));
+            self.record.swept(self.list.sweep(&pin));
         }
         self.has_met_others = false;
-        let blocker = match self.insert_and_validate(&pin) {
+        let blocker = match self.insert_and_validate(&pin, is_refused) {
             Insertion::Granted(token, steps) => {
-                self.lock.index.enter(&pin, self.node, steps);
+                if I::MAY_MOVE {
+                    let looks = || prim::wins(self.record.random(), MANY.ilog2()) > 0;
+                    self.has_met_many = steps >= MANY || looks() && self.is_before_many(&pin);
+                }
+                // Where this thread holds many ranges, later walks will be long, although this one was short.
+                let passed = steps.max(self.record.holds());
+                self.list.index.enter(&pin, self.node, passed);
                 return Tried::Granted(token);
             }
             Insertion::Overtaken => return Tried::Overtaken,
             Insertion::Moved => return Tried::Moved,
             Insertion::WithdrewMoved => {
-                self.node = self.lock.fresh_node(self.record, &self.request, self.at);
+                self.node = self.list.fresh_node(self.record, &self.request, self.at);
                 return Tried::Moved;
+            }
+            Insertion::Refused => {
+                self.node = self.list.fresh_node(self.record, &self.request, self.at);
+                return Tried::Refused;
             }
             Insertion::Blocked(blocker) => blocker,
             Insertion::Withdrew(blocker) => {
                 // [fresh-node] The old node may still be linked.
                 if prim::intact!("fresh-node") {
-                    self.node = self.lock.fresh_node(self.record, &self.request, self.at);
+                    self.node = self.list.fresh_node(self.record, &self.request, self.at);
                 }
                 blocker
             }
@@ -287,9 +350,14 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         unsafe { self.node.as_ref() }
     }
 
-    /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it.
+    /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it, and nothing outside
+    /// of it.
     #[inline]
-    fn insert_and_validate(&mut self, pin: &Pin) -> Insertion {
+    fn insert_and_validate(
+        &mut self,
+        pin: &Pin,
+        is_refused: impl FnOnce() -> bool,
+    ) -> Insertion {
         self.node().set_tentative(P::NEEDS_VALIDATION);
         let insertion = self.insert(pin);
         let mine = self.node();
@@ -297,9 +365,11 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: there is no rival.
             && !token.link().is_fast()
-            && let Err(withdrawal) = self.validate(pin)
+            && let Err(withdrawal) = self
+                .validate(pin)
+                .and_then(|()| if is_refused() { Err(Insertion::Refused) } else { Ok(()) })
         {
-            self.lock.leave(self.node);
+            List::<P, I>::leave(self.queue, self.node);
             // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.
             mine.set_tentative(false);
             return withdrawal;
@@ -320,7 +390,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
 
     #[inline]
     fn insert_among(&self, pin: &Pin, mut meets: impl FnMut(&Request)) -> Insertion {
-        let lock = self.lock;
+        let list = self.list;
         let mine = self.node();
         let mut walk = self.walk(pin);
         let mut tries = 0;
@@ -332,7 +402,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             while walk.is_cut_off() {
                 walk = self.walk(pin);
             }
-            if I::MAY_MOVE && walk.has_left(&lock.head) {
+            if I::MAY_MOVE && walk.has_left(&list.head) {
                 return Insertion::Moved;
             }
             if let Some((other, link)) = walk.next() {
@@ -348,7 +418,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                     Relation::Later => {}
                 }
             }
-            let is_quiet = lock.policy.fast_path == FastPath::On && walk.is_empty();
+            let is_quiet = list.policy.fast_path == FastPath::On && walk.is_empty();
             let is_fast = is_quiet && !mine.is_tall();
             let link = if is_fast {
                 Link::to(self.node).fast()
@@ -357,8 +427,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             };
             mine.link.prepare(walk.following(), self.request.mode);
             if walk.insert(link).is_ok() {
-                if lock.is_crowded.load(Ordering::Relaxed) == is_quiet {
-                    lock.is_crowded.store(!is_quiet, Ordering::Relaxed);
+                if list.is_crowded.load(Ordering::Relaxed) == is_quiet {
+                    list.is_crowded.store(!is_quiet, Ordering::Relaxed);
                 }
                 let token = Token::new(if is_fast { link } else { Link::to(self.node) });
                 return Insertion::Granted(token, steps);
@@ -379,17 +449,14 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     ///   validation finds the range released already, it also finds our node, which was inserted before that release.
     #[inline]
     fn walk<'p>(&'p self, pin: &'p Pin) -> Walk<'p> {
-        let hint = self.lock.index.start_hint(pin, &self.request).or_else(|| {
+        let behind = || {
             let token = self.behind?.token;
             // [demote-own] The fast path's mark may still be there: begin at the head, to remove it.
             let is_regular = !token.link().is_fast() || !prim::intact!("demote-own");
             // SAFETY: this thread holds the range as long as the token is borrowed, so the node is in the list.
             is_regular.then(|| unsafe { token.node().as_ref() })
-        });
-        match hint {
-            Some(hint) => Walk::behind(pin, &self.lock.head, hint),
-            None => Walk::from_head(pin, &self.lock.head),
-        }
+        };
+        self.list.walk_to(pin, &self.request, behind)
     }
 
     /// Searches for a rival that was inserted elsewhere at about the same time, and stays.
@@ -406,13 +473,13 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         // [moved-check] Requests in slots do not meet a node that is inserted after their walk. Relaxed: the fence
         // orders it.
         if I::MAY_MOVE
-            && self.lock.head.load(Ordering::Relaxed).is_moved()
+            && self.list.head.load(Ordering::Relaxed).is_moved()
             && prim::intact!("moved-check")
         {
             return Err(Insertion::WithdrewMoved);
         }
         let mut walk = match request.mode {
-            Mode::Shared => Walk::behind(pin, &self.lock.head, mine),
+            Mode::Shared => Walk::behind(pin, &self.list.head, mine),
             Mode::Exclusive => self.walk(pin),
         };
         while let Some((other, link)) = walk.next() {
@@ -426,7 +493,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 Mode::Exclusive => prim::intact!("writer-validation"),
             };
             if is_checked && theirs.conflicts(request) {
-                if self.lock.policy.preference.favours(request.mode) {
+                if self.list.policy.preference.favours(request.mode) {
                     await_decision(other);
                 }
                 // Relaxed: if the rival is gone or shared by now, the walk meets it again and acquires.

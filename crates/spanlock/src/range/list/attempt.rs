@@ -40,6 +40,8 @@ pub(in crate::range) enum Tried {
     Overtaken,
     /// The lock has moved to slots.
     Moved,
+    /// Something outside of the list is in the way.
+    Refused,
 }
 
 /// What became of one insertion.
@@ -57,10 +59,12 @@ pub(super) enum Insertion {
     Moved,
     /// The lock has moved to slots. The node was in the list, is marked as gone, and may still be linked.
     WithdrewMoved,
+    /// Something outside of the list is in the way. The same is true of the node.
+    Refused,
 }
 
 /// Waits a little until a rival knows whether it stays.
-pub(super) fn await_decision(rival: &Node) {
+pub(in crate::range) fn await_decision(rival: &Node) {
     let mut spin = Spin::new(spin::ON_DECISION);
     while rival.is_tentative() && !rival.link.load(Ordering::Relaxed).is_gone() && spin.round() {}
 }

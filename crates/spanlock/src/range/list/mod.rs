@@ -111,8 +111,8 @@ pub use builder::Builder;
 pub use policy::{FastPath, Preference};
 pub use skip::{Index, NoIndex, SkipIndex};
 
-pub(in crate::range) use acquire::ListAcquisition;
-pub(in crate::range) use attempt::{Blocker, Tried};
+pub(in crate::range) use acquire::{ListAcquisition, MANY};
+pub(in crate::range) use attempt::{Blocker, Tried, await_decision};
 pub(crate) use node::Node;
 pub(in crate::range) use node::{AtomicLink, Link};
 pub(in crate::range) use policy::Policy;
@@ -168,14 +168,20 @@ pub type ListRw = RawList<SharedExclusive>;
 /// the list it is a skip list: see [`skip`].
 #[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawList<P, I: Index = NoIndex> {
-    pub(super) head: AtomicLink,
+    list: List<P, I>,
+    wait_queue: WaitQueue,
+}
+
+/// The nodes of one list, and where walks begin. Requests that are blocked wait in a queue of the owner's: a lock may
+/// have several lists, and has one queue.
+pub(in crate::range) struct List<P, I: Index> {
+    pub(in crate::range) head: AtomicLink,
     /// Whether the last insertion that walked the list found other nodes in it, or there is no fast path. A hint: it
     /// saves a compare-exchange that is likely to fail.
-    pub(super) is_crowded: AtomicBool,
+    pub(in crate::range) is_crowded: AtomicBool,
     policy: Policy,
-    pub(super) wait_queue: WaitQueue,
     protocol: PhantomData<fn() -> P>,
-    pub(super) index: I,
+    pub(in crate::range) index: I,
 }
 
 /// Proof of an acquisition: a link to its node, with the fast path's mark if the fast path granted it.
@@ -201,12 +207,22 @@ impl Token {
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     prim::const_fn! {
-        pub(super) const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
+        const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
+            Self {
+                list: List::new(policy, index),
+                wait_queue: WaitQueue::new(patience),
+            }
+        }
+    }
+}
+
+impl<P: Protocol, I: Index> List<P, I> {
+    prim::const_fn! {
+        pub(in crate::range) const fn new(policy: Policy, index: I) -> Self {
             Self {
                 head: AtomicLink::new(),
                 is_crowded: AtomicBool::new(matches!(policy.fast_path, FastPath::Off)),
                 policy,
-                wait_queue: WaitQueue::new(patience),
                 protocol: PhantomData,
                 index,
             }
@@ -214,7 +230,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     }
 
     /// The requests that hold their ranges, in order of range start.
-    pub(super) fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
+    pub(in crate::range) fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
         let pin = record.pin();
         let mut walk = Walk::from_head(&pin, &self.head);
         let mut holders = Vec::new();
@@ -235,7 +251,7 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     by_mode!(exclusive: Token);
 
     fn snapshot(&self) -> Option<Snapshot> {
-        let holders = thread::with_record(|record| self.holders(record));
+        let holders = thread::with_record(|record| self.list.holders(record));
         Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
     }
 }
@@ -246,13 +262,13 @@ unsafe impl<I: Index> RawRangeLock for RawList<SharedExclusive, I> {
     by_mode!(shared: Token);
 }
 
-// SAFETY: the lock owns its nodes' links, which are atomic, and its queue, which is in a mutex. The nodes themselves
-// are published by [publish] and freed by the epochs, on whichever thread.
-unsafe impl<P, I: Index> Send for RawList<P, I> {}
-// SAFETY: all shared state is atomic or in the queue's mutex.
-unsafe impl<P, I: Index> Sync for RawList<P, I> {}
+// SAFETY: the list owns its nodes' links, which are atomic. The nodes themselves are published by [publish] and freed
+// by the epochs, on whichever thread.
+unsafe impl<P, I: Index> Send for List<P, I> {}
+// SAFETY: all shared state is atomic.
+unsafe impl<P, I: Index> Sync for List<P, I> {}
 
-impl<P, I: Index> Drop for RawList<P, I> {
+impl<P, I: Index> Drop for List<P, I> {
     fn drop(&mut self) {
         // What is left are released nodes that no walk has passed, and the nodes of leaked guards.
         let mut next = self.head.load(prim::atomic::Ordering::Relaxed).node();
@@ -275,7 +291,7 @@ impl<P: Protocol, I: Index> fmt::Debug for RawList<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut described = f.debug_struct("RawList");
         described
-            .field("policy", &self.policy)
+            .field("policy", &self.list.policy)
             .field("patience", &self.wait_queue.patience());
         self.snapshot().unwrap_or_default().finish(&mut described)
     }

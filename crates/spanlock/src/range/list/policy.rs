@@ -47,6 +47,12 @@ impl Policy {
         fast_path: FastPath::On,
     };
 
+    /// For a list that is rarely empty.
+    pub(in crate::range) const INDEXED: Self = Self {
+        fast_path: FastPath::Off,
+        ..Self::DEFAULT
+    };
+
     /// A request's patience, given its lock's.
     pub(super) fn patience(self, lock: Patience, mode: Mode) -> Patience {
         match (self.preference, mode) {

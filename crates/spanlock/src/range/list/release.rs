@@ -6,8 +6,9 @@
 use super::node::{Link, Node};
 use super::skip::{Index, TallNode};
 use super::walk::Walk;
-use super::{RawList, Token};
+use super::{List, RawList, Token};
 use crate::range::thread::{self, Pin, ThreadRecord};
+use crate::range::wait::WaitQueue;
 use prim::atomic::Ordering;
 use std::ptr::NonNull;
 
@@ -15,7 +16,26 @@ impl<P, I: Index> RawList<P, I> {
     /// # Safety
     /// This lock granted the token.
     #[inline]
-    pub(in crate::range) unsafe fn release(&self, token: Token) {
+    pub(super) unsafe fn release(&self, token: Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.list.release(&self.wait_queue, token) };
+    }
+
+    /// # Safety
+    /// This lock granted the token.
+    pub(super) unsafe fn make_shared(&self, token: &Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.list.make_shared(&self.wait_queue, token) };
+    }
+}
+
+impl<P, I: Index> List<P, I> {
+    /// Releases a range, and wakes those in the queue that sleep behind it.
+    ///
+    /// # Safety
+    /// The node of the token was inserted into this list and granted.
+    #[inline]
+    pub(in crate::range) unsafe fn release(&self, queue: &WaitQueue, token: Token) {
         let node = token.node();
         if token.link().is_fast() {
             // [fast-release] Release: pairs with [fast-acquire].
@@ -31,17 +51,17 @@ impl<P, I: Index> RawList<P, I> {
                 return;
             }
         }
-        self.release_slowly(node);
+        Self::release_slowly(queue, node);
     }
 
     #[cold] // Another thread has walked the list meanwhile.
-    fn release_slowly(&self, node: NonNull<Node>) {
-        self.leave(node);
+    fn release_slowly(queue: &WaitQueue, node: NonNull<Node>) {
+        Self::leave(queue, node);
         thread::with_record(ThreadRecord::released);
     }
 
     /// Marks a node of this thread as gone, and wakes the requests asleep behind it.
-    pub(super) fn leave(&self, node: NonNull<Node>) {
+    pub(super) fn leave(queue: &WaitQueue, node: NonNull<Node>) {
         let holder = node.as_ptr().addr();
         // SAFETY: the node is this thread's and not marked yet, so it stays in the list and is not reused.
         if let Some(tall) = unsafe { TallNode::of(node) } {
@@ -58,14 +78,15 @@ impl<P, I: Index> RawList<P, I> {
         debug_assert!(!link.is_gone(), "a range was released twice");
         // [wake] The same read-modify-write that marked the node has loaded the sleepers' mark [sleeper].
         if link.has_sleeper() && prim::intact!("wake") {
-            self.wait_queue
-                .with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+            queue.with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
         }
     }
 
+    /// Turns an exclusive hold into a shared one.
+    ///
     /// # Safety
-    /// This lock granted the token.
-    pub(in crate::range) unsafe fn make_shared(&self, token: &Token) {
+    /// As for [`release`](Self::release).
+    pub(in crate::range) unsafe fn make_shared(&self, queue: &WaitQueue, token: &Token) {
         let node = token.node();
         // SAFETY: the token is proof that this thread holds the node, so it is in the list and not reused.
         let mine = unsafe { node.as_ref() };
@@ -76,8 +97,7 @@ impl<P, I: Index> RawList<P, I> {
             .set_shared(prim::order!("downgrade", Ordering::Release));
         // [downgrade-wake] The readers that sleep behind it may enter now.
         if link.has_sleeper() && prim::intact!("downgrade-wake") {
-            self.wait_queue
-                .with_queue(|queue, wakeups| queue.holder_downgraded(mine.id(), wakeups));
+            queue.with_queue(|queue, wakeups| queue.holder_downgraded(mine.id(), wakeups));
         }
     }
 

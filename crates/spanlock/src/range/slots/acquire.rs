@@ -22,7 +22,7 @@ use super::home;
 use super::listed::Listing;
 use super::policy::{Fewest, Last, Plan};
 use super::slot::Slot;
-use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
+use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
@@ -39,7 +39,9 @@ impl RawSlots {
         }
         // SAFETY: this thread runs.
         let local = unsafe { thread::local().as_ref() };
-        match self.list.acquire_fast(local, ask.span, mode) {
+        match self
+            .list
+            .acquire_fast(&self.wait_queue, local, ask.span, mode) {
             Some(token) => Some(Token::of_list(&token)),
             None => self.acquire_again(mode, &Ask::new(ask.span, ask.wait), local),
         }
@@ -58,7 +60,7 @@ impl RawSlots {
         // SAFETY: the thread has a share in the board, and the slots of a board live as long as the board.
         let home = unsafe { home.as_ref() };
         let state = home.made();
-        if state.is_time_to_look_around() || self.list.wait_queue.has_reservations() {
+        if state.is_time_to_look_around() || self.wait_queue.has_reservations() {
             return self.acquire_elsewhere(mode, ask);
         }
         if home.take_again(state, ask.span, mode, Location::caller()) {
@@ -83,7 +85,7 @@ impl RawSlots {
         let Some(board) = self.board() else {
             return self.acquire_in_list(mode, ask);
         };
-        let home = home::known(board).filter(|_| !self.list.wait_queue.has_reservations());
+        let home = home::known(board).filter(|_| !self.wait_queue.has_reservations());
         let Some(home) = home else {
             return self.acquire_slowly(mode, *ask, None);
         };
@@ -137,16 +139,18 @@ impl RawSlots {
             };
             // As `settle`, which costs a fresh range more here.
             match entered {
-                // [returned-check]
-                Ok(_) if !self.has_left(board) => {
+                // [returned-check] [annex-look]
+                Ok(_) if !self.has_left(board) && board.annex_is_empty() => {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
-                Ok(_) => self.withdraw(board, home),
-                Err(met) => {
-                    self.withdraw(board, home);
-                    blocker = Some(Blocker::Slot(met));
-                }
+                entered => match self.settle(board, home, entered, &entry.request) {
+                    Ok(_) => {
+                        home.decide();
+                        return Some(Token::of_slot(home, true));
+                    }
+                    Err(met) => blocker = met,
+                },
             }
         }
         self.acquire_slowly(mode, *ask, blocker)
@@ -157,22 +161,25 @@ impl RawSlots {
     #[inline(never)]
     #[track_caller]
     fn acquire_in_list(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
-        if self.list.index != Growth::WhenMet || self.list.wait_queue.has_reservations() {
+        if self.list.index != Growth::WhenMet || self.wait_queue.has_reservations() {
             return self.acquire_slowly(mode, *ask, None);
         }
         let at = Location::caller();
         let tried = thread::with_record(|record| {
             let request = Request::new(ask.span, mode, record.thread());
-            let mut attempt = InList::new(&self.list, record, request, at, ask.behind());
+            let mut attempt = self.in_list(record, request, at, ask.behind());
             let tried = attempt.try_once();
             self.consider_move(&attempt, record);
-            attempt.end(matches!(tried, Tried::Granted(_)));
+            match &tried {
+                Tried::Granted(token) => attempt.end(Some(token)),
+                _ => attempt.end(None),
+            }
             tried
         });
         let blocker = match tried {
             Tried::Granted(token) => return Some(Token::of_list(&token)),
             Tried::Blocked(node) => Some(Blocker::Node(node)),
-            Tried::Overtaken | Tried::Moved => None,
+            Tried::Overtaken | Tried::Moved | Tried::Refused => None,
         };
         self.acquire_slowly(mode, *ask, blocker)
     }
@@ -197,14 +204,14 @@ impl RawSlots {
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
             let entered = board.enter_buckets(listing, slot, slot.made(), entry);
-            match self.settle(board, slot, entered) {
+            match self.settle(board, slot, entered, &entry.request) {
                 Ok(_) => {
                     slot.decide();
                     return Some(Token::of_slot(slot, false));
                 }
                 Err(met) => {
                     board.give_back(slot);
-                    blocker = met.map(Blocker::Slot);
+                    blocker = met;
                 }
             }
         }
@@ -229,7 +236,9 @@ impl RawSlots {
                 // SAFETY: the token of the list stands for the same range, in the same mode.
                 self.acquire_in_list(mode, &unsafe { Ask::after(behind, span, wait) })
             }
-            Granted::Announced(_) => self.acquire_slowly(mode, Ask::new(span, wait), None),
+            Granted::Annexed(_) | Granted::Announced(_) => {
+                self.acquire_slowly(mode, Ask::new(span, wait), None)
+            }
         }
     }
 
@@ -241,28 +250,31 @@ impl RawSlots {
         slot: &'a Slot,
         listing: Option<Listing<'_>>,
         entry: Entry<'_>,
-    ) -> Result<Whole, Option<SlotBlocker<'a>>> {
+    ) -> Result<Whole, Option<Blocker<'a>>> {
         let entered = match listing {
             Some(listing) => board.enter_buckets(listing, slot, slot.made(), entry),
             None => board.enter(slot, slot.made(), &entry),
         };
-        self.settle(board, slot, entered)
+        self.settle(board, slot, entered, &entry.request)
     }
 
-    /// A request that met nothing in its way makes sure that the lock has not left the board. One that is not granted
-    /// withdraws. `None`: the lock has left.
+    /// A request that met nothing in its way in the slots makes sure that the lock has not left the board, and that
+    /// nothing is in its way in the annex. One that is not granted withdraws. `None`: the lock has left.
     #[inline]
     fn settle<'a>(
         &self,
-        board: &Board,
+        board: &'a Board,
         slot: &Slot,
         entered: Result<Whole, SlotBlocker<'a>>,
-    ) -> Result<Whole, Option<SlotBlocker<'a>>> {
-        let entered = match entered {
+        request: &Request,
+    ) -> Result<Whole, Option<Blocker<'a>>> {
+        let settled = match entered {
             Ok(_) if self.has_left(board) => Err(None),
-            entered => entered.map_err(Some),
+            Ok(whole) if board.annex_is_empty() => Ok(whole),
+            Ok(whole) => board.check_annex(request).map(|()| whole).map_err(Some),
+            Err(met) => Err(Some(Blocker::Slot(met))),
         };
-        entered.inspect_err(|_| self.withdraw(board, slot))
+        settled.inspect_err(|_| self.withdraw(board, slot))
     }
 
     /// Ends the announcement of a request that was not granted.

@@ -11,14 +11,14 @@
 //! The edges cited are the parent module's.
 
 use super::blocker::SlotBlocker;
-use super::board::Board;
+use super::board::{Board, OwnSlot};
 use super::enter::Entry;
 use super::home::{self, Share};
 use super::slot::Slot;
 use super::state::Seniority;
 use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, Tried, Walk};
+use crate::range::list::{Blocker as NodeBlocker, MANY, Tried, Walk};
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -52,7 +52,7 @@ impl RawSlots {
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
                 share: None,
-                list: InList::new(&self.list, record, request, at, ask.behind()),
+                list: self.in_list(record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
             if let Some(met @ Blocker::Slot(_)) = &blocker {
@@ -60,13 +60,11 @@ impl RawSlots {
                 // A request that waits in place waits for whatever is in its way now.
                 blocker = blocker.filter(|_| acquisition.stays().is_none());
             }
-            let queue = &self.list.wait_queue;
+            let queue = &self.wait_queue;
             let waiter = Waiter::new(queue, record, request, wait, queue.patience());
             let outcome = waiter.acquire(&mut acquisition, blocker);
-            // SAFETY: this lock has granted the token just now.
-            let is_listed =
-                |token: &Token| matches!(unsafe { token.granted() }, Granted::Listed(_));
-            acquisition.list.end(outcome.as_ref().is_ok_and(is_listed));
+            let granted = outcome.as_ref().ok().filter(|token| token.is_listed());
+            acquisition.list.end(granted.map(Token::as_listed).as_ref());
             outcome
         });
         // Outside the closure, so that a panic names the caller's line.
@@ -133,9 +131,40 @@ impl<'a> SlotAcquisition<'a> {
         Some(unsafe { board.as_ref() })
     }
 
-    /// One attempt on the board. `Err(None)`: the lock has left it meanwhile.
-    fn attempt_on(&mut self, board: &'a Board) -> Result<Token, Option<Blocker<'a>>> {
-        let own = board.own_slot(self.record, &mut self.share);
+    /// One attempt on the board. `None`: the lock has left it meanwhile.
+    fn attempt_on(&mut self, board: &'a Board) -> Option<Attempt<Token, Blocker<'a>>> {
+        let most_others = match self.lock.list.index {
+            Growth::Annex => 0,
+            _ => MANY - 1,
+        };
+        match board.own_slot(self.record, &mut self.share, most_others) {
+            Some(own) => self.attempt_in_slot(board, own),
+            None => self.attempt_in_annex(board),
+        }
+    }
+
+    /// The same for a thread that holds many ranges there.
+    fn attempt_in_annex(&self, board: &'a Board) -> Option<Attempt<Token, Blocker<'a>>> {
+        let attempt = self.lock.try_in_annex(board, self.record, self.request, self.at)?;
+        let Attempt::Granted(token) = attempt else {
+            return Some(attempt);
+        };
+        Some(match self.check_residue(board) {
+            Ok(()) => Attempt::Granted(token),
+            Err(blocker) => {
+                // SAFETY: it was granted just now.
+                unsafe { self.lock.release(token) };
+                Attempt::Blocked(blocker)
+            }
+        })
+    }
+
+    /// One attempt in a slot of the thread's.
+    fn attempt_in_slot(
+        &mut self,
+        board: &'a Board,
+        own: OwnSlot<'a>,
+    ) -> Option<Attempt<Token, Blocker<'a>>> {
         let slot = own.slot;
         let entry = Entry {
             seniority: self.seniority,
@@ -157,7 +186,7 @@ impl<'a> SlotAcquisition<'a> {
         };
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
-            Err(blocker) => Err(Some(blocker)),
+            Err(blocker) => Err(Some(Blocker::Slot(blocker))),
             Ok(_) => self.lock.enter(board, slot, listing, entry),
         };
         let entered = match entered {
@@ -165,7 +194,7 @@ impl<'a> SlotAcquisition<'a> {
                 self.lock.leave(board, slot);
                 Some(node)
             }),
-            Err(met) => Err(met.map(Blocker::Slot)),
+            Err(met) => Err(met),
         };
         match entered {
             Ok(()) => {
@@ -176,16 +205,15 @@ impl<'a> SlotAcquisition<'a> {
                         slot.decide_on(threads::node(), turn);
                     }
                 }
-                Ok(Token::of_slot(slot, own.is_home()))
+                Some(Attempt::Granted(Token::of_slot(slot, own.is_home())))
             }
             Err(blocker) => {
                 if !own.is_home() {
                     board.give_back(slot);
                 }
-                if let Some(blocker) = &blocker {
-                    self.was_blocked(blocker);
-                }
-                Err(blocker)
+                let blocker = blocker?;
+                self.was_blocked(&blocker);
+                Some(Attempt::Blocked(blocker))
             }
         }
     }
@@ -221,7 +249,7 @@ impl<'a> SlotAcquisition<'a> {
             Tried::Moved => return None,
             Tried::Granted(token) => Attempt::Granted(Token::of_list(&token)),
             Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
-            Tried::Overtaken => Attempt::Overtaken,
+            Tried::Overtaken | Tried::Refused => Attempt::Overtaken,
         };
         self.lock.consider_move(&self.list, self.record);
         Some(attempt)
@@ -242,10 +270,8 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     // A request that was inserted just before the move has changed the hint.
                     self.lock.list.is_crowded.store(true, Ordering::Relaxed);
                 }
-                match self.attempt_on(board) {
-                    Ok(token) => return Attempt::Granted(token),
-                    Err(Some(blocker)) => return Attempt::Blocked(blocker),
-                    Err(None) => {}
+                if let Some(attempt) = self.attempt_on(board) {
+                    return attempt;
                 }
             } else if self.lock.list.index != Growth::WhenMet {
                 self.lock.move_to_slots();
@@ -322,7 +348,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
-            Granted::Listed(token) => self.list.adopt(&token, sleeper),
+            Granted::Listed(token) | Granted::Annexed(token) => self.list.adopt(&token, sleeper),
             Granted::Announced(slot) => slot.id(),
         }
     }
@@ -331,6 +357,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
             Granted::Listed(token) => Token::of_list(&self.list.adopted(token)),
+            Granted::Annexed(token) => Token::of_annex(&self.list.adopted(token)),
             Granted::Announced(slot) => {
                 // [slot-inherit] As if each sleeper had marked the slot itself.
                 if prim::intact!("slot-inherit") {

@@ -1,5 +1,6 @@
 //! The board of a lock: all its slots.
 
+use super::annex::Annex;
 use super::buckets::{Buckets, Places};
 use super::home::{self, Share};
 use super::owner::Owner;
@@ -21,12 +22,16 @@ const CHUNKS: usize = 26;
 pub(crate) struct Board {
     /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
     residue: AtomicLink,
+    /// Null until a thread holds many ranges.
+    pub(super) annex: AtomicPtr<Annex>,
     /// How many [shares](Share) there are.
     pub(super) shares: AtomicUsize,
     /// How many slots there are.
     len: AtomicU32,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     vacant: AtomicU32,
+    /// How many slots threads have besides their home slots.
+    others: AtomicU32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     /// Until there are buckets: how many [looks](policy::MANY) at slots were for requests far apart.
     pub(super) looks: AtomicU32,
@@ -84,10 +89,12 @@ impl Board {
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
             residue: AtomicLink::new(),
+            annex: AtomicPtr::new(ptr::null_mut()),
             // The lock's.
             shares: AtomicUsize::new(1),
             len: AtomicU32::new(0),
             vacant: AtomicU32::new(0),
+            others: AtomicU32::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
             looks: AtomicU32::new(0),
             counted: AtomicU64::new(0),
@@ -131,29 +138,46 @@ impl Board {
         self.len.load(Ordering::Relaxed) as usize
     }
 
-    /// A free slot for a request of the running thread. A thread that is new to the board keeps the share, if there is
-    /// one.
-    pub(super) fn own_slot(&self, record: &ThreadRecord, share: &mut Option<Share>) -> OwnSlot<'_> {
+    /// A free slot for a request of the running thread. `None`: the threads of the lock hold many ranges, `most_others`
+    /// each besides the one in their home slots, so the request belongs in the annex. A thread that is new to the board
+    /// keeps the share, if there is one.
+    pub(super) fn own_slot(
+        &self,
+        record: &ThreadRecord,
+        share: &mut Option<Share>,
+        most_others: usize,
+    ) -> Option<OwnSlot<'_>> {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
-            return OwnSlot { slot, home: None };
+            return Some(OwnSlot { slot, home: None });
         }
         let home = self.home(record, share);
-        if home.is_free() {
-            return OwnSlot {
-                slot: home,
-                home: Some(home),
-            };
-        }
-        let slot = self
-            .take_other(home)
-            .unwrap_or_else(|| self.claim(Owner::Other(record)));
-        slot.attach(home);
-        OwnSlot {
+        let slot = if home.is_free() {
+            home
+        } else {
+            let other = self.take_other(home);
+            let other = other.or_else(|| self.claim_other(record, most_others))?;
+            other.attach(home);
+            other
+        };
+        Some(OwnSlot {
             slot,
             home: Some(home),
+        })
+    }
+
+    /// A slot for the thread with the record at that address, besides those that it has. `None`: there are as many for
+    /// each home slot already.
+    fn claim_other(&self, record: usize, most_others: usize) -> Option<&Slot> {
+        // Relaxed: a count that is wrong makes a scan a little longer or shorter.
+        let others = self.others.load(Ordering::Relaxed) as usize;
+        let homes = self.len().saturating_sub(others);
+        if others >= most_others * homes {
+            return None;
         }
+        self.others.fetch_add(1, Ordering::Relaxed);
+        Some(self.claim(Owner::Other(record)))
     }
 
     /// A free slot of the thread whose home slot that is.
@@ -245,6 +269,9 @@ impl Board {
 
     /// Leaves a free slot to nobody.
     pub(super) fn give_up(&self, slot: &Slot) {
+        if slot.is_other() {
+            self.others.fetch_sub(1, Ordering::Relaxed);
+        }
         slot.abandon();
         self.vacant.fetch_add(1, Ordering::Relaxed);
     }
@@ -367,6 +394,11 @@ impl Drop for Board {
         if !buckets.is_null() {
             // SAFETY: it comes from a box, and nobody uses a board that is dropped.
             drop(unsafe { Box::from_raw(buckets) });
+        }
+        let annex = self.annex.load(Ordering::Relaxed);
+        if !annex.is_null() {
+            // SAFETY: as for the buckets.
+            drop(unsafe { Box::from_raw(annex) });
         }
         for (at, chunk) in self.chunks.iter().enumerate() {
             let first = chunk.load(Ordering::Relaxed);

@@ -153,6 +153,9 @@ impl Board {
         // [registry] How many there are is loaded after the fence.
         let len = early.unwrap_or_else(|| self.len());
         let mut scan = Scan::NEW;
+        if entry.grant != entry.request.span && !self.annex_allows_more() {
+            scan.whole = Whole::RuledOut;
+        }
         let few = len.min(Self::FEW);
         let end = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
         if end.is_none() && len > few {

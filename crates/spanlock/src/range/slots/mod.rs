@@ -27,6 +27,9 @@
 //!                                                                                       slots
 //! ```
 //!
+//! A thread holds few ranges in slots, so that a scan stays short. What it holds beyond that is in the board's *annex*,
+//! which is a [skip list](super::skip).
+//!
 //! When one thread has used the lock alone for long, the lock *returns* to its list, and the board is freed once no
 //! thread has a share in it.
 //!
@@ -54,6 +57,7 @@
 //! | `listed.rs` | which requests are listed in them, and when a lock gets them |
 //! | `crowd.rs` | when no request is listed, since requests crowd |
 //! | `board.rs` | the slots of a lock |
+//! | `annex.rs` | the annex: what a thread holds that holds many ranges |
 //! | `blocker.rs` | an announcement in the way of a request |
 //! | `home.rs` | shares in boards; where a thread finds its home slots |
 //! | `moving.rs` | the move from the list to a board, and the return |
@@ -101,7 +105,7 @@
 //!   handshake decides about the other.
 //! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
 //! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
-//! - **buckets**: the same for the buckets.
+//! - **buckets**, **annex**: the same for the buckets, and for the annex.
 //! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
 //!   there: the holder's critical section, if the look finds no word that leads to the slot. A request that is listed
 //!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
@@ -145,6 +149,11 @@
 //!   shows whether that has happened, and then the owner counts it again.
 //! - **uncount-idle**: a slot in which a range is held is not uncounted. The owner announces, and others uncount, by
 //!   read-modify-writes of one word.
+//! - **annex-look** / **annex-insert**: a request in a slot is announced, fences, and looks into the annex. A request in
+//!   the annex is inserted, fences, and looks at all slots. So of two that conflict, the one whose fence is second meets
+//!   the other. It withdraws, or has waited until that one has left.
+//! - **annex-whole**: a request in a slot looks into the annex for its own range alone. So it has no larger grant, unless
+//!   the annex was empty after its fence. Whoever comes to the annex later meets the whole grant.
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
@@ -158,6 +167,7 @@
 //!   ended that were under way when the board left the head.
 
 mod acquire;
+mod annex;
 mod attempt;
 mod blocker;
 mod board;
@@ -178,15 +188,16 @@ pub use super::wait::Fairness;
 pub(crate) use home::{Seats, Share};
 
 use super::inspect::{Request, Snapshot};
-use super::list::{AtomicLink, Index, Link, Node, Policy, RawList, SharedExclusive, StartHints};
+use super::list::{AtomicLink, Index, Link, List, Node, Policy, SharedExclusive, StartHints};
 use super::list::{FastPath, ListAcquisition, Token as ListToken};
-use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
+use super::raw::{Ask, Behind, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
-use super::wait::Patience;
+use super::wait::{Patience, WaitQueue};
 use board::Board;
 use prim::atomic::Ordering;
 use slot::Slot;
 use std::fmt;
+use std::panic::Location;
 use std::ptr::NonNull;
 
 /// The slot lock, in raw form.
@@ -204,8 +215,7 @@ use std::ptr::NonNull;
 /// ```
 ///
 /// # When not to use it
-/// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
-///   not.
+/// - Many ranges are always held at a time, by many threads: a [skip list](super::skip) has nothing else to look at.
 /// - Hundreds of threads have used the lock, and few still do: an acquisition of a wide range looks at their slots,
 ///   too.
 ///
@@ -213,12 +223,14 @@ use std::ptr::NonNull;
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
 /// and one atomic operation to release. Where ranges are narrow and far apart: one atomic operation to acquire, on a
-/// line of their bucket, and no look at other slots. No allocation and no system call once the thread and the lock are
+/// line of their bucket, and no look at other slots. While a thread holds more than 32 ranges, the others are in a skip
+/// list: it costs each acquisition, but for a range that is taken again, a logarithmic search there. No allocation and no system call once the thread and the lock are
 /// warm, except that writers that were blocked ask the system once for each processor's node.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then four lines, and four for each further range that the thread has held at the same time. If
-/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. All of it is freed with the lock, or
+/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. What a thread holds besides 32 ranges
+/// takes one line, or three, as in a skip list. All of it is freed with the lock, or
 /// when one thread has used the lock alone for long. A thread that stays idle may keep the memory of up to 16 such
 /// boards.
 ///
@@ -228,9 +240,10 @@ use std::ptr::NonNull;
 ///
 /// # Source
 /// The announcement is the registration of Dekker's algorithm, per range. The list is P1's, see [`list`](super::list).
-#[repr(transparent)]
+#[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawSlots {
-    list: RawList<SharedExclusive, Growth>,
+    list: List<SharedExclusive, Growth>,
+    wait_queue: WaitQueue,
 }
 
 /// When the lock moves to slots.
@@ -242,10 +255,24 @@ pub(super) enum Growth {
     AtOnce,
     /// At the first acquisition, with buckets for ranges of up to `2^digits` positions.
     Buckets(u8),
+    /// At the first acquisition. Each thread has one slot, and its other ranges are in the annex.
+    Annex,
 }
 
 /// A request to the list that a lock begins as.
 type InList<'a> = ListAcquisition<'a, SharedExclusive, Growth>;
+
+impl RawSlots {
+    fn in_list<'a>(
+        &'a self,
+        record: &'static ThreadRecord,
+        request: Request,
+        at: &'static Location<'static>,
+        behind: Option<Behind<'a, ListToken>>,
+    ) -> InList<'a> {
+        InList::new(&self.list, &self.wait_queue, record, request, at, behind)
+    }
+}
 
 impl Index for Growth {}
 
@@ -282,16 +309,27 @@ impl Builder {
         self
     }
 
+    /// The lock moves to slots at its first acquisition, and what a thread holds besides one range goes to the annex: for
+    /// tests, which hold few ranges.
+    #[doc(hidden)]
+    pub const fn annex_at_once(mut self) -> Self {
+        self.growth = Growth::Annex;
+        self
+    }
+
     prim::const_fn! {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawSlots {
             let fast_path = match self.growth {
                 Growth::WhenMet => FastPath::On,
-                Growth::AtOnce | Growth::Buckets(_) => FastPath::Off,
+                Growth::AtOnce | Growth::Buckets(_) | Growth::Annex => FastPath::Off,
             };
             let policy = Policy { fast_path, ..Policy::DEFAULT };
-            RawSlots { list: RawList::assemble(policy, self.patience, self.growth) }
+            RawSlots {
+                list: List::new(policy, self.growth),
+                wait_queue: WaitQueue::new(self.patience),
+            }
         }
     }
 }
@@ -338,26 +376,29 @@ impl RawSlots {
                 holders.extend(slot.holder());
                 None::<()>
             });
+            holders.extend(board.annex().into_iter().flat_map(|annex| annex.holders(record)));
         }
         holders.sort_by_key(|holder| holder.span.start());
         holders
     }
 }
 
-/// Proof of an acquisition: a token of the list, or the address of a slot with a mark.
+/// Proof of an acquisition: a token of the list, or the address of a slot or of a node in the annex, with a mark.
 #[derive(Debug)]
 pub struct Token(NonNull<Node>);
 
 /// What a token stands for.
 enum Granted<'a> {
     Listed(ListToken),
+    Annexed(ListToken),
     Announced(&'a Slot),
 }
 
 impl Token {
-    /// Marks, in bits that a link to a node does not use.
+    /// Marks, in bits that a link to a node does not use. With the second one alone it is of a node in the annex.
     const SLOT: usize = 16;
     const OTHER: usize = 32;
+    const MARKS: usize = Self::SLOT | Self::OTHER;
 
     #[inline]
     fn of_list(token: &ListToken) -> Self {
@@ -375,9 +416,19 @@ impl Token {
         Self(slot.map_addr(|address| address | mark))
     }
 
+    fn of_annex(token: &ListToken) -> Self {
+        let node = token.link().non_null();
+        Self(node.map_addr(|address| address | Self::OTHER))
+    }
+
     #[inline]
     fn is_listed(&self) -> bool {
-        self.0.addr().get() & Self::SLOT == 0
+        self.0.addr().get() & Self::MARKS == 0
+    }
+
+    #[inline]
+    fn is_annexed(&self) -> bool {
+        self.0.addr().get() & Self::MARKS == Self::OTHER
     }
 
     /// Of a slot: whether it is the thread's home slot.
@@ -392,14 +443,20 @@ impl Token {
         ListToken::new(Link::from_non_null(self.0))
     }
 
+    /// The annex's token that this one is, but for the mark.
+    fn as_annexed(&self) -> ListToken {
+        let marked = self.0.as_ptr();
+        let node = marked.map_addr(|address| address & !Self::MARKS);
+        ListToken::new(Link::from_non_null(NonNull::new(node).expect("it has a node")))
+    }
+
     /// The slot that it is the address of.
     ///
     /// # Safety
-    /// It is not listed, and the lock of the token is alive for `'a`.
+    /// It is neither listed nor annexed, and the lock of the token is alive for `'a`.
     #[inline]
     unsafe fn slot<'a>(&self) -> &'a Slot {
-        let marks = Self::SLOT | Self::OTHER;
-        let slot = self.0.as_ptr().map_addr(|address| address & !marks);
+        let slot = self.0.as_ptr().map_addr(|address| address & !Self::MARKS);
         // SAFETY: the slots of a lock live as long as the lock.
         unsafe { &*slot.cast::<Slot>() }
     }
@@ -410,6 +467,8 @@ impl Token {
     unsafe fn granted<'a>(&self) -> Granted<'a> {
         if self.is_listed() {
             Granted::Listed(self.as_listed())
+        } else if self.is_annexed() {
+            Granted::Annexed(self.as_annexed())
         } else {
             // SAFETY: the caller's promise.
             Granted::Announced(unsafe { self.slot() })
@@ -428,7 +487,7 @@ unsafe impl RawRangeMutex for RawSlots {
         let holders = thread::with_record(|record| self.holders(record));
         Some(Snapshot::new(
             holders,
-            self.list.wait_queue.queue().waiters(),
+            self.wait_queue.queue().waiters(),
         ))
     }
 }
@@ -460,7 +519,7 @@ impl fmt::Debug for RawSlots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut described = f.debug_struct("RawSlots");
         described
-            .field("patience", &self.list.wait_queue.patience())
+            .field("patience", &self.wait_queue.patience())
             .field("has_moved", &self.board().is_some());
         self.snapshot().unwrap_or_default().finish(&mut described)
     }

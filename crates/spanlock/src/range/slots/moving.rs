@@ -29,10 +29,11 @@ use std::ptr::NonNull;
 const MEETINGS_DIGITS: u32 = 4;
 
 impl RawSlots {
-    /// Moves to slots, by lot, if an attempt in the list came across another thread's request.
+    /// Moves to slots, by lot, if an attempt in the list came across another thread's request; or if it found many.
     #[inline]
     pub(super) fn consider_move(&self, attempt: &InList<'_>, record: &ThreadRecord) {
-        if attempt.has_met_others() && prim::wins(record.random(), MEETINGS_DIGITS) > 0 {
+        let has_met = attempt.has_met_others() && prim::wins(record.random(), MEETINGS_DIGITS) > 0;
+        if has_met || attempt.has_met_many() {
             self.move_to_slots();
         }
     }

@@ -138,6 +138,13 @@ impl Slot {
         who(self) == who(home)
     }
 
+    /// Whether a thread owns it besides its home slot.
+    pub(super) fn is_other(&self) -> bool {
+        // Relaxed: the owner wrote it.
+        let who = self.owner.who.load(Ordering::Relaxed);
+        who != Self::NOBODY && who != Self::GUEST && who.is_multiple_of(2)
+    }
+
     /// Whether the announcement is listed in buckets.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {

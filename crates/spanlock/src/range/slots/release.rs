@@ -12,7 +12,7 @@ impl RawSlots {
     pub(super) unsafe fn release(&self, token: Token) {
         if token.is_listed() {
             // SAFETY: this lock granted the token, so the list granted it.
-            unsafe { self.list.release(token.as_listed()) }
+            unsafe { self.list.release(&self.wait_queue, token.as_listed()) }
         } else {
             // SAFETY: the caller's promise.
             unsafe { self.release_slot(token) }
@@ -25,6 +25,10 @@ impl RawSlots {
     /// This lock granted the token, which is not one of the list.
     #[inline(never)]
     unsafe fn release_slot(&self, token: Token) {
+        if token.is_annexed() {
+            // SAFETY: the annex granted it, whose requests wait in this queue. A release touches the node alone.
+            return unsafe { self.list.release(&self.wait_queue, token.as_annexed()) };
+        }
         // SAFETY: this lock granted the token, and is alive.
         let slot = unsafe { token.slot() };
         if slot.policy().keeps() && slot.keep() {
@@ -40,15 +44,20 @@ impl RawSlots {
     /// Releases what is not held in the home slot, or listed.
     #[inline(never)] // The thread holds several ranges, or narrow ones.
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
-        let board = self.board().expect("what is announced is on a board");
-        // SAFETY: the lock does not leave a board while a range is held there.
-        let board = unsafe { board.as_ref() };
+        let board = self.board_of_held();
         // It is to be nobody's when it is free. The lock may leave the board then [struck-first].
         let share = (!is_home && !slot.stays()).then(|| Share::of(board));
         self.leave(board, slot);
         if let Some(share) = share {
             share.give_up(slot);
         }
+    }
+
+    /// The board, on which the running thread holds a range.
+    fn board_of_held(&self) -> &Board {
+        let board = self.board().expect("the range is held on a board");
+        // SAFETY: the lock does not leave a board while a range is held there.
+        unsafe { board.as_ref() }
     }
 
     /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
@@ -75,8 +84,7 @@ impl RawSlots {
 
     #[inline(never)] // So that a range behind which nobody sleeps is released without it.
     fn wake_sleepers(&self, slot: &Slot) {
-        self.list
-            .wait_queue
+        self.wait_queue
             .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
     }
 
@@ -86,11 +94,17 @@ impl RawSlots {
         // SAFETY: this lock granted the token, and is alive.
         match unsafe { token.granted() } {
             // SAFETY: the list granted it.
-            Granted::Listed(token) => unsafe { self.list.make_shared(&token) },
+            Granted::Listed(token) => unsafe { self.list.make_shared(&self.wait_queue, &token) },
+            Granted::Annexed(token) => {
+                let annex = self.board_of_held().annex();
+                let annex = annex.expect("what is annexed is in the annex");
+                // SAFETY: the annex granted it.
+                unsafe { annex.make_shared(&self.wait_queue, &token) };
+            }
             Granted::Announced(slot) => {
                 // [slot-downgrade-wake] The readers that sleep behind it may enter now.
                 if slot.share().has_sleeper() && prim::intact!("slot-downgrade-wake") {
-                    let queue = &self.list.wait_queue;
+                    let queue = &self.wait_queue;
                     queue.with_queue(|queue, wakeups| queue.holder_downgraded(slot.id(), wakeups));
                 }
             }

@@ -29,9 +29,10 @@ pub(in crate::range) trait StartHints: Send + Sync {
         None
     }
 
-    /// Enters a node that this thread holds, so that it can be a start hint. The walk to it took so many steps.
+    /// Enters a node that this thread holds, so that it can be a start hint. At least `passed` ranges are held, as far as
+    /// the walk to the node and its thread know.
     #[inline]
-    fn enter(&self, _pin: &Pin, _node: NonNull<Node>, _steps: usize) {}
+    fn enter(&self, _pin: &Pin, _node: NonNull<Node>, _passed: usize) {}
 
     /// Makes known that a range is about to be held shared.
     #[inline]

@@ -33,7 +33,8 @@ pub struct SkipIndex {
     heads: [AtomicTowerLink; MAX_LEVELS],
     /// How many levels nodes may be in.
     limit: u16,
-    /// A node enters the levels if the walk to it took at least so many steps. `None`: the usual number.
+    /// A node enters the levels if the walk to it passed at least so many ranges, or its thread holds so many. `None`: the
+    /// usual number.
     enter_after: Option<u8>,
     /// How many levels have ever been in use. A hint: a search that begins lower takes longer.
     used: AtomicU32,
@@ -70,7 +71,12 @@ impl SkipIndex {
         }
     }
 
-    /// After how many steps of a walk a node enters the levels. A node that a short walk finds is not worth the upkeep.
+    /// An index for any number of ranges.
+    pub(in crate::range) fn of_many() -> Self {
+        Self::new(Self::MAX, None)
+    }
+
+    /// After how many ranges a node enters the levels. A node that a short walk finds is not worth the upkeep.
     fn enter_after(&self) -> usize {
         // Where nodes are scarce, on a model checker and in some simulated runs, towers are to be common.
         self.enter_after
@@ -193,9 +199,9 @@ impl StartHints for SkipIndex {
         Some(self.descend(pin, is_before, |_, _| ())?.base())
     }
 
-    fn enter(&self, pin: &Pin, node: NonNull<Node>, steps: usize) {
+    fn enter(&self, pin: &Pin, node: NonNull<Node>, passed: usize) {
         // SAFETY: this thread holds the node, so it is not reused.
-        let Some(node) = (unsafe { TallNode::of(node) }).filter(|_| steps >= self.enter_after())
+        let Some(node) = (unsafe { TallNode::of(node) }).filter(|_| passed >= self.enter_after())
         else {
             return;
         };

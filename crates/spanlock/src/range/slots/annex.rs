@@ -1,0 +1,188 @@
+//! The annex of a board: a skip list beside the slots, for threads that hold many ranges.
+//!
+//! A scan looks at every slot, so slots are for few ranges of each thread. What a thread holds beyond that is in nodes of
+//! the annex, where a walk begins near its place.
+//!
+//! ```text
+//!   slots     A [ 0..=9 ]   A [ 20..=29 ]   ...   B [ 5000..=5009 ? ]
+//!                                                       |
+//!                                                       | looks there, too, unless it is empty
+//!                                                       v
+//!   annex     [ 640..=649 ] ---> [ 660..=669 ] ---> [ 5000..=5001 ] ---> ...        all A's
+//! ```
+//!
+//! ```text
+//!   request in a slot:     announce --> fence --> look at slots --> look into the annex --> granted
+//!   request in the annex:  insert ----> fence --> validate there --> look at all slots ---> granted
+//! ```
+//!
+//! By the two fences, of two requests that conflict at least one meets the other. A request in the annex that meets an
+//! announcement withdraws, decided or not; one in a slot first waits until it is decided whether the node stays. So of
+//! two rivals one stays.
+//!
+//! The edges cited are the parent module's.
+
+use super::attempt::Blocker;
+use super::blocker::SlotBlocker;
+use super::board::Board;
+use super::slot::Look;
+use super::{RawSlots, Token};
+use crate::range::inspect::Request;
+use crate::range::list::{Blocker as NodeBlocker, Link, List, ListAcquisition, Policy};
+use crate::range::list::{SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision};
+use crate::range::raw::Mode;
+use crate::range::thread::{self, ThreadRecord};
+use crate::range::wait::Attempt;
+use prim::atomic::Ordering;
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+
+/// A skip list, whose requests wait in the lock's queue.
+pub(super) type Annex = List<SharedExclusive, SkipIndex>;
+
+impl Board {
+    /// The annex, if there is one.
+    #[inline]
+    pub(super) fn annex(&self) -> Option<&Annex> {
+        // [annex] Acquire: pairs with the Release in `annex_or_new`.
+        let annex = self.annex.load(prim::order!("annex", Ordering::Acquire));
+        // SAFETY: an annex that was published lives as long as the board.
+        unsafe { annex.as_ref() }
+    }
+
+    /// Whether nothing is in the annex. A request in a slot asks this after its fence [annex-look].
+    #[inline]
+    pub(super) fn annex_is_empty(&self) -> bool {
+        // Acquire: what was held there comes before.
+        self.annex()
+            .is_none_or(|annex| annex.head.load(Ordering::Acquire) == Link::NULL)
+            || !prim::intact!("annex-look")
+    }
+
+    /// Whether a request in a slot may have a larger grant than it asked for: it looks into the annex for its range alone.
+    pub(super) fn annex_allows_more(&self) -> bool {
+        // [annex-whole]
+        self.annex_is_empty() || !prim::intact!("annex-whole")
+    }
+
+    /// The annex. Makes it, if need be.
+    fn annex_or_new(&self) -> &Annex {
+        self.annex().unwrap_or_else(|| self.make_annex())
+    }
+
+    #[cold] // Once for a board.
+    fn make_annex(&self) -> &Annex {
+        let fresh = Box::into_raw(Box::new(List::new(Policy::INDEXED, SkipIndex::of_many())));
+        // [annex] Release: pairs with the Acquire in `annex`.
+        let published = self.annex.compare_exchange(
+            ptr::null_mut(),
+            fresh,
+            prim::order!("annex", Ordering::Release),
+            prim::order!("annex", Ordering::Acquire),
+        );
+        let annex = match published {
+            Ok(_) => fresh,
+            Err(theirs) => {
+                // SAFETY: it comes from the box above and was not published.
+                drop(unsafe { Box::from_raw(fresh) });
+                theirs
+            }
+        };
+        // SAFETY: an annex that was published lives as long as the board.
+        unsafe { &*annex }
+    }
+
+    /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
+    /// at its beginning out of it: so it is empty soon after the last release.
+    #[cold] // A thread holds many ranges.
+    pub(super) fn check_annex<'a>(&self, request: &Request) -> Result<(), Blocker<'a>> {
+        let Some(annex) = self.annex() else {
+            return Ok(());
+        };
+        thread::with_record(|record| {
+            let pin = record.pin();
+            let mut first = Walk::from_head(&pin, &annex.head);
+            let _ = first.next();
+            first.trim();
+            let mut walk = annex.walk_to(&pin, request, || None);
+            let met = loop {
+                let Some((node, link)) = walk.next() else {
+                    break None;
+                };
+                let theirs = node.request(link);
+                if theirs.span.start() > request.span.last() {
+                    break None;
+                }
+                if theirs.conflicts(request) {
+                    await_decision(node);
+                    // Relaxed: if the node is gone or shared by now, the walk meets it again and acquires.
+                    let link = node.link.load(Ordering::Relaxed);
+                    if !link.is_gone() && node.request(link).conflicts(request) {
+                        break Some(NonNull::from(node));
+                    }
+                } else {
+                    walk.trim();
+                    walk.pass(node, link);
+                }
+            };
+            walk.trim();
+            match met {
+                // SAFETY: the walk has met the node under this pin.
+                Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// What is announced in a slot in the way of a request that is in the annex, after its fence. Grants that are kept
+    /// and in its way are revoked, and others are not kept.
+    fn slot_in_the_way_of(&self, request: &Request) -> Option<SlotBlocker<'_>> {
+        self.find(|slot| {
+            loop {
+                match slot.look(slot.see(), request, request.span) {
+                    Look::Held(state) => return Some(SlotBlocker::new(slot, state)),
+                    Look::Changed => {}
+                    Look::Clear | Look::RulesOutGrant => return None,
+                }
+            }
+        })
+    }
+}
+
+impl RawSlots {
+    /// Tries once to get a range in the annex. `None`: the lock has left the board.
+    pub(super) fn try_in_annex<'a>(
+        &'a self,
+        board: &'a Board,
+        record: &'static ThreadRecord,
+        request: Request,
+        at: &'static Location<'static>,
+    ) -> Option<Attempt<Token, Blocker<'a>>> {
+        let annex = board.annex_or_new();
+        if request.mode == Mode::Shared {
+            annex.index.announce_shared(request.span);
+        }
+        let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
+        let mut met = None;
+        let tried = node.try_unless(|| {
+            // [annex-insert] [registry]
+            if prim::intact!("annex-insert") {
+                met = board.slot_in_the_way_of(&request);
+            }
+            // [returned-check]
+            met.is_some() || self.has_left(board)
+        });
+        match tried {
+            Tried::Granted(token) => {
+                node.end(Some(&token));
+                return Some(Attempt::Granted(Token::of_annex(&token)));
+            }
+            Tried::Blocked(_) | Tried::Overtaken | Tried::Moved | Tried::Refused => node.end(None),
+        }
+        match tried {
+            Tried::Blocked(blocker) => Some(Attempt::Blocked(Blocker::Node(blocker))),
+            Tried::Refused => met.map(|met| Attempt::Blocked(Blocker::Slot(met))),
+            _ => Some(Attempt::Overtaken),
+        }
+    }
+}
