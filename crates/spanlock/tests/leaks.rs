@@ -400,6 +400,7 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_at_once()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_buckets()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_annex()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
         segment_locks_use_what_they_say();
@@ -414,6 +415,7 @@ fn memory() {
         everything_that_slots_do(common::slots);
         everything_that_slots_do(common::slots_at_once);
         everything_that_slots_do(common::slots_buckets);
+        everything_that_slots_do(common::slots_annex);
         exclusive_descents_leave_nothing(common::exclusive);
         exclusive_descents_leave_nothing(common::skip_exclusive);
         exclusive_descents_leave_nothing(SkipEx::new);

@@ -298,6 +298,7 @@ stress! {
     slots: common::slots(),
     slots_at_once: common::slots_at_once(),
     slots_buckets: common::slots_buckets(),
+    slots_annex: common::slots_annex(),
     slots_unfair: common::slots_unfair(),
     skip: common::skip(),
     skip_standard: common::skip_standard(),

@@ -158,6 +158,7 @@ fn configurations(table: &mut impl Table) {
         shared "slots-born" |_| RawSlots::builder().slots_at_once().build();
         shared "slots-at-once" |_| RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
         shared "slots-buckets" |_| RawSlots::builder().buckets_at_once(1).build();
+        shared "slots-annex" |_| RawSlots::builder().annex_at_once().build();
         shared "slots-unfair" |_| RawSlots::builder().fairness(Fairness::Unfair).build();
         shared "srl-array-at-once" |setting| {
             let array = SrlArray::builder().segment(segment(setting));

@@ -80,6 +80,8 @@ configurations! {
     slots_at_once: RawSlots = RawSlots::builder().slots_at_once().build();
     /// With buckets of two positions.
     slots_buckets: RawSlots = RawSlots::builder().buckets_at_once(1).build();
+    /// What a thread holds besides one range is in the annex.
+    slots_annex: RawSlots = RawSlots::builder().annex_at_once().build();
     slots_unfair: RawSlots = RawSlots::builder().slots_at_once().fairness(Fairness::Unfair).build();
     slots_fair_at_once: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
 
@@ -125,7 +127,8 @@ macro_rules! in_every_exact_shared_configuration {
     ($run:path: $($scenario:ident),+ $(,)?) => {
         in_every_shared_configuration! {
             @standard slow_path unfair fair_at_once writers_first writers_first_unfair instrumented
-            skip skip_standard skip_unfair slots slots_at_once slots_buckets slots_unfair; $run: $($scenario)+
+            skip skip_standard skip_unfair slots slots_at_once slots_buckets slots_annex
+            slots_unfair; $run: $($scenario)+
         }
     };
 }

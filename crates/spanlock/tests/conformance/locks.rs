@@ -74,6 +74,7 @@ pub fn register(suite: &mut Suite) {
         shared    "slots"                        common::slots, LAST, FAIR;
         shared    "slots-at-once"                common::slots_at_once, LAST, FAIR;
         shared    "slots-buckets"                common::slots_buckets, LAST, FAIR;
+        shared    "slots-annex"                  common::slots_annex, LAST, FAIR;
         shared    "slots-unfair"                 common::slots_unfair, LAST, UNFAIR;
         shared    "slots-fair-at-once"           common::slots_fair_at_once, LAST, FAIR_AT_ONCE;
         shared    "srl-array"                    common::srl_array, TAIL, SEGMENTED;

@@ -303,7 +303,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     }
 
     /// Tries once to get the range in the list. Withdraws if `is_refused`, which is asked once the node is inserted,
-    /// after a fence.
+    /// after a fence. If it is, the node is used up: the acquisition is neither tried again nor [ended](Self::end).
     #[inline]
     pub(in crate::range) fn try_unless(&mut self, is_refused: impl FnOnce() -> bool) -> Tried {
         let pin = self.record.pin();
@@ -328,10 +328,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 self.node = self.list.fresh_node(self.record, &self.request, self.at);
                 return Tried::Moved;
             }
-            Insertion::Refused => {
-                self.node = self.list.fresh_node(self.record, &self.request, self.at);
-                return Tried::Refused;
-            }
+            Insertion::Refused => return Tried::Refused,
             Insertion::Blocked(blocker) => blocker,
             Insertion::Withdrew(blocker) => {
                 // [fresh-node] The old node may still be linked.
@@ -353,11 +350,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it, and nothing outside
     /// of it.
     #[inline]
-    fn insert_and_validate(
-        &mut self,
-        pin: &Pin,
-        is_refused: impl FnOnce() -> bool,
-    ) -> Insertion {
+    fn insert_and_validate(&mut self, pin: &Pin, is_refused: impl FnOnce() -> bool) -> Insertion {
         self.node().set_tentative(P::NEEDS_VALIDATION);
         let insertion = self.insert(pin);
         let mine = self.node();

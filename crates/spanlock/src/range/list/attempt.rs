@@ -40,7 +40,7 @@ pub(in crate::range) enum Tried {
     Overtaken,
     /// The lock has moved to slots.
     Moved,
-    /// Something outside of the list is in the way.
+    /// Something outside of the list is in the way. The acquisition is over.
     Refused,
 }
 

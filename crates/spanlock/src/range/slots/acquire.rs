@@ -41,7 +41,8 @@ impl RawSlots {
         let local = unsafe { thread::local().as_ref() };
         match self
             .list
-            .acquire_fast(&self.wait_queue, local, ask.span, mode) {
+            .acquire_fast(&self.wait_queue, local, ask.span, mode)
+        {
             Some(token) => Some(Token::of_list(&token)),
             None => self.acquire_again(mode, &Ask::new(ask.span, ask.wait), local),
         }

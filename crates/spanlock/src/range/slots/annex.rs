@@ -175,14 +175,17 @@ impl RawSlots {
         match tried {
             Tried::Granted(token) => {
                 node.end(Some(&token));
-                return Some(Attempt::Granted(Token::of_annex(&token)));
+                Some(Attempt::Granted(Token::of_annex(&token)))
             }
-            Tried::Blocked(_) | Tried::Overtaken | Tried::Moved | Tried::Refused => node.end(None),
-        }
-        match tried {
-            Tried::Blocked(blocker) => Some(Attempt::Blocked(Blocker::Node(blocker))),
+            Tried::Blocked(blocker) => {
+                node.end(None);
+                Some(Attempt::Blocked(Blocker::Node(blocker)))
+            }
+            Tried::Overtaken | Tried::Moved => {
+                node.end(None);
+                Some(Attempt::Overtaken)
+            }
             Tried::Refused => met.map(|met| Attempt::Blocked(Blocker::Slot(met))),
-            _ => Some(Attempt::Overtaken),
         }
     }
 }

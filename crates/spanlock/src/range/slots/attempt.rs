@@ -145,7 +145,9 @@ impl<'a> SlotAcquisition<'a> {
 
     /// The same for a thread that holds many ranges there.
     fn attempt_in_annex(&self, board: &'a Board) -> Option<Attempt<Token, Blocker<'a>>> {
-        let attempt = self.lock.try_in_annex(board, self.record, self.request, self.at)?;
+        let attempt = self
+            .lock
+            .try_in_annex(board, self.record, self.request, self.at)?;
         let Attempt::Granted(token) = attempt else {
             return Some(attempt);
         };

@@ -14,8 +14,8 @@ use std::ptr::{self, NonNull};
 /// The slots of the first chunk. Each further chunk has twice as many as the one before it.
 const FIRST_CHUNK: usize = prim::sized(4, 2);
 
-/// More slots than memory has room for.
-const CHUNKS: usize = 26;
+/// Enough for some slots more than [`MANY`](crate::range::list::MANY) of each thread that a program can have.
+const CHUNKS: usize = 24;
 
 /// The slots of one lock, in chunks that never move.
 #[repr(C)] // The residue comes first, so that a pointer to the board leads to it.

@@ -376,7 +376,12 @@ impl RawSlots {
                 holders.extend(slot.holder());
                 None::<()>
             });
-            holders.extend(board.annex().into_iter().flat_map(|annex| annex.holders(record)));
+            holders.extend(
+                board
+                    .annex()
+                    .into_iter()
+                    .flat_map(|annex| annex.holders(record)),
+            );
         }
         holders.sort_by_key(|holder| holder.span.start());
         holders
@@ -447,7 +452,9 @@ impl Token {
     fn as_annexed(&self) -> ListToken {
         let marked = self.0.as_ptr();
         let node = marked.map_addr(|address| address & !Self::MARKS);
-        ListToken::new(Link::from_non_null(NonNull::new(node).expect("it has a node")))
+        ListToken::new(Link::from_non_null(
+            NonNull::new(node).expect("it has a node"),
+        ))
     }
 
     /// The slot that it is the address of.
@@ -485,10 +492,7 @@ unsafe impl RawRangeMutex for RawSlots {
 
     fn snapshot(&self) -> Option<Snapshot> {
         let holders = thread::with_record(|record| self.holders(record));
-        Some(Snapshot::new(
-            holders,
-            self.wait_queue.queue().waiters(),
-        ))
+        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
     }
 }
 
