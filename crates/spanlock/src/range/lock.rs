@@ -30,8 +30,7 @@ use std::ops::RangeBounds;
 ///
 /// # When not to use it
 /// - All requests are for the whole resource: a plain `RwLock` is as fast and smaller.
-/// - Hundreds of wide ranges are held at a time: an acquisition looks at each of them. A [skip list](super::skip) does
-///   not.
+/// - Many ranges are always held at a time, by many threads: a [skip list](super::skip) has nothing else to look at.
 /// - A request may wait for hours for a range that is not released. Requests that overlap it are then delayed, in the
 ///   end for hours as well. Use the timed forms.
 /// - The code is a global allocator. Some acquisitions allocate: a thread's first ones, those that sleep, and those
@@ -42,8 +41,10 @@ use std::ops::RangeBounds;
 /// Uncontended, one compare-exchange to acquire and one to release; no allocation once the thread is warm and
 /// no system call. When threads meet, the lock gets a slot for each: from then on, one atomic operation on the thread's
 /// own line to acquire, a look at the slot of each other thread, and one atomic operation to release. Where ranges are
-/// narrow and far apart, an acquisition takes two atomic operations and no look at other threads. Memory: the lock
-/// itself is one cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
+/// narrow and far apart, an acquisition takes two atomic operations and no look at other threads. A thread may hold any
+/// number of ranges: beyond some dozens they are in a skip list, and one more costs a logarithmic search.
+///
+/// Memory: the lock itself is one cache line. [`RawSlots`](super::slots::RawSlots) says what comes with slots.
 ///
 /// Before threads have met, each range held takes one cache line, from a pool of 8 KiB for each thread.
 ///
