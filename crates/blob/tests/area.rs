@@ -6,6 +6,10 @@ use spanlock::range::skip::SkipEx;
 use spanlock_baseline::{Bitmap, Song};
 use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, Error, Extent, Pool};
+use spanlock_testkit::exact::Exact;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// An extent of so many pages, all of whose bytes are the same.
 fn extent(pool: &Pool, pages: usize, byte: u8) -> Extent {

@@ -2,7 +2,11 @@
 #![cfg(target_os = "linux")]
 
 use spanlock_blob::{AliasArea, AliasCache, Error, Pool};
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::fork::status_of_child;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 #[test]
 fn a_child_is_refused_and_drops_nothing_of_its_parent() {

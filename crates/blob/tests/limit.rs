@@ -4,6 +4,10 @@
 use spanlock::range::RangeMutex;
 use spanlock_baseline::Bitmap;
 use spanlock_blob::{AliasArea, Error, Pool};
+use spanlock_testkit::exact::Exact;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// More mappings than this are not made.
 const MOST: usize = 200_000;

@@ -5,7 +5,11 @@ use spanlock::range::RangeMutex;
 use spanlock_baseline::Bitmap;
 use spanlock_blob::Error;
 use spanlock_blob::raw::{Piece, Ranges, Shown, Space, Window};
+use spanlock_testkit::exact::Exact;
 use std::cell::{Cell, RefCell};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Remembers what each position shows, and can be told to fail.
 struct Table {

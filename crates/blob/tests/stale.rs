@@ -2,8 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use spanlock_blob::{AliasArea, AliasCache, Pool};
+use spanlock_testkit::exact::Exact;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Tells this program to do what the test expects it to die of.
 const VARIABLE: &str = "SPANLOCK_STALE";

@@ -6,7 +6,11 @@ use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_baseline::{Bitmap, Song};
 use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, Error, Extent, Pool};
+use spanlock_testkit::exact::Exact;
 use std::sync::RwLock;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const THREADS: usize = 4;
 const BLOBS: usize = 6;

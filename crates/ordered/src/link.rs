@@ -32,6 +32,12 @@ impl<K, V, N> Link<K, V, N> {
     /// The node that the link leads to.
     #[inline]
     pub(crate) fn node(self) -> Option<NonNull<Node<K, V, N>>> {
+        const {
+            assert!(
+                align_of::<Node<K, V, N>>() > LEFT | TOP,
+                "the flags are in its address"
+            )
+        };
         NonNull::new(self.0.map_addr(|address| address & !(LEFT | TOP)))
     }
 

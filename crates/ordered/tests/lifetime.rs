@@ -1,11 +1,15 @@
 //! What lives how long: keys, values, and views of threads that exit.
 
 use ordered::{RangeSkipMap, RangeSkipSet};
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::watchdog::{self, HANG};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// A dropped map drops everything that was in it, wherever it is.
 #[test]

@@ -4,9 +4,13 @@ use ordered::exclusion::Exclusion;
 use ordered::{ByNode, ByRange, Key, RangeSkipMap};
 use proptest::prelude::*;
 use spanlock::range::list::ListEx;
+use spanlock_testkit::exact::Exact;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Bound;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 #[derive(Debug, Clone)]
 enum Step<K> {

@@ -5,10 +5,14 @@ use ordered::exclusion::Exclusion;
 use ordered::{ByNode, ByRange, RangeSkipMap};
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::skip::SkipEx;
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::setting;
 use spanlock_testkit::watchdog::{self, HANG};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// A value that counts how many there are, and keeps a secret that is destroyed with it.
 struct Value<'c> {

@@ -5,9 +5,13 @@ mod common;
 
 use common::{await_sleepers, status_of_child, watched};
 use spanlock::range::RangeLock;
+use spanlock_testkit::exact::Exact;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Keeps threads walking another lock, such that some are forked in the midst of it.
 fn while_others_are_busy(f: impl FnOnce()) {

@@ -8,10 +8,14 @@ mod common;
 
 use common::status_of_child;
 use spanlock::range::RangeLock;
+use spanlock_testkit::exact::Exact;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Whether the first registration of fork handlers has begun.
 static REGISTERING: AtomicBool = AtomicBool::new(false);

@@ -3,12 +3,16 @@
 use spanlock::range::Span;
 use spanlock::range::raw::{Ask, RawRangeMutex, Wait};
 use spanlock::range::slots::RawSlots;
+use spanlock_testkit::exact::Exact;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 type Token = <RawSlots as RawRangeMutex>::Token;
 

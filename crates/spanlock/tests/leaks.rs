@@ -9,7 +9,8 @@ use spanlock::range::list::ListRw;
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
-use std::alloc::{GlobalAlloc, Layout, System};
+use spanlock_testkit::exact::Exact;
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::mem;
@@ -35,19 +36,19 @@ fn bytes(layout: Layout) -> i64 {
     i64::try_from(layout.size()).expect("no allocation is that large")
 }
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: the other allocator does the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
         LIVE_BYTES.fetch_add(bytes(layout), Relaxed);
         // SAFETY: the caller's.
-        unsafe { System.alloc(layout) }
+        unsafe { Exact.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         LIVE_BYTES.fetch_sub(bytes(layout), Relaxed);
         // SAFETY: the caller's.
-        unsafe { System.dealloc(block, layout) };
+        unsafe { Exact.dealloc(block, layout) };
     }
 }
 

@@ -8,7 +8,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use spanlock::range::raw::Mode;
 use spanlock::range::{Guards, RangeLock, RangeLocked, ReadGuard, WriteGuard};
+use spanlock_testkit::exact::Exact;
 use std::ops::{Bound, RangeInclusive};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 type Interval = RangeInclusive<u64>;
 

@@ -9,8 +9,12 @@ use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{Instrumented, RangeLock, RangeLocked, RangeMutex};
+use spanlock_testkit::exact::Exact;
 use std::cell::Cell;
 use std::panic;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 thread_local! {
     static PANICKED_AT: Cell<Option<u32>> = const { Cell::new(None) };

@@ -5,8 +5,12 @@ mod common;
 
 use common::{Shared, shared};
 use spanlock::range::RangeLock;
+use spanlock_testkit::exact::Exact;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Seven threads read everything, such that there is always one inside, until a writer was in ten times.
 fn a_writer_gets_in_among_readers_without_pause<L: Shared>(lock: &RangeLock<L>) {

@@ -1,6 +1,7 @@
 //! A slot lock returns to its list when one thread uses it alone for long, and moves again when threads meet.
 
 use spanlock::range::RangeLock;
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::watchdog;
 use std::cell::UnsafeCell;
 use std::sync::Barrier;
@@ -8,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const HANG: Duration = Duration::from_secs(120);
 

@@ -12,10 +12,14 @@ use lock_api::{
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 use spanlock::rw::{FutexRwLock, ReadersFirst, WritersFirst};
+use spanlock_testkit::exact::Exact;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// Runs a scenario alone. Should it hang, aborts. Nothing is held afterwards.
 fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {

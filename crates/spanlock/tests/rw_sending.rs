@@ -6,7 +6,11 @@ mod common;
 use common::elsewhere;
 use common::rw::{linger, run};
 use lock_api::{RawRwLock, RwLock};
+use spanlock_testkit::exact::Exact;
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 for_every_lock! {
     {

@@ -9,12 +9,16 @@ mod common;
 use common::{HANG, setting};
 use fastrand::Rng;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use spanlock_testkit::watchdog;
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const LOCKS: usize = 3;
 

@@ -7,11 +7,15 @@ use common::elsewhere;
 use spanlock::range::raw::Wait;
 use spanlock::rw::pthread::table::{self, COLUMNS, LockAddress, Publication, ReaderRow};
 use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
+use spanlock_testkit::exact::Exact;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());

@@ -12,12 +12,16 @@ use fastrand::Rng;
 use spanlock::range::inspect::Snapshot;
 use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::{RangeLock, Span};
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use spanlock_testkit::watchdog;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const SLOTS: u64 = 64;
 const EACH_MODE: [Mode; 2] = [Mode::Shared, Mode::Exclusive];

@@ -10,9 +10,13 @@ use fastrand::Rng;
 use spanlock::range::RangeLock;
 use spanlock::range::list::FastPath;
 use spanlock::range::skip::SkipRw;
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use std::ops::Range;
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const SLOTS: u64 = 96;
 const THREADS: u64 = 4;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `documents` | the examples of the documents, as doctests |
 //! | [`edges`] | the names of protocol edges, and where comments cite them |
+//! | [`exact`] | an allocator that aligns no better than it is asked to |
 //! | [`exclusion`] | the oracle: panics when holders coexist that exclude each other |
 //! | `fork` | runs a part of a test in a forked child |
 //! | [`history`] | the oracle: whether the operations of all threads are linearisable |
@@ -12,6 +13,7 @@
 
 mod documents;
 pub mod edges;
+pub mod exact;
 pub mod exclusion;
 #[cfg(target_os = "linux")]
 pub mod fork;

@@ -46,6 +46,26 @@ fn long_lines(path: &Path, text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Packages that keep marks in addresses, or allocate memory themselves.
+const ON_THE_EXACT_ALLOCATOR: [&str; 5] = ["spanlock", "ordered", "vm", "store", "blob"];
+
+/// A test that ran on another allocator would not notice that memory is aligned less than it needs.
+#[test]
+fn their_tests_run_on_the_exact_allocator() {
+    for package in ON_THE_EXACT_ALLOCATOR {
+        let folder = root().join("crates").join(package).join("tests");
+        let mut all = Vec::new();
+        files(&folder, "rs", &mut all);
+        let is_root = |path: &Path| path.parent() == Some(&folder) || path.ends_with("main.rs");
+        all.retain(|(path, _)| is_root(path));
+        assert!(!all.is_empty(), "{package} has no tests");
+        for (path, text) in all {
+            let has = text.contains("#[global_allocator]") && text.contains("exact::Exact");
+            assert!(has, "{} is without it", path.display());
+        }
+    }
+}
+
 #[test]
 fn lines_fit() {
     let mut all = documents();

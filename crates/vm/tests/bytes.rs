@@ -1,7 +1,8 @@
 //! The memory of a space, counted by the allocator.
 
+use spanlock_testkit::exact::Exact;
 use spanlock_vm::{Access, AddressSpace, Mapping, PAGE, Placement, Protection};
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts the bytes that are allocated.
@@ -9,18 +10,18 @@ struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: the other allocator does the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
+        unsafe { Exact.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { Exact.dealloc(pointer, layout) }
     }
 }
 

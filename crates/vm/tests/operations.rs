@@ -2,10 +2,14 @@
 
 use spanlock::range::list::ListRw;
 use spanlock::range::raw::Mode;
+use spanlock_testkit::exact::Exact;
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, LockStat, Mapping, Operation, PAGE, PageTable, Placement,
     Protection, Refinement, Relocation, Speculation, VmError,
 };
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const RW: Protection = Protection::READ_WRITE;
 const BASE: u64 = 0x1000_0000;

@@ -3,6 +3,7 @@
 
 use fastrand::Rng;
 use spanlock::range::list::ListRw;
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::setting;
 use spanlock_vm::{
     Access, AddressSpace, Flags, Mapping, PAGE, Placement, Protection, RealMappings, Relocation,
@@ -10,6 +11,9 @@ use spanlock_vm::{
 };
 use std::fs;
 use std::ops::Range;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const PAGES: u64 = 48;
 

@@ -2,12 +2,16 @@
 //! the borders all the time; and each knows what its own pages are.
 
 use fastrand::Rng;
+use spanlock_testkit::exact::Exact;
 use spanlock_testkit::setting;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Mapping, PAGE, PageTable, Placement, Protection, RawRangeLock, VmError,
 };
 use std::thread;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 const BASE: u64 = 0x1000_0000;
 const PAGES: u64 = 8;

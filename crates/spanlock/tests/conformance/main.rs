@@ -27,8 +27,12 @@ mod traps;
 mod waiting;
 
 use libtest_mimic::Arguments;
+use spanlock_testkit::exact::Exact;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// How many scenarios run at once, unless the caller says so: mostly they wait.
 const AT_ONCE: usize = 8;

@@ -11,11 +11,15 @@ use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
     Tuning, WritersFirst,
 };
+use spanlock_testkit::exact::Exact;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 mod model;
 mod parts;

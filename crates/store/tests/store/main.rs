@@ -5,6 +5,10 @@ mod common;
 
 use spanlock::range as spanlock_range;
 use spanlock_store as store;
+use spanlock_testkit::exact::Exact;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 mod cases;
 mod crash;

@@ -1,6 +1,7 @@
 //! The record of one area.
 
 use super::Life;
+use crate::PAGE;
 use crate::plan::{Kind, Range};
 use prim::atomic::{AtomicU64, Ordering};
 use prim::cell::UnsafeCell;
@@ -8,6 +9,9 @@ use prim::track::Track;
 
 /// The bit in `start`.
 const GUARDED: u64 = 1;
+
+// Areas begin at pages.
+const _: () = assert!(PAGE.is_multiple_of(2 * GUARDED));
 
 /// The record of an area.
 ///

@@ -5,11 +5,15 @@
 
 mod table;
 
+use spanlock_testkit::exact::Exact;
 use spanlock_vm::{
     Access, AddressSpace, Flags, Layout, Limits, Mapping, PAGE, Placement, Protection, Relocation,
     Source,
 };
 use table::{CASES, Call, Case, LIMITED, Limit, Place, To, What, at};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// The number of an error, or 0.
 type Errno = i32;

@@ -8,12 +8,16 @@ mod step;
 use block::Block;
 use model::Model;
 use proptest::prelude::*;
+use spanlock_testkit::exact::Exact;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
     Relocation, Source,
 };
 use step::{BASE, PAGES, Step, layout, on_model, on_space};
+
+#[global_allocator]
+static HEAP: Exact = Exact;
 
 /// An address, now and then one that is no page's.
 fn address() -> impl Strategy<Value = u64> {

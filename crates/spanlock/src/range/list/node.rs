@@ -179,6 +179,9 @@ impl Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::range) struct Link(*mut Node);
 
+// The flags are in the node's address.
+const _: () = assert!(align_of::<Node>() > Link::FLAGS | Link::MOVED);
+
 impl Link {
     const GONE: usize = 1;
     const SLEEPER: usize = 2;
@@ -236,7 +239,8 @@ impl Link {
 
     /// What a lock's head is when the lock has moved to slots: a link to what begins with the new head of its list. It
     /// has the mark of the fast path, so that walks which stand on the old head are cut off.
-    pub(in crate::range) fn moved(to: NonNull<AtomicLink>) -> Self {
+    pub(in crate::range) fn moved<T>(to: NonNull<T>) -> Self {
+        const { assert!(align_of::<T>() > Self::MOVED, "the mark is in its address") };
         let to = to.as_ptr().cast::<Node>();
         Self(to.map_addr(|address| address | Self::MOVED | Self::GONE))
     }

@@ -163,7 +163,7 @@ impl Seats {
 #[inline]
 pub(super) fn head_of(board: NonNull<Board>) -> Link {
     // A board begins with its residue.
-    Link::moved(board.cast())
+    Link::moved(board)
 }
 
 /// The board to which a head leads.

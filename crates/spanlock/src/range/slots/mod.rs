@@ -392,6 +392,10 @@ impl RawSlots {
 #[derive(Debug)]
 pub struct Token(NonNull<Node>);
 
+// The marks are in the address of a slot, and are not set in that of a node.
+const _: () = assert!(align_of::<Slot>() > Token::SLOT | Token::OTHER);
+const _: () = assert!(align_of::<Node>() > Token::SLOT | Token::OTHER);
+
 /// What a token stands for.
 enum Granted<'a> {
     Listed(ListToken),

@@ -50,7 +50,7 @@ impl RawSlots {
         while !seen.is_moved() {
             // Relaxed: published with the board.
             board.residue().set(seen, Ordering::Relaxed);
-            let moved = Link::moved(NonNull::from(board.residue()));
+            let moved = Link::moved(NonNull::from(&*board));
             // [move] Release: pairs with the Acquire in `board`, and with the loads of the head by walks.
             let release = prim::order!("move", Ordering::Release);
             match list.head.replace(seen, moved, release, Ordering::Acquire) {

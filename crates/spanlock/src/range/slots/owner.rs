@@ -4,6 +4,7 @@ use super::buckets::Places;
 use super::policy::Policy;
 use super::slot::Slot;
 use super::state::State;
+use crate::range::thread::ThreadRecord;
 use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
 use prim::cell::UnsafeCell;
 use std::cell::Cell;
@@ -189,6 +190,9 @@ impl Slot {
         true
     }
 }
+
+// Whether it is the home slot is in the address of the record.
+const _: () = assert!(align_of::<ThreadRecord>() > Slot::GUEST);
 
 /// Who owns a slot.
 #[derive(Clone, Copy)]

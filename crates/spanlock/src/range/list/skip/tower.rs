@@ -136,6 +136,9 @@ impl TallNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::range::list) struct TowerLink(*mut TallNode);
 
+// The mark is in the node's address.
+const _: () = assert!(align_of::<TallNode>() > TowerLink::GONE);
+
 impl TowerLink {
     const GONE: usize = 1;
 

@@ -210,6 +210,9 @@ enum Tenancy {
     Shared,
 }
 
+// Whether the row is shared is in the address of a slot.
+const _: () = assert!(align_of::<Slot>() > 1);
+
 /// Where a thread publishes: a row, and the slot in it to try first. It stays with its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderRow(
