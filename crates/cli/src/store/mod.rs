@@ -187,7 +187,7 @@ fn run_check(path: &Path) -> Result {
         findings.collect::<String>(),
         describe(&report)
     ))?;
-    let damages = report.findings.iter().filter(|finding| finding.damage);
+    let damages = report.findings.iter().filter(|finding| finding.is_damage());
     match damages.count() {
         0 => Ok(()),
         1 => Err(Failure::check("1 place is damaged")),

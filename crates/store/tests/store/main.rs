@@ -10,6 +10,7 @@ mod cases;
 mod crash;
 mod crashes;
 mod damage;
+mod damaged_images;
 mod forged;
 mod killed;
 mod model;
