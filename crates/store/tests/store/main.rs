@@ -14,4 +14,5 @@ mod damaged_images;
 mod forged;
 mod killed;
 mod model;
+mod recovered;
 mod threads;
