@@ -63,8 +63,8 @@ pub(crate) fn now() -> i64 {
 pub struct Recovered {
     /// Whether the store had been closed properly. Then nothing else is set.
     pub closed: bool,
-    /// Everything that did not fit. What a finding speaks of is lost, and what was there before may be seen in its
-    /// place. If there is none, nothing is lost.
+    /// Everything that did not fit. What a finding speaks of may be lost, and what was there before be seen in its
+    /// place. A loss of power may also take the last changes without a trace.
     pub findings: Vec<Finding>,
     /// Logs that were rewritten without what did not fit.
     pub logs: u64,
@@ -75,7 +75,7 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// The worst that may have happened: `None` if nothing is lost.
+    /// The worst cause of a finding: `None` if everything fits.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.findings.iter().map(|finding| finding.cause).max()

@@ -39,7 +39,7 @@ enum What {
         /// The file or device.
         path: PathBuf,
     },
-    /// Show what a store contains, and what does not fit, except in data that were synced.
+    /// Show what a store contains, and what does not fit, without reading all data.
     Info {
         /// The file or device.
         path: PathBuf,
