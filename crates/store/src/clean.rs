@@ -62,7 +62,7 @@ impl Log {
             let slots = for_each_entry(&bytes, &place, |head, payload| {
                 state.apply(head, payload, &mut |_| Ok(true))
             })?;
-            // What is in the log since the opening was whole.
+            // Recovery has left no such slots, and all entries here are committed.
             if slots.remains() > 0 {
                 return Err(Error::Corrupt(format!(
                     "inode {}: {} slots of log page {} have no entry; the log stays as it is",

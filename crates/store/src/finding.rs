@@ -5,17 +5,17 @@
 
 use std::fmt;
 
-/// What explains a finding.
+/// What explains a finding. The later, the worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
+    /// Damage that loses nothing, since there is a second copy.
+    DamagedCopy,
     /// A crash amid a single operation: what was written last is not whole, or was never written. Damage of just that
     /// looks the same.
     Crash,
     /// A crash or damage: what is missing has more behind it, or led to more. A loss of power explains it, or a crash
     /// amid the operations of several threads. So does damage.
     CrashOrDamage,
-    /// Damage that loses nothing, since there is a second copy.
-    DamagedCopy,
     /// Damage: no crash explains it.
     Damage,
 }
@@ -33,7 +33,7 @@ impl Finding {
     /// Whether no crash explains it.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        self.cause >= Cause::DamagedCopy
+        matches!(self.cause, Cause::DamagedCopy | Cause::Damage)
     }
 }
 

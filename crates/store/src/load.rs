@@ -174,6 +174,13 @@ pub(crate) fn load(medium: &impl Medium) -> Result<Loaded> {
         tree.apply(loader, head, payload);
         Ok(())
     })?;
+    if let Some((epoch, number)) = tree.gap {
+        let what = format!(
+            "directories: the entry before number {number} is missing, and {} changes behind it are dropped",
+            tree.dropped
+        );
+        loader.finding(epoch, loader.gap(), what);
+    }
     if tree_log.pages.is_empty() || !tree.begun {
         loader.damage("the directories' log has no beginning".to_owned());
     }
@@ -210,6 +217,8 @@ struct TreeState {
     next: u32,
     begun: bool,
     dropped: u64,
+    /// The epoch and the number of the first entry that was dropped.
+    gap: Option<(u32, u32)>,
 }
 
 impl Default for TreeState {
@@ -219,6 +228,7 @@ impl Default for TreeState {
             next: 0,
             begun: false,
             dropped: 0,
+            gap: None,
         }
     }
 }
@@ -240,11 +250,8 @@ impl TreeState {
         let missing = !follows && prim::intact!("tree-order");
         if missing || self.dropped > 0 {
             self.dropped += 1;
-            let what = format!(
-                "directories: an entry before number {} is missing",
-                head.number
-            );
-            return loader.finding(head.epoch, loader.gap(), what);
+            self.gap.get_or_insert((head.epoch, head.number));
+            return;
         }
         self.begun = true;
         self.next = head.number.wrapping_add(1);

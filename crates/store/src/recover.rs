@@ -88,10 +88,8 @@ impl fmt::Display for Recovered {
             return f.write_str("closed properly");
         }
         f.write_str("not closed properly, and recovered")?;
-        let findings = self.findings.iter();
-        findings
-            .into_iter()
-            .try_for_each(|finding| write!(f, "\n{finding}"))
+        let mut findings = self.findings.iter();
+        findings.try_for_each(|finding| write!(f, "\n{finding}"))
     }
 }
 

@@ -189,7 +189,10 @@ fn a_gap_in_the_directories_is_damage_where_the_medium_keeps_the_order() {
     assert!(store.readdir("/").expect("the root").is_empty());
     let (medium, opened) = open(damaged(Durable::Never));
     let error = opened.map(drop).expect_err("it is refused").to_string();
-    assert!(error.contains("before number 2 is missing"), "{error}");
+    assert!(
+        error.contains("before number 2 is missing, and 1 changes"),
+        "{error}"
+    );
     assert!(!check(&medium).expect("a store").is_sound());
 }
 
