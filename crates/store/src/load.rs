@@ -176,7 +176,7 @@ pub(crate) fn load(medium: &impl Medium) -> Result<Loaded> {
     })?;
     if let Some((epoch, number)) = tree.gap {
         let what = format!(
-            "directories: the entry before number {number} is missing, and {} changes behind it are dropped",
+            "directories: the entry before number {number} is missing, and {} changes are dropped",
             tree.dropped
         );
         loader.finding(epoch, loader.gap(), what);

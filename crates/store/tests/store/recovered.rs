@@ -190,7 +190,7 @@ fn a_gap_in_the_directories_is_damage_where_the_medium_keeps_the_order() {
     let (medium, opened) = open(damaged(Durable::Never));
     let error = opened.map(drop).expect_err("it is refused").to_string();
     assert!(
-        error.contains("before number 2 is missing, and 1 changes"),
+        error.contains("before number 2 is missing, and 1 changes are dropped"),
         "{error}"
     );
     assert!(!check(&medium).expect("a store").is_sound());
