@@ -142,3 +142,42 @@ fn damage_is_named_and_nothing_is_changed() {
     assert_eq!(code, Some(1));
     assert!(message.contains("does not match its checksum"), "{message}");
 }
+
+#[test]
+fn what_is_lost_after_a_crash_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, to] = ["store", "to"].map(|name| folder.path().join(name));
+    written(&["make", text(&store), "--size", "1M"]);
+    {
+        // It is not closed.
+        let medium = spanlock_store::Mapped::open(&store).unwrap();
+        let options = spanlock_store::Options::default();
+        let (opened, _) = spanlock_store::Store::<_>::open(medium, options).unwrap();
+        let file = opened.create("/file", 0o600).unwrap();
+        for page in 0..3 {
+            file.write_at(&[0xA5; 4096], page * 4096).unwrap();
+        }
+    }
+    let mut bytes = fs::read(&store).unwrap();
+    // The second entry of the file's log.
+    let is_log = |page: &&[u8]| page[4..8] == *b"SLog" && page[8] == 2;
+    let log = bytes.chunks(4096).position(|page| is_log(&page)).unwrap();
+    bytes[log * 4096 + 2 * 64 + 20] ^= 1;
+    fs::write(&store, &bytes).unwrap();
+    let lost = "left by a crash, or damaged: inode 2: 1 slots of log page";
+    for command in ["info", "check"] {
+        let told = written(&[command, text(&store)]);
+        assert!(told.contains(lost), "{command}: {told}");
+        assert!(told.contains("not closed"), "{command}: {told}");
+    }
+    assert_eq!(fs::read(&store).unwrap(), bytes, "nothing is changed");
+    let exported = run(&["export", text(&store), text(&to)]);
+    let told = String::from_utf8_lossy(&exported.stderr);
+    assert!(exported.status.success(), "{told}");
+    assert!(told.contains(lost), "{told}");
+    let mut expected = vec![0xA5; 3 * 4096];
+    expected[4096..2 * 4096].fill(0);
+    assert!(fs::read(to.join("file")).unwrap() == expected);
+    let again = run(&["export", text(&store), text(&folder.path().join("again"))]);
+    assert!(again.status.success() && again.stderr.is_empty());
+}

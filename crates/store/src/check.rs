@@ -1,7 +1,8 @@
 //! Checking a store: everything that is wrong with it, by name. It changes nothing.
 
 use crate::error::Result;
-use crate::load::{self, Finding, Loaded};
+use crate::finding::{Cause, Finding};
+use crate::load::{self, Loaded};
 use crate::medium::Medium;
 use crate::tree::Kind;
 
@@ -34,7 +35,7 @@ impl Report {
     /// Whether no damage was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.findings.iter().all(|finding| !finding.damage)
+        !self.findings.iter().any(Finding::is_damage)
     }
 }
 
@@ -55,9 +56,10 @@ pub fn check(medium: &impl Medium) -> Result<Report> {
                 Err(error) => error.to_string(),
             };
             let path = path_of(&loaded, *ino);
-            report
-                .findings
-                .push(Finding::damage(format!("{path}: page {page}: {what}")));
+            report.findings.push(Finding {
+                what: format!("{path}: page {page}: {what}"),
+                cause: Cause::Damage,
+            });
         }
     }
     Ok(report)

@@ -10,7 +10,7 @@
 //! use elsewhere. That does no harm. Whoever reads the log takes the entry behind `next`, too.
 
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::entry::{self, Draft, Head, MAX_ITEMS, What};
 use crate::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
 use crate::format::{Item, LogPage, PAGE, PAGE_BYTES, offset, zeros};
@@ -48,7 +48,7 @@ impl Log {
         }
         drop(tail);
         match rewritten {
-            Err(crate::Error::NoSpace) => Ok(()),
+            Err(Error::NoSpace) => Ok(()),
             other => other,
         }
     }
@@ -58,9 +58,19 @@ impl Log {
         let mut state = FileState::default();
         for &page in pages {
             let bytes = core.page(page.block)?;
-            for_each_entry(&bytes, &self.place(core.id, page, 0), |head, payload| {
+            let place = self.place(core.id, page, 0);
+            let slots = for_each_entry(&bytes, &place, |head, payload| {
                 state.apply(head, payload, &mut |_| Ok(true))
             })?;
+            // Recovery has left no such slots, and all entries here are committed.
+            if slots.remains() > 0 {
+                return Err(Error::Corrupt(format!(
+                    "inode {}: {} slots of log page {} have no entry; the log stays as it is",
+                    self.ino,
+                    slots.remains(),
+                    page.block
+                )));
+            }
         }
         Ok(state)
     }

@@ -38,7 +38,8 @@ pub enum Error {
     NotAStore(&'static str),
     /// The store was made by another version of this program.
     Version(u32),
-    /// The store is damaged: what, and where. `spanlock store check` lists all damage.
+    /// The store is damaged: what, and where. `spanlock store check` lists all damage. A write that finds the log of
+    /// its file damaged, since the log was to be rewritten, has happened.
     Corrupt(String),
     /// The medium failed.
     Io(io::Error),

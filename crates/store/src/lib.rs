@@ -83,6 +83,7 @@
 //! | `namespace.rs`, `path.rs` | operations on directories, by inode and by path |
 //! | `replay.rs` | what a file is, by the entries of its log |
 //! | `load.rs`, `recover.rs`, `check.rs` | reading a store, mending it after a crash, and naming what is wrong with it |
+//! | `finding.rs` | what does not fit, and whether a crash explains it |
 //! | `store.rs` | making, opening, closing |
 //! | `locks.rs` | the locks of files |
 
@@ -93,6 +94,7 @@ mod core;
 mod error;
 mod exchange;
 mod file;
+mod finding;
 mod format;
 mod index;
 mod inode;
@@ -111,9 +113,9 @@ pub use check::{Report, check, inspect};
 pub use core::{Durability, Space};
 pub use error::{Error, Result};
 pub use file::File;
+pub use finding::{Cause, Finding};
 pub use format::{FORMAT_VERSION, PAGE};
 pub use inode::MAX_FILE_SIZE;
-pub use load::Finding;
 pub use medium::{Durable, Mapped, Medium, Memory};
 pub use recover::{Options, Recovered};
 pub use store::{Geometry, Status, Store, make};

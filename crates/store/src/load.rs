@@ -1,9 +1,10 @@
 //! Reading a store as it is, without changing it: for opening and for checking.
 //!
-//! What does not fit is a *finding*. It is damage, unless the store was not closed and a crash explains it.
+//! What does not fit is a [`Finding`]. It is damage, unless the store was not closed and a crash explains it.
 
 use crate::alloc::Bitmap;
 use crate::error::{Error, Result};
+use crate::finding::{Cause, Finding};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Found, Head, Place};
 use crate::format::page::{self, ENTRY_SLOTS, Link};
@@ -15,37 +16,6 @@ use crate::medium::Medium;
 use crate::replay::FileState;
 use crate::tree::{Change, Ino, Kind, ROOT, Tree};
 use std::collections::HashMap;
-use std::fmt;
-
-/// Something in a store that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// What, and where.
-    pub what: String,
-    /// Whether no crash explains it. The others are mended when the store is opened.
-    pub damage: bool,
-}
-
-impl Finding {
-    pub(crate) fn damage(what: String) -> Self {
-        let damage = true;
-        Self { what, damage }
-    }
-
-    pub(crate) fn left_by_a_crash(what: String) -> Self {
-        let damage = false;
-        Self { what, damage }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.damage {
-            true => write!(f, "damaged: {}", self.what),
-            false => write!(f, "left by a crash: {}", self.what),
-        }
-    }
-}
 
 /// A log as it was found.
 #[derive(Debug, Clone)]
@@ -89,18 +59,26 @@ pub(crate) fn for_each_entry(
     mut f: impl FnMut(&Head, &[u8]) -> Result<()>,
 ) -> Result<Slots> {
     let mut slots = Slots::default();
-    let mut slot = 1;
+    let (mut slot, mut empty) = (1, 0);
     while slot < ENTRY_SLOTS {
         match entry::find(bytes, &Place { slot, ..*place }) {
             Found::Entry(head, payload, taken) => {
                 f(&head, payload)?;
+                slots.inside += std::mem::take(&mut slots.at_end);
+                slots
+                    .skipped
+                    .extend((empty > 0).then_some((head.epoch, empty)));
+                empty = 0;
                 slots.last = slot;
                 slot += taken;
                 slots.behind = slot;
             }
-            Found::Nothing => slot += 1,
+            Found::Nothing => {
+                empty += 1;
+                slot += 1;
+            }
             Found::Remains => {
-                slots.remains += 1;
+                slots.at_end += 1;
                 slot += 1;
                 slots.behind = slot;
             }
@@ -116,8 +94,18 @@ pub(crate) struct Slots {
     last: usize,
     /// The first behind everything.
     behind: usize,
+    /// How many contain what is no entry: before the last entry, and behind it.
+    inside: usize,
+    at_end: usize,
+    /// How many are empty before an entry, and the epoch of that entry.
+    skipped: Vec<(u32, usize)>,
+}
+
+impl Slots {
     /// How many contain what is no entry.
-    remains: usize,
+    pub(crate) fn remains(&self) -> usize {
+        self.inside + self.at_end
+    }
 }
 
 /// Reads both copies of the superblock.
@@ -139,9 +127,10 @@ pub(crate) fn superblock(medium: &impl Medium, findings: &mut Vec<Finding>) -> R
     let found = match copies {
         [Ok(_), Ok(newer)] => newer,
         [Err(damage), Ok(whole)] | [Ok(whole), Err(damage)] => {
-            findings.push(Finding::damage(format!(
-                "one copy of the superblock: {damage}"
-            )));
+            findings.push(Finding {
+                what: format!("one copy of the superblock: {damage}"),
+                cause: Cause::DamagedCopy,
+            });
             // The other copy may have been a newer one. So an opening more may have been, about which nothing is known.
             Superblock {
                 epoch: whole.epoch + 1,
@@ -185,6 +174,13 @@ pub(crate) fn load(medium: &impl Medium) -> Result<Loaded> {
         tree.apply(loader, head, payload);
         Ok(())
     })?;
+    if let Some((epoch, number)) = tree.gap {
+        let what = format!(
+            "directories: the entry before number {number} is missing, and {} changes are dropped",
+            tree.dropped
+        );
+        loader.finding(epoch, loader.gap(), what);
+    }
     if tree_log.pages.is_empty() || !tree.begun {
         loader.damage("the directories' log has no beginning".to_owned());
     }
@@ -221,6 +217,8 @@ struct TreeState {
     next: u32,
     begun: bool,
     dropped: u64,
+    /// The epoch and the number of the first entry that was dropped.
+    gap: Option<(u32, u32)>,
 }
 
 impl Default for TreeState {
@@ -230,6 +228,7 @@ impl Default for TreeState {
             next: 0,
             begun: false,
             dropped: 0,
+            gap: None,
         }
     }
 }
@@ -251,11 +250,8 @@ impl TreeState {
         let missing = !follows && prim::intact!("tree-order");
         if missing || self.dropped > 0 {
             self.dropped += 1;
-            let number = head.number;
-            return loader.finding(
-                head.epoch,
-                format!("directories: an entry before number {number} is missing"),
-            );
+            self.gap.get_or_insert((head.epoch, head.number));
+            return;
         }
         self.begun = true;
         self.next = head.number.wrapping_add(1);
@@ -277,24 +273,31 @@ struct Loader<'a, M> {
 
 impl<M: Medium> Loader<'_, M> {
     fn damage(&mut self, what: String) {
-        self.findings.push(Finding::damage(what));
+        let cause = Cause::Damage;
+        self.findings.push(Finding { what, cause });
     }
 
-    /// Something of that opening does not fit. That is no damage if the opening ended with a crash.
-    fn finding(&mut self, epoch: u32, what: String) {
-        self.findings.push(match epoch > self.superblock.good {
-            true => Finding::left_by_a_crash(what),
-            false => Finding::damage(what),
-        });
+    /// Something of that opening does not fit. If the opening ended with a crash, that is the cause.
+    fn finding(&mut self, epoch: u32, cause: Cause, what: String) {
+        match epoch > self.superblock.good {
+            true => self.findings.push(Finding { what, cause }),
+            false => self.damage(what),
+        }
+    }
+
+    /// Why something is missing that was there, as the store knew, before it wrote what is there.
+    fn gap(&self) -> Cause {
+        match self.superblock.ordered {
+            true => Cause::Damage,
+            false => Cause::CrashOrDamage,
+        }
     }
 
     fn slot(&mut self, ino: Ino) -> Result<slot::Slot> {
         let slot = read_slot(self.medium, self.superblock.id, ino)?;
-        if slot.damaged {
-            self.finding(
-                self.superblock.epoch,
-                format!("inode {ino}: half of its slot"),
-            );
+        if slot.is_damaged() {
+            let what = format!("inode {ino}: half of its slot");
+            self.finding(self.superblock.epoch, Cause::CrashOrDamage, what);
         }
         Ok(slot)
     }
@@ -313,17 +316,16 @@ impl<M: Medium> Loader<'_, M> {
             slot: 1,
             update: half.map_or(0, |half| half.update),
             // The rewriting mends the slot.
-            to_rewrite: slot.damaged,
+            to_rewrite: slot.is_damaged(),
         };
         let mut next = half.map(|half| half.head);
         let store = self.superblock.id;
         while let Some(page) = next.take() {
             let epoch = u32::try_from(page.generation >> 32).expect("32 bits");
             let Some(bytes) = self.log_page(page, ino)? else {
-                self.finding(
-                    epoch,
-                    format!("inode {ino}: page {} of its log is none", page.block),
-                );
+                let what = format!("inode {ino}: page {} of its log is none", page.block);
+                // [link-first] [head-first] It was durable before anything led to it.
+                self.finding(epoch, self.gap(), what);
                 log.to_rewrite = true;
                 break;
             };
@@ -335,32 +337,60 @@ impl<M: Medium> Loader<'_, M> {
                 slot: 0,
             };
             let slots = for_each_entry(&bytes, &place, |head, payload| visit(self, head, payload))?;
+            let link = page::link_of(&bytes, page, store);
             // [as-published] P3 takes what has a mark, and nothing else matters.
-            if slots.remains > 0 && prim::intact!("as-published") {
-                let what = format!(
-                    "inode {ino}: {} slots of log page {} have no entry",
-                    slots.remains, page.block
-                );
-                self.finding(self.superblock.epoch, what);
+            if slots.remains() > 0 && prim::intact!("as-published") {
+                self.remains(ino, page.block, &slots, link);
                 log.to_rewrite = true;
             }
+            self.skipped(ino, page.block, &slots);
             // [tail-after] What is there stays.
             log.slot = if prim::intact!("tail-after") {
                 slots.behind.max(1)
             } else {
                 slots.last.max(1)
             };
-            match page::link_of(&bytes, page, store) {
+            match link {
                 Link::None => {}
                 Link::To(page) => next = Some(page),
                 Link::Damaged => {
                     let what = format!("inode {ino}: the link of log page {}", page.block);
-                    self.finding(self.superblock.epoch, what);
+                    self.finding(self.superblock.epoch, Cause::CrashOrDamage, what);
                     log.to_rewrite = true;
                 }
             }
         }
         Ok(log)
+    }
+
+    /// Slots of a log page that are not empty and have no entry.
+    fn remains(&mut self, ino: Ino, block: Block, slots: &Slots, link: Link) {
+        let goes_on = slots.inside > 0 || link != Link::None;
+        let cause = match goes_on {
+            true => Cause::CrashOrDamage,
+            false => Cause::Crash,
+        };
+        let what = format!(
+            "inode {ino}: {} slots of log page {block} have no entry",
+            slots.remains()
+        );
+        self.finding(self.superblock.epoch, cause, what);
+    }
+
+    /// Slots of a log page that were reserved since the last good opening, and are empty: those of writes that had not
+    /// returned, or that were lost with the power.
+    fn skipped(&mut self, ino: Ino, block: Block, slots: &Slots) {
+        let recent = |(epoch, _): &&(u32, usize)| *epoch > self.superblock.good;
+        let skipped = slots.skipped.iter().filter(recent);
+        let count: usize = skipped.map(|(_, count)| count).sum();
+        if count > 0 {
+            self.findings.push(Finding {
+                what: format!(
+                    "inode {ino}: {count} slots of log page {block} are empty before an entry"
+                ),
+                cause: Cause::Crash,
+            });
+        }
     }
 
     /// A page of a log; `None` if it is none.
@@ -412,11 +442,13 @@ impl<M: Medium> Loader<'_, M> {
             }
         }
         if !state.lost.is_empty() {
-            let what = format!(
-                "inode {ino}: {} pages that a crash has lost",
-                state.lost.len()
-            );
-            self.findings.push(Finding::left_by_a_crash(what));
+            self.findings.push(Finding {
+                what: format!(
+                    "inode {ino}: {} pages do not match the checksums of their last contents",
+                    state.lost.len()
+                ),
+                cause: Cause::CrashOrDamage,
+            });
         }
         let log = LoadedLog {
             to_rewrite: log.to_rewrite || state.dropped > 0,

@@ -4,6 +4,7 @@ use crate::alloc::{Allocator, Purpose};
 use crate::clean::{Part, drafts};
 use crate::core::{Core, Durability};
 use crate::error::{Error, Result};
+use crate::finding::{Cause, Finding};
 use crate::format::bytes::checksum;
 use crate::format::entry::{self, Draft};
 use crate::format::slot;
@@ -15,6 +16,7 @@ use crate::replay::FileState;
 use crate::tree::{Ino, ROOT, Tree};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
+use std::fmt;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -56,17 +58,39 @@ pub(crate) fn now() -> i64 {
     nanoseconds.map_or(i64::MAX, |all| all.saturating_add(time.tv_nsec))
 }
 
-/// What was found when a store was opened.
+/// What was found when a store was opened, and mended. [`Display`](fmt::Display) says it in lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
     /// Whether the store had been closed properly. Then nothing else is set.
     pub closed: bool,
-    /// Logs that were rewritten, because a crash left something in them.
+    /// Everything that did not fit. What a finding speaks of may be lost, and what was there before be seen in its
+    /// place. A loss of power may also take the last changes without a trace.
+    pub findings: Vec<Finding>,
+    /// Logs that were rewritten without what did not fit.
     pub logs: u64,
-    /// Pages that were written after the last sync and lost with the power.
+    /// Pages of files whose last contents are lost, with the power or by damage.
     pub lost_pages: u64,
-    /// Changes of directories after the last sync that were lost, because one before them was.
+    /// Changes of directories that were dropped because one before them is lost, with the power or by damage.
     pub lost_changes: u64,
+}
+
+impl Recovered {
+    /// The worst cause of a finding: `None` if everything fits.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.findings.iter().map(|finding| finding.cause).max()
+    }
+}
+
+impl fmt::Display for Recovered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.closed {
+            return f.write_str("closed properly");
+        }
+        f.write_str("not closed properly, and recovered")?;
+        let mut findings = self.findings.iter();
+        findings.try_for_each(|finding| write!(f, "\n{finding}"))
+    }
 }
 
 /// A store that is ready, but for the files' indices.
@@ -85,14 +109,14 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
     options: &Options<L>,
 ) -> Result<Ready<M>> {
     let loaded = load::load(&medium)?;
-    let damaged =
-        |finding: &&crate::Finding| finding.damage && !finding.what.starts_with("one copy");
-    if let Some(damage) = loaded.findings.iter().find(damaged) {
+    let mut findings = loaded.findings.iter();
+    if let Some(damage) = findings.find(|finding| finding.cause == Cause::Damage) {
         return Err(Error::Corrupt(damage.what.clone()));
     }
     let recovered = Recovered {
         closed: loaded.superblock.is_clean(),
         lost_changes: loaded.dropped_changes,
+        findings: loaded.findings.clone(),
         ..Recovered::default()
     };
     let core = begin(medium, &loaded, options)?;
@@ -133,9 +157,7 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
         ready.recovered.logs += 1;
     }
     if !ready.recovered.closed {
-        ready
-            .core
-            .mend_slots(&load::free_inodes(&loaded.superblock, &ready.tree))?;
+        ready.core.mend_slots(loaded.superblock.inodes)?;
         ready.core.sync()?;
         let before = ready.core.epoch - 1;
         ready.core.write_superblock(|superblock| {
@@ -202,11 +224,13 @@ pub(crate) fn tree_drafts<M: Medium>(tree: &Tree, number: &mut u32, core: &Core<
 }
 
 impl<M: Medium> Core<M> {
-    /// A crash may have left a part of a slot's half where no inode is.
-    fn mend_slots(&self, free: &[Ino]) -> Result<()> {
-        for &ino in free {
-            if load::read_slot(&self.medium, self.id, ino)?.damaged {
-                self.write(slot::place(ino), &[0; slot::SLOT])?;
+    /// Empties the halves of slots that are neither valid nor zero. None is in force. The logs that a rewriting has
+    /// mended have a valid half, and inodes without a log need none.
+    fn mend_slots(&self, inodes: Ino) -> Result<()> {
+        for ino in ROOT..inodes {
+            let slot = load::read_slot(&self.medium, self.id, ino)?;
+            for half in slot.damaged_halves(ino) {
+                self.write(half, &[0; slot::HALF])?;
             }
         }
         self.medium.fence();
@@ -222,7 +246,9 @@ impl<M: Medium> Core<M> {
         let mut superfluous: Vec<_> = beyond.values().map(|item| item.block).collect();
         if let Some(item) = state.pages.get_mut(&page).filter(|_| used > 0) {
             let mut bytes = self.page(item.block)?;
-            if bytes[used..].iter().any(|&byte| byte != 0) {
+            // A damaged page keeps its checksum, so that a read finds the damage.
+            let sound = checksum(&[], &*bytes) == item.sum;
+            if sound && bytes[used..].iter().any(|&byte| byte != 0) {
                 bytes[used..].fill(0);
                 let block = self.take(1, Purpose::Upkeep)?[0];
                 self.write(offset(block), &*bytes)?;

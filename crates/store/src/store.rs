@@ -80,7 +80,8 @@ pub struct Status {
 }
 
 impl<M: Medium, L: RawRangeLock> Store<M, L> {
-    /// Opens a store. After a crash it recovers what had happened.
+    /// Opens a store. After a crash it recovers what had happened, and says what is lost. It says so once: the next
+    /// opening no longer finds it.
     ///
     /// # Errors
     /// [`Error::NotAStore`], [`Error::Version`]; [`Error::Corrupt`] when there is damage that no crash explains: then

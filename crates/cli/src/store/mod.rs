@@ -33,12 +33,13 @@ enum What {
     },
     /// Read all of a store, and name everything that is wrong with it. Changes nothing.
     ///
-    /// The exit code is 1 if there is damage. What a crash has left is not damage: the next opening repairs it.
+    /// The exit code is 1 if there is damage. What a crash explains is not damage: the next opening drops it, and says
+    /// so again.
     Check {
         /// The file or device.
         path: PathBuf,
     },
-    /// Show what a store contains.
+    /// Show what a store contains, and what does not fit, without reading all data.
     Info {
         /// The file or device.
         path: PathBuf,
@@ -105,7 +106,7 @@ pub(crate) fn run(command: &Command) -> Result {
         What::Info { path } => {
             let medium = look(path)?;
             let report = inspect(&medium).at(path)?;
-            print(&describe(&report))
+            print(&(list(&report) + &describe(&report)))
         }
         What::Cost { path, size } => {
             if *size < 1 << 20 {
@@ -172,27 +173,33 @@ fn look(path: &Path) -> Result<Mapped> {
     Mapped::open_read_only(path).at(path)
 }
 
+/// Says on the standard error what was recovered, if the store was not closed.
 fn open(path: &Path) -> Result<Store> {
     let opened = Mapped::open(path).and_then(|medium| Store::open(medium, Options::default()));
-    opened.map(|(store, _)| store).at(path)
+    let (store, recovered) = opened.at(path)?;
+    if !recovered.closed {
+        eprintln!("{}: {recovered}", path.display());
+    }
+    Ok(store)
 }
 
 fn run_check(path: &Path) -> Result {
     let medium = look(path)?;
     medium.read_through().at(path)?;
     let report = check(&medium).at(path)?;
-    let findings = report.findings.iter().map(|finding| format!("{finding}\n"));
-    print(&format!(
-        "{}{}",
-        findings.collect::<String>(),
-        describe(&report)
-    ))?;
-    let damages = report.findings.iter().filter(|finding| finding.damage);
+    print(&(list(&report) + &describe(&report)))?;
+    let damages = report.findings.iter().filter(|finding| finding.is_damage());
     match damages.count() {
         0 => Ok(()),
         1 => Err(Failure::check("1 place is damaged")),
         many => Err(Failure::check(format!("{many} places are damaged"))),
     }
+}
+
+/// Everything that does not fit, in lines.
+fn list(report: &Report) -> String {
+    let findings = report.findings.iter();
+    findings.map(|finding| format!("{finding}\n")).collect()
 }
 
 fn describe(report: &Report) -> String {

@@ -65,8 +65,8 @@ impl Half {
 pub(crate) struct Slot {
     /// The valid halves.
     halves: [Option<Half>; 2],
-    /// Whether a half is neither zero nor valid.
-    pub(crate) damaged: bool,
+    /// Which halves are neither zero nor valid.
+    damaged: [bool; 2],
 }
 
 impl Slot {
@@ -78,6 +78,18 @@ impl Slot {
         let ours = self.halves.into_iter().flatten().filter(is_ours);
         ours.max_by_key(|half| half.update)
     }
+
+    /// Whether a half is neither zero nor valid.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged != [false; 2]
+    }
+
+    /// Where the halves begin that are neither zero nor valid.
+    pub(crate) fn damaged_halves(&self, ino: Ino) -> impl Iterator<Item = u64> + use<> {
+        let begins = [0, HALF as u64].map(|at| place(ino) + at);
+        let halves = begins.into_iter().zip(self.damaged);
+        halves.filter_map(|(begin, damaged)| damaged.then_some(begin))
+    }
 }
 
 /// Reads a slot.
@@ -85,9 +97,6 @@ pub(crate) fn parse(bytes: &[u8; SLOT], store: u64, ino: Ino) -> Slot {
     let parts = [&bytes[..HALF], &bytes[HALF..]];
     let halves = parts.map(|part| Half::parse(part, store, ino));
     let is_zero = |part: &[u8]| part.iter().all(|&byte| byte == 0);
-    let damaged = parts
-        .iter()
-        .zip(&halves)
-        .any(|(part, half)| half.is_none() && !is_zero(part));
+    let damaged = [0, 1].map(|half| halves[half].is_none() && !is_zero(parts[half]));
     Slot { halves, damaged }
 }

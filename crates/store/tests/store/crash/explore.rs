@@ -7,7 +7,7 @@
 use super::images::{Crash, Replay};
 use crate::common::{Dump, Model, Op, Seen, dump, perform};
 use crate::store::medium::{Event, Simulated};
-use crate::store::{Durability, Durable, Geometry, Options, PAGE, Store, check, make};
+use crate::store::{Cause, Durability, Durable, Geometry, Options, PAGE, Store, check, make};
 use fastrand::Rng;
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -72,6 +72,12 @@ impl Plan {
             ..Options::default()
         };
         match Store::open(Arc::clone(&medium), options) {
+            // What one thread leaves when it is killed does not look like damage.
+            Ok((_, recovered))
+                if self.crash == Crash::Kill && recovered.cause() > Some(Cause::Crash) =>
+            {
+                Err(format!("the opening says {recovered}"))
+            }
             Ok((store, _)) => Ok((medium, store)),
             Err(error) => Err(format!("it is not opened: {error}")),
         }
