@@ -208,9 +208,9 @@ impl Board {
             return home;
         }
         let here = NonNull::from(self);
-        let share = share.take_if(|share| share.is_in(here));
-        let share = share.unwrap_or_else(|| Share::of(self));
-        home::remember(share, home);
+        if let Some(share) = share.take_if(|share| share.is_in(here)) {
+            home::remember(share, home);
+        }
         home
     }
 

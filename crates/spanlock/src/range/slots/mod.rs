@@ -326,8 +326,7 @@ impl RawSlots {
     fn share(&self, record: &'static ThreadRecord) -> Option<Share> {
         let _pin = record.pin();
         // SAFETY: [board-grace] the lock gives its share up when this walk has ended, at the earliest.
-        self.board()
-            .map(|board| Share::of(unsafe { board.as_ref() }))
+        self.board().map(|board| unsafe { Share::of(board) })
     }
 
     /// The requests that hold their ranges, in order of range start.
@@ -362,7 +361,6 @@ impl Token {
     /// Marks, in bits that a link to a node does not use.
     const SLOT: usize = 16;
     const OTHER: usize = 32;
-
     #[inline]
     fn of_list(token: &ListToken) -> Self {
         Self(token.link().non_null())
