@@ -81,6 +81,9 @@ impl Board {
     /// So many slots are in the first chunk.
     pub(super) const FEW: usize = FIRST_CHUNK;
 
+    /// So many slots are in the first eight chunks: a quarter of a megabyte. A lock with more does not return to its list.
+    const MOST_TO_KEEP: usize = first_of(8);
+
     /// A board without slots.
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
@@ -123,6 +126,11 @@ impl Board {
     pub(super) fn residue_is_empty(&self) -> bool {
         // Acquire: what was held in it comes before.
         self.residue.load(Ordering::Acquire) == Link::NULL
+    }
+
+    /// Whether it is too large for threads to keep when its lock has returned to the list.
+    pub(super) fn is_large(&self) -> bool {
+        self.len() > Self::MOST_TO_KEEP
     }
 
     /// How many slots there are.
@@ -362,20 +370,35 @@ impl Board {
     }
 }
 
-impl Drop for Board {
-    fn drop(&mut self) {
+impl Board {
+    /// Frees the slots and the buckets.
+    ///
+    /// # Safety
+    /// Nobody uses them any more: there is no lock whose head leads to the board, and no thread is about to announce a
+    /// request here. Threads may still have shares.
+    pub(super) unsafe fn clear(&self) {
+        // Relaxed: shares order it before the end of the board.
         let buckets = self.buckets.load(Ordering::Relaxed);
         if !buckets.is_null() {
-            // SAFETY: it comes from a box, and nobody uses a board that is dropped.
+            self.buckets.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: it comes from a box, and nobody uses it, by the caller's promise.
             drop(unsafe { Box::from_raw(buckets) });
         }
         for (at, chunk) in self.chunks.iter().enumerate() {
             let first = chunk.load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: the chunk comes from a box of so many slots, and nobody uses a board that is dropped.
+                chunk.store(ptr::null_mut(), Ordering::Relaxed);
+                // SAFETY: the chunk comes from a box of so many slots, and nobody uses it, by the caller's promise.
                 drop(unsafe { chunk_at(first, at) });
             }
         }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses a board that is dropped.
+        unsafe { self.clear() };
     }
 }
 

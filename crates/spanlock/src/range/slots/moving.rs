@@ -89,7 +89,9 @@ impl RawSlots {
             let others = board.announced_beside(home);
             others.is_some_and(|others| home.policy().is_alone(others))
         };
-        if self.list.index != Growth::WhenMet || !board.residue_is_empty() || !is_alone() {
+        let may = self.list.index == Growth::WhenMet && board.residue_is_empty();
+        // A thread that stays idle may keep the board.
+        if !may || board.is_large() || !is_alone() {
             return false;
         }
         let everything = Request::new(Span::ALL, Mode::Exclusive, home.thread());
