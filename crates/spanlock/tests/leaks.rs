@@ -133,8 +133,14 @@ fn locks_dropped_elsewhere_leave_nothing<L: Lock>(make: fn() -> L) {
 /// Many locks, as long as they live.
 const LOCKS: i64 = 100_000;
 
-/// A board, and its first slots: the documentation of the slot lock says so.
-const BOARD_OF_FOUR: i64 = 256 + 4 * 256;
+/// A board without slots: the documentation of the slot lock says so.
+const BOARD: i64 = 256;
+
+/// A board, and its first slots.
+const BOARD_OF_FOUR: i64 = BOARD + 4 * 256;
+
+/// A thread keeps so many boards.
+const BOARDS: i64 = 16;
 
 /// What is live, less what was live before.
 fn kept_since(before: i64) -> i64 {
@@ -178,7 +184,7 @@ fn locks_that_have_moved_keep_what_they_say() {
     drop(locks);
     let kept = kept_since(start);
     assert!(
-        kept < 2 * 16 * BOARD_OF_FOUR + FLAT,
+        kept < 2 * BOARDS * BOARD + FLAT,
         "{kept} bytes are kept without locks"
     );
     is_over.wait();
@@ -190,6 +196,59 @@ fn locks_that_have_moved_keep_what_they_say() {
         kept < BOARD_OF_FOUR,
         "{kept} bytes are kept without threads"
     );
+}
+
+/// Takes so many ranges at a time, each in a slot of its own.
+fn hold_many<L: Lock>(lock: &RangeLock<L>, ranges: u64) {
+    let held: Vec<_> = (0..ranges).map(|at| lock.read(at * 2..=at * 2)).collect();
+    drop(held);
+}
+
+/// It has used no other lock since.
+fn the_only_user_of_a_lock_keeps_nothing<L: Lock>(make: fn() -> L) {
+    let in_use = || {
+        let lock = RangeLock::from_raw(make());
+        hold_many(&lock, 2_000);
+        LIVE_BYTES.load(Relaxed)
+    };
+    in_use(); // The thread's own records, and whatever else is made once.
+    let before = LIVE_BYTES.load(Relaxed);
+    let used = in_use() - before;
+    assert!(used > 2_000 * 256, "{used} bytes: it has not moved");
+    assert_eq!(kept_since(before), 0);
+}
+
+/// Threads that have used many locks, which others have used more, and have been idle since.
+fn idle_threads_keep_little_of_locks_that_are_dropped<L: Lock>(make: fn() -> L) {
+    let locks: Arc<Vec<_>> = Arc::new((0..40).map(|_| RangeLock::from_raw(make())).collect());
+    let before = LIVE_BYTES.load(Relaxed);
+    let (are_used, is_over) = (Arc::new(Barrier::new(3)), Arc::new(Barrier::new(3)));
+    let threads = [(); 2].map(|()| {
+        let (locks, are_used, is_over) = (
+            Arc::clone(&locks),
+            Arc::clone(&are_used),
+            Arc::clone(&is_over),
+        );
+        thread::spawn(move || {
+            locks.iter().for_each(|lock| drop(lock.write(0..1)));
+            drop(locks);
+            are_used.wait();
+            is_over.wait();
+        })
+    });
+    are_used.wait();
+    locks.iter().for_each(|lock| hold_many(lock, 1_000));
+    assert!(kept_since(before) > 40 * 1_000 * 256, "they have not moved");
+    drop(locks);
+    let kept = kept_since(before);
+    assert!(
+        kept < 2 * BOARDS * BOARD + FLAT / 4,
+        "{kept} bytes are kept"
+    );
+    is_over.wait();
+    for thread in threads {
+        thread.join().expect("no panic elsewhere");
+    }
 }
 
 /// One thread's refused requests, and another's hold that never moves.
@@ -409,6 +468,10 @@ fn memory() {
         threads_that_exit_with_guards_leave_nothing();
         locks_that_threads_use_in_turn_keep_nothing();
         locks_that_have_moved_keep_what_they_say();
+        the_only_user_of_a_lock_keeps_nothing(common::slots_at_once);
+        the_only_user_of_a_lock_keeps_nothing(common::slots_buckets);
+        idle_threads_keep_little_of_locks_that_are_dropped(common::slots_at_once);
+        idle_threads_keep_little_of_locks_that_are_dropped(common::slots_buckets);
         everything_that_lists_do(ListRw::new);
         everything_that_lists_do(common::slow_path);
         everything_that_lists_do(SkipRw::new);

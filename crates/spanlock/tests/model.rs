@@ -3,7 +3,7 @@
 #[macro_use]
 mod common;
 
-use common::{Shared, assert_nothing_held};
+use common::{Shared, assert_nothing_held, setting};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use spanlock::range::raw::Mode;
@@ -179,7 +179,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn config() -> Config {
     Config {
         failure_persistence: None,
-        ..Config::with_cases(500)
+        ..Config::with_cases(setting("SPANLOCK_MODEL_CASES", 500) as u32)
     }
 }
 

@@ -96,6 +96,19 @@ fn a_lock_returns_whatever_is_asked_for() {
     }
 }
 
+/// Threads that stay idle may keep the board, so it does not return from a large one.
+#[test]
+fn a_lock_with_many_slots_does_not_return() {
+    for (slots, stays) in [(900, false), (1_100, true)] {
+        let lock = RangeLock::new();
+        move_to_slots(&lock);
+        let held: Vec<_> = (0..slots).map(|at| lock.read(2 * at..=2 * at)).collect();
+        drop(held);
+        write_alone(&lock);
+        assert_eq!(has_moved(&lock), stays, "{slots} ranges were held");
+    }
+}
+
 /// What another thread holds keeps the lock on its board, and that thread still knows its slot when the lock is back.
 #[test]
 fn a_holder_keeps_the_lock_from_returning() {

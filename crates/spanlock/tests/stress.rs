@@ -11,7 +11,7 @@ use common::{HANG, Shared, assert_nothing_held, setting, snapshot};
 use fastrand::Rng;
 use spanlock::range::inspect::Snapshot;
 use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
-use spanlock::range::{RangeLock, Span};
+use spanlock::range::{RangeLock, RangeLocked, Span};
 use spanlock_testkit::exact::Exact;
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use spanlock_testkit::watchdog;
@@ -244,6 +244,42 @@ fn run<L: Shared>(name: &str, raw: L) {
     println!("{name}: {all} operations in {took:.1?}, longest wait {longest:.1?}");
 }
 
+/// Threads write to parts of a slice, by what is lent to them alone.
+fn lend<L: Shared>(raw: L) {
+    let threads = setting("SPANLOCK_STRESS_THREADS", 8);
+    let operations = setting("SPANLOCK_STRESS_OPS", 200_000) / threads;
+    let seed = setting("SPANLOCK_STRESS_SEED", 1);
+    let elements = vec![0_u64; SLOTS as usize].into_boxed_slice();
+    let mut slice = RangeLocked::with_lock(elements, RangeLock::from_raw(raw));
+    let borrow = |seed| {
+        let mut random = Rng::with_seed(seed);
+        let mut written = 0;
+        for _ in 0..operations {
+            let start = random.usize(..SLOTS as usize - 8);
+            let range = start..start + 1 + random.usize(..8);
+            if random.bool() {
+                written += range.len() as u64;
+                slice.write(range).iter_mut().for_each(|count| *count += 1);
+            } else {
+                let lent = slice.read(range);
+                assert_eq!(lent.iter().sum::<u64>(), lent.iter().sum::<u64>());
+            }
+        }
+        written
+    };
+    let written: u64 = common::watched(slice.lock().raw(), || {
+        thread::scope(|scope| {
+            let borrow = &borrow;
+            let all: Vec<_> = (0..threads)
+                .map(|at| scope.spawn(move || borrow(1_000 * seed + at)))
+                .collect();
+            let all = all.into_iter();
+            all.map(|thread| thread.join().expect("no panic")).sum()
+        })
+    });
+    assert_eq!(slice.get_mut().iter().sum::<u64>(), written, "lost updates");
+}
+
 /// An exclusive lock, to be used like the others: its readers exclude each other.
 struct NoSharing<L>(L);
 
@@ -285,6 +321,13 @@ macro_rules! stress {
             }
         )+
     };
+}
+
+#[test]
+fn lent_parts_of_a_slice() {
+    lend(common::slots());
+    lend(common::slots_at_once());
+    lend(common::slots_buckets());
 }
 
 stress! {

@@ -90,14 +90,14 @@ impl RawSlots {
         let Some(home) = home else {
             return self.acquire_slowly(mode, *ask, None);
         };
-        // SAFETY: the thread has a share in the board.
-        let board = unsafe { board.as_ref() };
         // SAFETY: the slots of a board live as long as the board.
         let home = unsafe { home.as_ref() };
         let state = home.made();
         if state.is_time_to_look_around() && self.returns(board, home, at) {
             return self.acquire_slowly(mode, *ask, None);
         }
+        // SAFETY: the thread has a share in the board.
+        let board = unsafe { board.as_ref() };
         if home.take_again(state, ask.span, mode, at) {
             return Some(Token::of_slot(home, true));
         }

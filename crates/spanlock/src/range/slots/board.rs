@@ -86,6 +86,9 @@ impl Board {
     /// So many slots are in the first chunk.
     pub(super) const FEW: usize = FIRST_CHUNK;
 
+    /// So many slots are in the first eight chunks: a quarter of a megabyte. A lock with more does not return to its list.
+    const MOST_TO_KEEP: usize = first_of(8);
+
     /// A board without slots.
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
@@ -130,6 +133,11 @@ impl Board {
     pub(super) fn residue_is_empty(&self) -> bool {
         // Acquire: what was held in it comes before.
         self.residue.load(Ordering::Acquire) == Link::NULL
+    }
+
+    /// Whether it is too large for threads to keep when its lock has returned to the list.
+    pub(super) fn is_large(&self) -> bool {
+        self.len() > Self::MOST_TO_KEEP
     }
 
     /// How many slots there are.
@@ -232,9 +240,9 @@ impl Board {
             return home;
         }
         let here = NonNull::from(self);
-        let share = share.take_if(|share| share.is_in(here));
-        let share = share.unwrap_or_else(|| Share::of(self));
-        home::remember(share, home);
+        if let Some(share) = share.take_if(|share| share.is_in(here)) {
+            home::remember(share, home);
+        }
         home
     }
 
@@ -389,25 +397,41 @@ impl Board {
     }
 }
 
-impl Drop for Board {
-    fn drop(&mut self) {
+impl Board {
+    /// Frees the slots, the buckets and the annex.
+    ///
+    /// # Safety
+    /// Nobody uses them any more: there is no lock whose head leads to the board, and no thread is about to announce a
+    /// request here. Threads may still have shares.
+    pub(super) unsafe fn clear(&self) {
+        // Relaxed: shares order it before the end of the board.
         let buckets = self.buckets.load(Ordering::Relaxed);
         if !buckets.is_null() {
-            // SAFETY: it comes from a box, and nobody uses a board that is dropped.
+            self.buckets.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: it comes from a box, and nobody uses it, by the caller's promise.
             drop(unsafe { Box::from_raw(buckets) });
         }
         let annex = self.annex.load(Ordering::Relaxed);
         if !annex.is_null() {
+            self.annex.store(ptr::null_mut(), Ordering::Relaxed);
             // SAFETY: as for the buckets.
             drop(unsafe { Box::from_raw(annex) });
         }
         for (at, chunk) in self.chunks.iter().enumerate() {
             let first = chunk.load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: the chunk comes from a box of so many slots, and nobody uses a board that is dropped.
+                chunk.store(ptr::null_mut(), Ordering::Relaxed);
+                // SAFETY: the chunk comes from a box of so many slots, and nobody uses it, by the caller's promise.
                 drop(unsafe { chunk_at(first, at) });
             }
         }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses a board that is dropped.
+        unsafe { self.clear() };
     }
 }
 

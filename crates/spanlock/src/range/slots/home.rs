@@ -34,11 +34,16 @@ impl Share {
     }
 
     /// One more share.
-    pub(super) fn of(board: &Board) -> Self {
+    ///
+    /// # Safety
+    /// The board is alive, and the head of a lock led to it: a pointer that comes from a reference must not free it.
+    pub(super) unsafe fn of(board: NonNull<Board>) -> Self {
+        // SAFETY: the caller promises it.
+        let shares = unsafe { &board.as_ref().shares };
         // Relaxed: another share keeps the board meanwhile.
-        let others = board.shares.fetch_add(1, Ordering::Relaxed);
+        let others = shares.fetch_add(1, Ordering::Relaxed);
         assert!(others > 0, "a board was used after its last share");
-        Self(NonNull::from(board))
+        Self(board)
     }
 
     /// The address of the board. The share is not given up.

@@ -41,7 +41,7 @@ impl RawSlots {
     /// Makes a board, and moves what is in the list to its residue. What is held stays held.
     #[cold] // Once for many acquisitions.
     pub(super) fn move_to_slots(&self) {
-        let board = Board::new();
+        let board = Share::first(Board::new());
         if let Growth::Buckets(digits) = self.list.index {
             board.make_buckets(digits.into());
         }
@@ -50,13 +50,13 @@ impl RawSlots {
         while !seen.is_moved() {
             // Relaxed: published with the board.
             board.residue().set(seen, Ordering::Relaxed);
-            let moved = Link::moved(NonNull::from(&*board));
+            let moved = home::head_of(board.address());
             // [move] Release: pairs with the Acquire in `board`, and with the loads of the head by walks.
             let release = prim::order!("move", Ordering::Release);
             match list.head.replace(seen, moved, release, Ordering::Acquire) {
                 Ok(()) => {
                     // From now on the lock's head leads to it.
-                    Share::first(board).keep();
+                    board.keep();
                     break;
                 }
                 Err(now) => seen = now,
@@ -80,15 +80,19 @@ impl RawSlots {
     #[cold]
     pub(super) fn returns(
         &self,
-        board: &Board,
+        here: NonNull<Board>,
         home: &Slot,
         at: &'static Location<'static>,
     ) -> bool {
+        // SAFETY: the thread has a share in the board, and keeps it until the end.
+        let board = unsafe { here.as_ref() };
         let is_alone = || {
             let others = board.announced_beside(home);
             others.is_some_and(|others| home.policy().is_alone(others))
         };
-        if self.list.index != Growth::WhenMet || !board.residue_is_empty() || !is_alone() {
+        let may = self.list.index == Growth::WhenMet && board.residue_is_empty();
+        // A thread that stays idle may keep the board.
+        if !may || board.is_large() || !is_alone() {
             return false;
         }
         let everything = Request::new(Span::ALL, Mode::Exclusive, home.thread());
@@ -107,10 +111,9 @@ impl RawSlots {
         if is_granted {
             self.leave(board, home);
         }
-        let board = NonNull::from(board);
-        home::forget(board);
+        home::forget(here);
         // SAFETY: the head led to it until now, so this is the lock's share.
-        let share = unsafe { Share::kept(board) };
+        let share = unsafe { Share::kept(here) };
         // [board-grace] Walks may stand on its residue, and threads may be about to take a share.
         if prim::intact!("board-grace") {
             thread::with_record(|record| record.retire_board(share));

@@ -44,9 +44,13 @@ impl RawSlots {
     /// Releases what is not held in the home slot, or listed.
     #[inline(never)] // The thread holds several ranges, or narrow ones.
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
-        let board = self.board_of_held();
+        let board = self.board().expect("what is announced is on a board");
         // It is to be nobody's when it is free. The lock may leave the board then [struck-first].
-        let share = (!is_home && !slot.stays()).then(|| Share::of(board));
+        let goes = !is_home && !slot.stays();
+        // SAFETY: the lock does not leave a board while a range is held there.
+        let share = goes.then(|| unsafe { Share::of(board) });
+        // SAFETY: as above.
+        let board = unsafe { board.as_ref() };
         self.leave(board, slot);
         if let Some(share) = share {
             share.give_up(slot);
