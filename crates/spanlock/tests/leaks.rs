@@ -198,7 +198,7 @@ fn locks_that_have_moved_keep_what_they_say() {
     );
 }
 
-/// Takes so many ranges at a time, each in a slot of its own.
+/// Takes so many ranges at a time. The first are in slots of their own, and the others in the annex.
 fn hold_many<L: Lock>(lock: &RangeLock<L>, ranges: u64) {
     let held: Vec<_> = (0..ranges).map(|at| lock.read(at * 2..=at * 2)).collect();
     drop(held);
@@ -214,8 +214,10 @@ fn the_only_user_of_a_lock_keeps_nothing<L: Lock>(make: fn() -> L) {
     in_use(); // The thread's own records, and whatever else is made once.
     let before = LIVE_BYTES.load(Relaxed);
     let used = in_use() - before;
-    assert!(used > 2_000 * 256, "{used} bytes: it has not moved");
-    assert_eq!(kept_since(before), 0);
+    assert!(used > 32 * 256, "{used} bytes: it has not moved");
+    // Nodes of the annex are in the thread's pool.
+    let kept = kept_since(before);
+    assert!(kept < FLAT / 4, "{kept} bytes are kept");
 }
 
 /// Threads that have used many locks, which others have used more, and have been idle since.
@@ -238,7 +240,7 @@ fn idle_threads_keep_little_of_locks_that_are_dropped<L: Lock>(make: fn() -> L) 
     });
     are_used.wait();
     locks.iter().for_each(|lock| hold_many(lock, 1_000));
-    assert!(kept_since(before) > 40 * 1_000 * 256, "they have not moved");
+    assert!(kept_since(before) > 40 * 32 * 256, "they have not moved");
     drop(locks);
     let kept = kept_since(before);
     assert!(

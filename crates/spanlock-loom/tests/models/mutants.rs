@@ -56,9 +56,6 @@ spanlock_testkit::mutants! {
     slots::a_grant_of_everything_beside_a_writer::slots: grant-whole
     slots::a_holder_stays_in_the_list::moving_slots: residue
     slots::a_line_is_full::bucket_slots: bucket-full
-    slots::a_lock_returns_beside_a_newcomer::moving_slots: board-grace return-alone returned-check
-    slots::a_lock_returns_beside_a_late_release_of_a_listed_request::moving_slots: struck-first
-    slots::a_lock_returns_beside_a_listed_request::moving_slots: counted-look return-alone returned-check
     slots::a_narrow_request_beside_two_wide_ones::bucket_slots: counted-only
     slots::a_part_of_a_grant_is_taken_beside_a_writer::slots: grant-part
     slots::a_range_in_two_buckets::bucket_slots: bucket-listed bucket-look

@@ -156,87 +156,6 @@ fn one_narrow_range_after_another_beside_a_hold(world: &Arc<World<RawSlots>>) {
     other.join();
 }
 
-/// Makes the lock move.
-fn moves(world: &Arc<World<RawSlots>>) {
-    let mine = world.write(4..5);
-    // It meets the holder.
-    world.run([is_refused(4..5)]);
-    mine.done();
-}
-
-/// Acquires so often on a board that the next acquisition returns to the list, if the thread is alone.
-fn is_about_to_return(world: &Arc<World<RawSlots>>) {
-    for _ in 0..4 {
-        world.write(0..2).done();
-    }
-}
-
-/// A lock returns to its list while a thread that has not used it yet is about to use the board.
-fn a_lock_returns_beside_a_newcomer(world: &Arc<World<RawSlots>>) {
-    moves(world);
-    is_about_to_return(world);
-    world.meet([write(0..1), write(0..1)]);
-}
-
-/// The same with a thread that knows its slot.
-fn a_lock_returns_beside_a_request(world: &Arc<World<RawSlots>>) {
-    moves(world);
-    world.write(0..2).done();
-    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
-        is_about_to_return(world);
-        world.write(0..1).done();
-    })]);
-    world.write(0..1).done();
-    other.join();
-}
-
-/// Acquires as often on a board without buckets, so far apart that the board gets them.
-fn is_about_to_return_from_buckets(world: &Arc<World<RawSlots>>) {
-    for at in 1..5 {
-        drop(world.write(100 * at..100 * at + 1));
-    }
-}
-
-/// A lock returns to its list while the request of another thread is listed in a bucket.
-fn a_lock_returns_beside_a_listed_request(world: &Arc<World<RawSlots>>) {
-    moves(world);
-    is_about_to_return_from_buckets(world);
-    world.meet([write(0..1), write(0..1)]);
-}
-
-/// The same with a thread that knows its slot.
-fn a_lock_returns_beside_a_listed_request_of_old(world: &Arc<World<RawSlots>>) {
-    moves(world);
-    world.write(0..2).done();
-    let other = world.start([act(|world: &Arc<World<RawSlots>>| {
-        is_about_to_return_from_buckets(world);
-        world.write(0..1).done();
-    })]);
-    world.write(0..1).done();
-    other.join();
-}
-
-/// The same beside the late release of a thread that has exited, and so has no share in the board.
-fn a_lock_returns_beside_a_late_release_of_a_listed_request(world: &Arc<World<RawSlots>>) {
-    moves(world);
-    for at in 1..5 {
-        drop(world.write(100 * at..100 * at + 1));
-        if at % 3 == 1 {
-            // So this thread has not been alone.
-            world.run([write(4..5)]);
-        }
-    }
-    let late = world.write(0..1);
-    prim::thread::exit_early();
-    let heir = world.start([act(|world: &Arc<World<RawSlots>>| {
-        for _ in 0..3 {
-            drop(world.write(4..5));
-        }
-    })]);
-    late.done();
-    heir.join();
-}
-
 /// Ranges in two buckets and in one of them. Neither request is counted.
 fn a_range_in_two_buckets(world: &Arc<World<RawSlots>>) {
     world.meet([write(0..3), write(2..3)]);
@@ -506,11 +425,6 @@ models! {
     the_first_of_two_sleepers_wakes_the_second: 1 on unfair_slots;
     a_holder_stays_in_the_list: 2 on moving_slots;
     an_insertion_beside_the_move: 2 on moving_slots;
-    a_lock_returns_beside_a_newcomer: 2 on moving_slots;
-    a_lock_returns_beside_a_request: 1 on moving_slots;
-    a_lock_returns_beside_a_listed_request: 2 on moving_slots;
-    a_lock_returns_beside_a_listed_request_of_old: 2 on moving_slots;
-    a_lock_returns_beside_a_late_release_of_a_listed_request: 1 on moving_slots;
 }
 
 // The scenarios of all range locks. A request takes more steps than in a list, so the bounds are tighter.

@@ -11,8 +11,8 @@
 
 use crate::range::list::{Node, TallNode};
 use crate::range::segment::Segments;
-use crate::range::slots::{Seats, Share};
-use crate::reclaim::{Epoch, Pool, Recycled, Retired};
+use crate::range::slots::Seats;
+use crate::reclaim::{Epoch, Pool, Recycled};
 use crate::wait::{Parker, Spins};
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::{Cell, RefCell};
@@ -25,8 +25,6 @@ use std::ptr::{self, NonNull};
 pub(crate) struct ThreadRecord {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
-    /// Shares in boards that locks have left.
-    boards: Retired<Share>,
     /// How many nodes the thread allocates before it sweeps a list.
     sweep_after: Cell<usize>,
     /// The state of a generator of random numbers.
@@ -59,7 +57,6 @@ impl Default for ThreadRecord {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
-            boards: Retired::new(),
             sweep_after: Cell::new(first_sweep()),
             random: Cell::new(0),
             holds: Cell::new(0),
@@ -176,14 +173,14 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
 
 fn on_exit(index: usize) {
     let record = TABLE.get(index);
-    // First, while the record is this thread's: the nodes in a board that is freed go to its pools.
-    with_local(|local| local.seats.forget_all());
-    record.boards.collect();
     HERE.with(|here| here.set(ptr::null()));
     if let Some(spare) = with_local(Local::take_spare) {
         record.put_back(spare);
     }
-    with_local(|local| local.spare.set(EXITED));
+    with_local(|local| {
+        local.spare.set(EXITED);
+        local.seats.forget_all();
+    });
     record.nodes.flush(epochs);
     record.tall_nodes.flush(epochs);
     // `sweep_after` stays: the next thread with this record inherits the progress towards a sweep. Many short-lived
@@ -388,11 +385,6 @@ impl ThreadRecord {
         let in_the_way = |held: &&HeldSegments| held.lock == lock && wanted.meets(held.segments);
         let held = noted.iter().find(in_the_way)?;
         Some((held.segments, held.at))
-    }
-
-    /// Gives up a lock's share in a board that the lock's head does not lead to any more.
-    pub(crate) fn retire_board(&self, share: Share) {
-        self.boards.retire(share, epochs);
     }
 
     /// Begins a walk, which lasts until the result is dropped.

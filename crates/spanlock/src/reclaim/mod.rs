@@ -46,8 +46,6 @@
 
 mod epoch;
 mod pool;
-mod retired;
 
 pub(crate) use epoch::{Epoch, Grace};
 pub(crate) use pool::{Pool, Recycled};
-pub(crate) use retired::Retired;

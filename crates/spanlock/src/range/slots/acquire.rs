@@ -58,18 +58,18 @@ impl RawSlots {
         let Some(home) = local.seats.first_in(head) else {
             return self.acquire_elsewhere(mode, ask);
         };
-        // SAFETY: the thread has a share in the board, and the slots of a board live as long as the board.
+        // SAFETY: the head leads to the board that the thread's seat is in, and the slots of a board live as long as the lock.
         let home = unsafe { home.as_ref() };
-        let state = home.made();
-        if state.is_time_to_look_around() || self.wait_queue.has_reservations() {
+        if self.wait_queue.has_reservations() {
             return self.acquire_elsewhere(mode, ask);
         }
+        let state = home.made();
         if home.take_again(state, ask.span, mode, Location::caller()) {
             return Some(Token::of_slot(home, true));
         }
         // SAFETY: the head leads to the board that the thread's seat is in.
         let board = unsafe { home::board_at(head) };
-        // SAFETY: the thread has a share in it.
+        // SAFETY: the lock keeps it.
         let board = unsafe { board.as_ref() };
         if state.is_held() {
             return self.acquire_beside(mode, ask, home, board);
@@ -77,34 +77,20 @@ impl RawSlots {
         self.acquire_in_home(mode, ask, home, board)
     }
 
-    /// The same if the lock has not moved, or something else is rare: the thread uses another lock, too, others have
-    /// waited for long, or it is time to look around.
+    /// The same if the lock has not moved, or something else is rare: the thread uses another lock, too, or others have
+    /// waited for long.
     #[inline(never)]
     #[track_caller]
     fn acquire_elsewhere(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
-        let at = Location::caller();
         let Some(board) = self.board() else {
             return self.acquire_in_list(mode, ask);
         };
-        let home = home::known(board).filter(|_| !self.wait_queue.has_reservations());
-        let Some(home) = home else {
-            return self.acquire_slowly(mode, *ask, None);
-        };
-        // SAFETY: the slots of a board live as long as the board.
-        let home = unsafe { home.as_ref() };
-        let state = home.made();
-        if state.is_time_to_look_around() && self.returns(board, home, at) {
+        if self.wait_queue.has_reservations() || home::known(board).is_none() {
             return self.acquire_slowly(mode, *ask, None);
         }
-        // SAFETY: the thread has a share in the board.
-        let board = unsafe { board.as_ref() };
-        if home.take_again(state, ask.span, mode, at) {
-            return Some(Token::of_slot(home, true));
-        }
-        if state.is_held() {
-            return self.acquire_beside(mode, ask, home, board);
-        }
-        self.acquire_in_home(mode, ask, home, board)
+        // Its seat is the first now.
+        // SAFETY: this thread runs.
+        self.acquire_again(mode, ask, unsafe { thread::local().as_ref() })
     }
 
     /// Announces the request in the thread's home slot on that board, in which nothing is held, and whose grant would
@@ -140,8 +126,8 @@ impl RawSlots {
             };
             // As `settle`, which costs a fresh range more here.
             match entered {
-                // [returned-check] [annex-look]
-                Ok(_) if !self.has_left(board) && board.annex_is_empty() => {
+                // [annex-look]
+                Ok(_) if board.annex_is_empty() => {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
@@ -150,7 +136,7 @@ impl RawSlots {
                         home.decide();
                         return Some(Token::of_slot(home, true));
                     }
-                    Err(met) => blocker = met,
+                    Err(met) => blocker = Some(met),
                 },
             }
         }
@@ -212,7 +198,7 @@ impl RawSlots {
                 }
                 Err(met) => {
                     board.give_back(slot);
-                    blocker = met;
+                    blocker = Some(met);
                 }
             }
         }
@@ -243,15 +229,15 @@ impl RawSlots {
         }
     }
 
-    /// Announces a request, and makes sure that no other announcement is in its way, and that the lock has not left
-    /// the board. Otherwise the request withdraws. `None`: the lock has left.
+    /// Announces a request, and makes sure that nothing is in its way in other slots and in the annex. Otherwise the
+    /// request withdraws.
     pub(super) fn enter<'a>(
         &self,
         board: &'a Board,
         slot: &'a Slot,
         listing: Option<Listing<'_>>,
         entry: Entry<'_>,
-    ) -> Result<Whole, Option<Blocker<'a>>> {
+    ) -> Result<Whole, Blocker<'a>> {
         let entered = match listing {
             Some(listing) => board.enter_buckets(listing, slot, slot.made(), entry),
             None => board.enter(slot, slot.made(), &entry),
@@ -259,8 +245,8 @@ impl RawSlots {
         self.settle(board, slot, entered, &entry.request)
     }
 
-    /// A request that met nothing in its way in the slots makes sure that the lock has not left the board, and that
-    /// nothing is in its way in the annex. One that is not granted withdraws. `None`: the lock has left.
+    /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that is
+    /// not granted withdraws.
     #[inline]
     fn settle<'a>(
         &self,
@@ -268,12 +254,12 @@ impl RawSlots {
         slot: &Slot,
         entered: Result<Whole, SlotBlocker<'a>>,
         request: &Request,
-    ) -> Result<Whole, Option<Blocker<'a>>> {
+    ) -> Result<Whole, Blocker<'a>> {
         let settled = match entered {
-            Ok(_) if self.has_left(board) => Err(None),
+            // [annex-look]
             Ok(whole) if board.annex_is_empty() => Ok(whole),
-            Ok(whole) => board.check_annex(request).map(|()| whole).map_err(Some),
-            Err(met) => Err(Some(Blocker::Slot(met))),
+            Ok(whole) => board.check_annex(request).map(|()| whole),
+            Err(met) => Err(Blocker::Slot(met)),
         };
         settled.inspect_err(|_| self.withdraw(board, slot))
     }

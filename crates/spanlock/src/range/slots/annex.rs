@@ -150,14 +150,14 @@ impl Board {
 }
 
 impl RawSlots {
-    /// Tries once to get a range in the annex. `None`: the lock has left the board.
+    /// Tries once to get a range in the annex.
     pub(super) fn try_in_annex<'a>(
         &'a self,
         board: &'a Board,
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
-    ) -> Option<Attempt<Token, Blocker<'a>>> {
+    ) -> Attempt<Token, Blocker<'a>> {
         let annex = board.annex_or_new();
         if request.mode == Mode::Shared {
             annex.index.announce_shared(request.span);
@@ -169,23 +169,25 @@ impl RawSlots {
             if prim::intact!("annex-insert") {
                 met = board.slot_in_the_way_of(&request);
             }
-            // [returned-check]
-            met.is_some() || self.has_left(board)
+            met.is_some()
         });
         match tried {
             Tried::Granted(token) => {
                 node.end(Some(&token));
-                Some(Attempt::Granted(Token::of_annex(&token)))
+                Attempt::Granted(Token::of_annex(&token))
             }
             Tried::Blocked(blocker) => {
                 node.end(None);
-                Some(Attempt::Blocked(Blocker::Node(blocker)))
+                Attempt::Blocked(Blocker::Node(blocker))
             }
             Tried::Overtaken | Tried::Moved => {
                 node.end(None);
-                Some(Attempt::Overtaken)
+                Attempt::Overtaken
             }
-            Tried::Refused => met.map(|met| Attempt::Blocked(Blocker::Slot(met))),
+            Tried::Refused => {
+                let met = met.expect("a slot was in the way");
+                Attempt::Blocked(Blocker::Slot(met))
+            }
         }
     }
 }

@@ -13,7 +13,7 @@
 use super::blocker::SlotBlocker;
 use super::board::{Board, OwnSlot};
 use super::enter::Entry;
-use super::home::{self, Share};
+use super::home;
 use super::slot::Slot;
 use super::state::Seniority;
 use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
@@ -51,7 +51,6 @@ impl RawSlots {
                 stay: Stay::new(&record.spins),
                 is_first: false,
                 is_unlimited: wait == Wait::Forever,
-                share: None,
                 list: self.in_list(record, request, at, ask.behind()),
             };
             let mut blocker = blocker;
@@ -86,8 +85,6 @@ struct SlotAcquisition<'a> {
     is_first: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
-    /// A share in the board that it was announced on last, unless its thread has one.
-    share: Option<Share>,
     /// The same request to the list.
     list: InList<'a>,
 }
@@ -117,48 +114,33 @@ impl<'a> SlotAcquisition<'a> {
         Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
     }
 
-    /// The board, if the lock has moved.
-    ///
-    /// Its lifetime is a fiction: what is reached from it must not be used after the next call.
-    fn board(&mut self) -> Option<&'a Board> {
-        let mut board = self.lock.board()?;
-        let is_shared = self.share.as_ref().is_some_and(|share| share.is_in(board));
-        if !is_shared && home::known(board).is_none() {
-            self.share = self.lock.share(self.record);
-            board = self.share.as_ref()?.address();
-        }
-        // SAFETY: either the thread or this acquisition has a share in it until the next call.
-        Some(unsafe { board.as_ref() })
-    }
-
-    /// One attempt on the board. `None`: the lock has left it meanwhile.
-    fn attempt_on(&mut self, board: &'a Board) -> Option<Attempt<Token, Blocker<'a>>> {
+    /// One attempt on the board.
+    fn attempt_on(&mut self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
         let most_others = match self.lock.list.index {
             Growth::Annex => 0,
             _ => MANY - 1,
         };
-        match board.own_slot(self.record, &mut self.share, most_others) {
+        match board.own_slot(self.record, || self.lock.share(), most_others) {
             Some(own) => self.attempt_in_slot(board, own),
             None => self.attempt_in_annex(board),
         }
     }
 
     /// The same for a thread that holds many ranges there.
-    fn attempt_in_annex(&self, board: &'a Board) -> Option<Attempt<Token, Blocker<'a>>> {
-        let attempt = self
-            .lock
-            .try_in_annex(board, self.record, self.request, self.at)?;
+    fn attempt_in_annex(&self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
+        let lock = self.lock;
+        let attempt = lock.try_in_annex(board, self.record, self.request, self.at);
         let Attempt::Granted(token) = attempt else {
-            return Some(attempt);
+            return attempt;
         };
-        Some(match self.check_residue(board) {
+        match self.check_residue(board) {
             Ok(()) => Attempt::Granted(token),
             Err(blocker) => {
                 // SAFETY: it was granted just now.
-                unsafe { self.lock.release(token) };
+                unsafe { lock.release(token) };
                 Attempt::Blocked(blocker)
             }
-        })
+        }
     }
 
     /// One attempt in a slot of the thread's.
@@ -166,7 +148,7 @@ impl<'a> SlotAcquisition<'a> {
         &mut self,
         board: &'a Board,
         own: OwnSlot<'a>,
-    ) -> Option<Attempt<Token, Blocker<'a>>> {
+    ) -> Attempt<Token, Blocker<'a>> {
         let slot = own.slot;
         let entry = Entry {
             seniority: self.seniority,
@@ -188,14 +170,13 @@ impl<'a> SlotAcquisition<'a> {
         };
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
-            Err(blocker) => Err(Some(Blocker::Slot(blocker))),
+            Err(blocker) => Err(Blocker::Slot(blocker)),
             Ok(_) => self.lock.enter(board, slot, listing, entry),
         };
         let entered = match entered {
-            Ok(_) => self.check_residue(board).map_err(|node| {
-                self.lock.leave(board, slot);
-                Some(node)
-            }),
+            Ok(_) => self
+                .check_residue(board)
+                .inspect_err(|_| self.lock.leave(board, slot)),
             Err(met) => Err(met),
         };
         match entered {
@@ -207,15 +188,14 @@ impl<'a> SlotAcquisition<'a> {
                         slot.decide_on(threads::node(), turn);
                     }
                 }
-                Some(Attempt::Granted(Token::of_slot(slot, own.is_home())))
+                Attempt::Granted(Token::of_slot(slot, own.is_home()))
             }
             Err(blocker) => {
                 if !own.is_home() {
                     board.give_back(slot);
                 }
-                let blocker = blocker?;
                 self.was_blocked(&blocker);
-                Some(Attempt::Blocked(blocker))
+                Attempt::Blocked(blocker)
             }
         }
     }
@@ -267,14 +247,12 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn attempt(&mut self) -> Attempt<Token, Blocker<'a>> {
         loop {
-            if let Some(board) = self.board() {
+            if let Some(board) = self.lock.board() {
                 if !self.lock.list.is_crowded.load(Ordering::Relaxed) {
                     // A request that was inserted just before the move has changed the hint.
                     self.lock.list.is_crowded.store(true, Ordering::Relaxed);
                 }
-                if let Some(attempt) = self.attempt_on(board) {
-                    return attempt;
-                }
+                return self.attempt_on(board);
             } else if self.lock.list.index != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
@@ -339,8 +317,8 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     }
 
     fn may_hold(&self) -> bool {
-        let holds_slot = |board: NonNull<Board>| {
-            // SAFETY: the thread has a share in the board, so its slots are there.
+        let holds_slot = |board: &Board| {
+            // SAFETY: the slots of a board live as long as the lock.
             let home = home::known(board).map(|home| unsafe { home.as_ref() });
             home.is_none_or(|home: &Slot| !home.is_free() || home.has_others())
         };

@@ -9,7 +9,7 @@ use crate::range::list::{AtomicLink, Link};
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use prim::track::Track;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 /// The slots of the first chunk. Each further chunk has twice as many as the one before it.
 const FIRST_CHUNK: usize = prim::sized(4, 2);
@@ -86,9 +86,6 @@ impl Board {
     /// So many slots are in the first chunk.
     pub(super) const FEW: usize = FIRST_CHUNK;
 
-    /// So many slots are in the first eight chunks: a quarter of a megabyte. A lock with more does not return to its list.
-    const MOST_TO_KEEP: usize = first_of(8);
-
     /// A board without slots.
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
@@ -113,31 +110,11 @@ impl Board {
         &self.residue
     }
 
-    /// How many announcements there were in the slots of all threads but the one with that home slot. `None`: something
-    /// is held.
-    pub(super) fn announced_beside(&self, home: &Slot) -> Option<u32> {
-        let mut sum = 0_u32;
-        let held = self.find(|slot| {
-            // Relaxed: a hint.
-            let state = slot.load(Ordering::Relaxed);
-            if !slot.has_owner_of(home) {
-                sum = sum.wrapping_add(state.number() as u32);
-            }
-            state.is_held().then_some(())
-        });
-        held.is_none().then_some(sum)
-    }
-
     /// Whether nothing is left in that list. It stays empty.
     #[inline]
     pub(super) fn residue_is_empty(&self) -> bool {
         // Acquire: what was held in it comes before.
         self.residue.load(Ordering::Acquire) == Link::NULL
-    }
-
-    /// Whether it is too large for threads to keep when its lock has returned to the list.
-    pub(super) fn is_large(&self) -> bool {
-        self.len() > Self::MOST_TO_KEEP
     }
 
     /// How many slots there are.
@@ -149,11 +126,11 @@ impl Board {
 
     /// A free slot for a request of the running thread. `None`: the threads of the lock hold many ranges, `most_others`
     /// each besides the one in their home slots, so the request belongs in the annex. A thread that is new to the board
-    /// keeps the share, if there is one.
+    /// takes a share.
     pub(super) fn own_slot(
         &self,
         record: &ThreadRecord,
-        share: &mut Option<Share>,
+        share: impl FnOnce() -> Share,
         most_others: usize,
     ) -> Option<OwnSlot<'_>> {
         let record = ptr::from_ref(record).addr();
@@ -226,8 +203,8 @@ impl Board {
     }
 
     /// The home slot of the running thread, whose record is at that address.
-    fn home(&self, record: usize, share: &mut Option<Share>) -> &Slot {
-        if let Some(home) = home::known(NonNull::from(self)) {
+    fn home(&self, record: usize, share: impl FnOnce() -> Share) -> &Slot {
+        if let Some(home) = home::known(self) {
             // SAFETY: the slots of a board live as long as the board.
             return unsafe { home.as_ref() };
         }
@@ -239,10 +216,7 @@ impl Board {
             // be in the midst of the release, so what it has noted on the owner's line is not to be relied on yet.
             return home;
         }
-        let here = NonNull::from(self);
-        if let Some(share) = share.take_if(|share| share.is_in(here)) {
-            home::remember(share, home);
-        }
+        home::remember(share(), home);
         home
     }
 
@@ -401,8 +375,7 @@ impl Board {
     /// Frees the slots, the buckets and the annex.
     ///
     /// # Safety
-    /// Nobody uses them any more: there is no lock whose head leads to the board, and no thread is about to announce a
-    /// request here. Threads may still have shares.
+    /// The lock is being dropped, so nobody uses them any more. Threads may still have shares.
     pub(super) unsafe fn clear(&self) {
         // Relaxed: shares order it before the end of the board.
         let buckets = self.buckets.load(Ordering::Relaxed);

@@ -1,15 +1,14 @@
 //! Shares in boards, and where a thread finds its home slots.
 //!
-//! A board is freed with the last *share* in it. These have one:
+//! A thread remembers its home slots by the addresses of their boards. So a board keeps its memory, and with it its
+//! address, until the last *share* in it is given up. These have one:
 //!
 //! ```text
-//!   the lock, while its head leads to the board ------+
-//!   each thread that knows its home slot there -------+---->  board, slots, buckets
-//!   a request, if its thread does not know one yet ---+
+//!   the lock -------------------------------------+
+//!   each thread that knows its home slot there ---+---->  board
 //! ```
 //!
-//! So whoever finds its home slot here may use the board without a further step, also if the lock has returned to its
-//! list meanwhile. The edges cited are the parent module's.
+//! Its slots are freed with the lock. The edges cited are the parent module's.
 
 use super::board::Board;
 use super::slot::Slot;
@@ -19,7 +18,7 @@ use prim::atomic::Ordering;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// A share in a board.
 pub(crate) struct Share(NonNull<Board>);
@@ -57,10 +56,6 @@ impl Share {
         Self(board)
     }
 
-    pub(super) fn is_in(&self, board: NonNull<Board>) -> bool {
-        self.0 == board
-    }
-
     pub(super) fn address(&self) -> NonNull<Board> {
         self.0
     }
@@ -80,14 +75,7 @@ impl Drop for Share {
         // Release: what this thread did with the board comes before its end. Acquire: so does what the others did.
         if self.shares.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: it comes from a box, and this was the last share.
-            let board = unsafe { Box::from_raw(self.0.as_ptr()) };
-            // The mutants of [board-grace] and [struck-first] must not touch memory that was freed.
-            let intact = [prim::intact!("board-grace"), prim::intact!("struck-first")];
-            if intact.contains(&false) {
-                let board = Box::leak(board);
-                // SAFETY: nobody drops it again.
-                unsafe { ptr::drop_in_place(board) };
-            }
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }
 }
@@ -183,8 +171,8 @@ pub(super) unsafe fn board_at(head: Link) -> NonNull<Board> {
 
 /// This thread's home slot on a board, if the thread used it lately. Then the thread has a share in the board.
 #[inline]
-pub(super) fn known(board: NonNull<Board>) -> Option<NonNull<Slot>> {
-    thread::with_local(|local| local.seats.slot_in(head_of(board)))
+pub(super) fn known(board: &Board) -> Option<NonNull<Slot>> {
+    thread::with_local(|local| local.seats.slot_in(head_of(NonNull::from(board))))
 }
 
 /// Remembers this thread's home slot on a board that it does not know, and keeps the share.

@@ -30,9 +30,6 @@
 //! A thread holds few ranges in slots, so that a scan stays short. What it holds beyond that is in the board's *annex*,
 //! which is a [skip list](super::skip).
 //!
-//! When one thread has used the lock alone for long, the lock *returns* to its list, and the board is freed once no
-//! thread has a share in it.
-//!
 //! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
 //! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
 //! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
@@ -59,8 +56,8 @@
 //! | `board.rs` | the slots of a lock |
 //! | `annex.rs` | the annex: what a thread holds that holds many ranges |
 //! | `blocker.rs` | an announcement in the way of a request |
-//! | `home.rs` | shares in boards; where a thread finds its home slots |
-//! | `moving.rs` | the move from the list to a board, and the return |
+//! | `home.rs` | where a thread finds its home slots, and what keeps a board's address |
+//! | `moving.rs` | the move from the list to a board |
 //! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired at once, in the list or in the home slot |
 //! | `attempt.rs` | one attempt of a request that waits |
@@ -82,12 +79,11 @@
 //!    stays so until the holder's release or the withdrawal, and counted as long as a grant is kept.
 //! 6. The count of counted slots is never too small: a slot that has the flag is added before the fence, and it is
 //!    taken off after the flag is gone.
-//! 7. The head stops leading to a board only while one thread holds everything there, and the residue is empty.
-//! 8. A thread uses a board only while it has a share in it, holds a range there, or walks its residue.
-//! 9. A slot is in at most one thread's list of free slots. One that is in none has no successor.
-//! 10. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
-//!     but for the grant and the count, which others may end while it is not. What a thread has noted that had this
-//!     thread's record before counts only once the slot has been found free.
+//! 7. A lock that has moved keeps its board.
+//! 8. A slot is in at most one thread's list of free slots. One that is in none has no successor.
+//! 9. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
+//!    but for the grant and the count, which others may end while it is not. What a thread has noted that had this
+//!    thread's record before counts only once the slot has been found free.
 //!
 //! # Edges: memory ordering
 //!
@@ -157,14 +153,6 @@
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
-//! - **return-alone**: a thread holds everything on the board before it takes the board out of the head.
-//! - **returned-check**: a request that meets nothing in its way loads the head again. If it was announced too late to
-//!   be met by the thread that held everything, it has met the end of that announcement, and finds that the lock has
-//!   left.
-//! - **struck-first**: a release takes a request out of its buckets before it ends the announcement. As long as a range
-//!   is held the lock does not leave its board; then the board may be freed, and a thread that has exited has no share.
-//! - **board-grace**: a thread takes a share within a walk, and the lock's own share is given up when all walks have
-//!   ended that were under way when the board left the head.
 
 mod acquire;
 mod annex;
@@ -224,8 +212,9 @@ use std::ptr::NonNull;
 /// moved to slots: one atomic operation on the thread's own line to acquire, one look at the slot of each other thread,
 /// and one atomic operation to release. Where ranges are narrow and far apart: one atomic operation to acquire, on a
 /// line of their bucket, and no look at other slots. While a thread holds more than 32 ranges, the others are in a skip
-/// list: it costs each acquisition, but for a range that is taken again, a logarithmic search there. No allocation and no system call once the thread and the lock are
-/// warm, except that writers that were blocked ask the system once for each processor's node.
+/// list: it costs each acquisition, but for a range that is taken again, a logarithmic search there. No allocation and
+/// no system call once the thread and the lock are warm, except that writers that were blocked ask the system once for
+/// each processor's node.
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then four lines, and four for each further range that the thread has held at the same time. If
@@ -233,9 +222,7 @@ use std::ptr::NonNull;
 /// takes one line, or three, as in a skip list.
 ///
 /// Dropping the lock frees all of it, except that other threads which have used the lock may keep the four lines of the
-/// board. When one thread has used the lock alone for long, a board for up to 1020 ranges is freed, unless other threads
-/// keep it. A thread keeps up to 16 boards until it uses other locks or exits: so one that stays idle keeps at most 4 KB,
-/// or 4 MB and 16 times the buckets if the locks were left to one thread.
+/// board. A thread keeps up to 16 of them, which are 4 KB, until it uses other locks or exits.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
@@ -354,26 +341,32 @@ impl RawSlots {
         }
     }
 
-    /// The board, if the lock has moved. It may be freed, unless the caller has a share in it, or holds a range there.
+    /// Where the board is, if the lock has moved.
     #[inline]
-    fn board(&self) -> Option<NonNull<Board>> {
-        // Acquire: pairs with the Release in `move_to_slots` [move]. (A pin's fence does as well, for what is loaded
-        // before it.) A board begins with its residue.
+    fn board_address(&self) -> Option<NonNull<Board>> {
+        // Acquire: pairs with the Release in `move_to_slots` [move]. A board begins with its residue.
         let head = self.list.head.load(Ordering::Acquire);
         head.new_head().map(NonNull::cast)
     }
 
-    /// A share in the board, if the lock has moved.
-    fn share(&self, record: &'static ThreadRecord) -> Option<Share> {
-        let _pin = record.pin();
-        // SAFETY: [board-grace] the lock gives its share up when this walk has ended, at the earliest.
-        self.board().map(|board| unsafe { Share::of(board) })
+    /// The board, if the lock has moved.
+    #[inline]
+    fn board(&self) -> Option<&Board> {
+        // SAFETY: a lock that has moved keeps its board.
+        self.board_address().map(|board| unsafe { board.as_ref() })
+    }
+
+    /// A share in the board of a lock that has moved.
+    fn share(&self) -> Share {
+        let board = self.board_address().expect("the lock has moved");
+        // SAFETY: the lock keeps its board.
+        unsafe { Share::of(board) }
     }
 
     /// The requests that hold their ranges, in order of range start.
     fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
         let mut holders = self.list.holders(record);
-        if let Some(board) = self.share(record) {
+        if let Some(board) = self.board() {
             board.find(|slot| {
                 holders.extend(slot.holder());
                 None::<()>

@@ -1,28 +1,12 @@
-//! How a lock moves from its list to a board, and returns.
-//!
-//! ```text
-//!              threads have met                              one thread has been alone for long,
-//!   list ----------------------------> board, and the        and holds everything on the board
-//!    ^                                 list as residue ----------------------+
-//!    |                                                                       |
-//!    +-----------------------------------------------------------------------+
-//! ```
+//! How a lock moves from its list to a board. It stays there.
 //!
 //! The edges cited are the parent module's.
 
 use super::board::Board;
-use super::enter::Entry;
 use super::home::{self, Share};
-use super::slot::Slot;
 use super::{Growth, InList, RawSlots};
-use crate::range::inspect::Request;
-use crate::range::list::Link;
-use crate::range::raw::Mode;
-use crate::range::span::Span;
-use crate::range::thread::{self, ThreadRecord};
+use crate::range::thread::ThreadRecord;
 use prim::atomic::Ordering;
-use std::panic::Location;
-use std::ptr::NonNull;
 
 /// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
 /// so many meetings.
@@ -64,60 +48,5 @@ impl RawSlots {
         }
         // A hint: the fast path would fail.
         list.is_crowded.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the lock has left that board, in which the running thread has a share. A request whose scan has met
-    /// nothing asks this.
-    #[inline]
-    pub(super) fn has_left(&self, board: &Board) -> bool {
-        // [returned-check]
-        // Acquire, as in `board`.
-        let head = self.list.head.load(Ordering::Acquire);
-        head != home::head_of(NonNull::from(board)) && prim::intact!("returned-check")
-    }
-
-    /// Returns to the list, if the running thread, whose home slot that is, has been alone since it looked around last.
-    #[cold]
-    pub(super) fn returns(
-        &self,
-        here: NonNull<Board>,
-        home: &Slot,
-        at: &'static Location<'static>,
-    ) -> bool {
-        // SAFETY: the thread has a share in the board, and keeps it until the end.
-        let board = unsafe { here.as_ref() };
-        let is_alone = || {
-            let others = board.announced_beside(home);
-            others.is_some_and(|others| home.policy().is_alone(others))
-        };
-        let may = self.list.index == Growth::WhenMet && board.residue_is_empty();
-        // A thread that stays idle may keep the board.
-        if !may || board.is_large() || !is_alone() {
-            return false;
-        }
-        let everything = Request::new(Span::ALL, Mode::Exclusive, home.thread());
-        let entry = Entry::newcomer(everything, at);
-        // [return-alone] A request that is announced before is met, and one that is announced later meets this one, or
-        // what it has done [returned-check]. It stays undecided, as it is withdrawn soon: a request that may not wait
-        // spins meanwhile.
-        let is_granted = self.enter(board, home, None, entry).is_ok();
-        if !is_granted && prim::intact!("return-alone") {
-            return false;
-        }
-        // A hint, and before the head: a thread that finds others in the list may set it at once.
-        self.list.is_crowded.store(false, Ordering::Relaxed);
-        // Release: pairs with the Acquire of the list's insertions. What was held on the board comes before.
-        self.list.head.set(Link::NULL, Ordering::Release);
-        if is_granted {
-            self.leave(board, home);
-        }
-        home::forget(here);
-        // SAFETY: the head led to it until now, so this is the lock's share.
-        let share = unsafe { Share::kept(here) };
-        // [board-grace] Walks may stand on its residue, and threads may be about to take a share.
-        if prim::intact!("board-grace") {
-            thread::with_record(|record| record.retire_board(share));
-        }
-        true
     }
 }

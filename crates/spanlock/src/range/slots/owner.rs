@@ -132,13 +132,6 @@ impl Slot {
         self.owner.who.load(Ordering::Relaxed) == owner.word()
     }
 
-    /// Whether both have the same owner.
-    pub(super) fn has_owner_of(&self, home: &Self) -> bool {
-        // Relaxed: a hint.
-        let who = |slot: &Self| slot.owner.who.load(Ordering::Relaxed) & !1;
-        who(self) == who(home)
-    }
-
     /// Whether a thread owns it besides its home slot.
     pub(super) fn is_other(&self) -> bool {
         // Relaxed: the owner wrote it.

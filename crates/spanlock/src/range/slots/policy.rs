@@ -88,8 +88,6 @@ pub(super) struct Policy {
     /// above [`LOOKS_DIGITS`] digits, the number of digits of the longest range of those that are. Once there are
     /// buckets, how many narrow requests there were, up to [`TIDY_EVERY`], and [`UNLISTED`], if they are not listed.
     spread: AtomicU32,
-    /// How many announcements of other threads there were when the thread looked around last.
-    others: AtomicU32,
     /// How many other requests those of this thread met in buckets since it decided last.
     met: AtomicU32,
 }
@@ -182,7 +180,6 @@ impl Default for Policy {
             granted: AtomicU32::new(0),
             streak: AtomicU32::new(0),
             spread: AtomicU32::new(0),
-            others: AtomicU32::new(u32::MAX),
             met: AtomicU32::new(0),
         }
     }
@@ -193,13 +190,6 @@ impl Policy {
     #[inline]
     pub(super) fn keeps(&self) -> bool {
         self.keeps.load(Relaxed)
-    }
-
-    /// Whether there are as many announcements of other threads as when the thread looked around last.
-    pub(super) fn is_alone(&self, others: u32) -> bool {
-        let before = self.others.load(Relaxed);
-        self.others.store(others, Relaxed);
-        before == others
     }
 
     /// The request had to wait, or is one of several. Its grant is not kept.

@@ -1,7 +1,6 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
 use super::board::Board;
-use super::home::Share;
 use super::slot::Slot;
 use super::{Granted, RawSlots, Token};
 
@@ -44,37 +43,25 @@ impl RawSlots {
     /// Releases what is not held in the home slot, or listed.
     #[inline(never)] // The thread holds several ranges, or narrow ones.
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
-        let board = self.board().expect("what is announced is on a board");
-        // It is to be nobody's when it is free. The lock may leave the board then [struck-first].
-        let goes = !is_home && !slot.stays();
-        // SAFETY: the lock does not leave a board while a range is held there.
-        let share = goes.then(|| unsafe { Share::of(board) });
-        // SAFETY: as above.
-        let board = unsafe { board.as_ref() };
+        let board = self.board_of_held();
+        // Before the end of the announcement: then the slot may be an heir's.
+        let is_nobody_s = !is_home && !slot.stays();
         self.leave(board, slot);
-        if let Some(share) = share {
-            share.give_up(slot);
+        if is_nobody_s {
+            board.give_up(slot);
         }
     }
 
     /// The board, on which the running thread holds a range.
     fn board_of_held(&self) -> &Board {
-        let board = self.board().expect("the range is held on a board");
-        // SAFETY: the lock does not leave a board while a range is held there.
-        unsafe { board.as_ref() }
+        self.board().expect("the range is held on a board")
     }
 
     /// Ends what this thread has announced in a slot of that board, and wakes the requests asleep behind it.
     #[inline]
     pub(super) fn leave(&self, board: &Board, slot: &Slot) {
-        // [struck-first] The board may be freed as soon as nothing is held there.
-        if prim::intact!("struck-first") {
-            board.strike(slot.take_places());
-            self.end(slot);
-        } else {
-            self.end(slot);
-            board.strike(slot.take_places());
-        }
+        board.strike(slot.take_places());
+        self.end(slot);
     }
 
     /// Ends what is announced in a slot that is not listed.

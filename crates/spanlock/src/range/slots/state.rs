@@ -17,10 +17,6 @@
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 
-/// After so many acquisitions a thread sees whether it has been alone. So many cost much more than a return to the list
-/// and the next move.
-const LOOK_AROUND_EVERY: u64 = prim::sized(1 << 16, 2) as u64;
-
 /// What a slot's thread does with it, and in which of its announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State(pub(super) u64);
@@ -92,12 +88,6 @@ impl State {
     #[inline]
     pub(super) fn number(self) -> u64 {
         self.0 / Self::ONE
-    }
-
-    /// Whether the slot is a free one whose owner should see whether it is alone.
-    #[inline]
-    pub(super) fn is_time_to_look_around(self) -> bool {
-        (self.number().is_multiple_of(LOOK_AROUND_EVERY)) && !self.is_held()
     }
 
     #[inline]
