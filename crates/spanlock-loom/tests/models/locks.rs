@@ -27,6 +27,7 @@ locks! {
     pub slow_writers_first_list: ListRw =
         ListRw::builder().preference(Preference::Writers).fast_path(FastPath::Off).build();
     pub fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).build();
+    pub patient_list: ListRw = ListRw::builder().fairness(PATIENT).build();
     pub slow_fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).fast_path(FastPath::Off).build();
     pub unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).build();
     pub slow_unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).fast_path(FastPath::Off).build();

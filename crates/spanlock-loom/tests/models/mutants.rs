@@ -20,6 +20,10 @@ spanlock_testkit::mutants! {
     range::a_reader_and_a_writer::segments: admit-reader leave-reader
     range::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing::unfair_list: grace-nonblocking
     range::a_sleeper_has_empty_hands::segments: roll-back
+    range::a_sleeping_reader_is_not_overtaken_for_ever::patient_list: reserve-asleep
+    range::a_sleeping_reader_is_not_overtaken_for_ever::patient_segments: reserve-asleep
+    range::a_sleeping_writer_is_not_overtaken_for_ever::patient_list: reserve-asleep
+    range::a_sleeping_writer_is_not_overtaken_for_ever::patient_segments: reserve-asleep
     range::a_waiting_reader_blocks_nobody::unfair_list: withdraw
     range::a_writer_starts_over_with_a_fresh_node::unfair_list: fresh-node
     range::downgrade_lets_waiting_readers_in::list: downgrade downgrade-wake
@@ -78,7 +82,6 @@ spanlock_testkit::mutants! {
     slots::two_writers_overlapping::slots: chunk move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
-    segment::a_sleeping_writer_ages::patient_segments: reserve-asleep
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened
     rw::a_bias_brings_what_a_writer_did::returning: bias-drain bias-set row-in-use
     rw::a_bias_is_set_beside_a_writer::returning: bias-checked

@@ -100,6 +100,8 @@ models! {
     a_holder_heeds_no_reservation_after_one_behind_it:
         1 on fair_list segments;
     a_holder_elsewhere_gives_way: 2 on fair_list writers_first_list slow_fair_list segments;
+    a_sleeping_reader_is_not_overtaken_for_ever: 2 on patient_list patient_segments;
+    a_sleeping_writer_is_not_overtaken_for_ever: 2 on patient_list patient_segments;
     newcomers_give_way_and_are_not_forgotten:
         2 on fair_list writers_first_list slow_fair_list segments;
 }
