@@ -85,25 +85,23 @@ pub static CASES: [Case; 9] = {
     use Asks::{Everything, Part};
     use Mode::{Exclusive as Write, Shared as Read};
     [
-        Case::new("writer-of-all/4-readers", threads(1, Write, Everything), threads(4, Read, Part)),
-        Case::new("writer-of-all/12-readers-20us", threads(1, Write, Everything), threads(12, Read, Part).that(RUN)),
-        Case::new("writer-of-all/40-readers-asleep", threads(1, Write, Everything), threads(40, Read, Part).that(SLEEP)),
-        Case::new("reader-of-all/4-writers", threads(1, Read, Everything), threads(4, Write, Part)),
-        Case::new("reader-of-all/12-writers-20us", threads(1, Read, Everything), threads(12, Write, Part).that(RUN)),
-        Case::new("3-writers/3-readers-of-all", threads(3, Write, Part), threads(3, Read, Everything)),
-        Case::new("writer/6-readers-of-all-20us", threads(1, Write, Part), threads(6, Read, Everything).that(RUN)),
-        Case::new("reader/6-writers-of-all", threads(1, Read, Part), threads(6, Write, Everything)),
-        Case::new("writer-of-all/7-writers-of-all", threads(1, Write, Everything), threads(7, Write, Everything)),
+        case("writer-of-all/4-readers", threads(1, Write, Everything), threads(4, Read, Part)),
+        case("writer-of-all/12-readers-20us", threads(1, Write, Everything), threads(12, Read, Part).that(RUN)),
+        case("writer-of-all/40-readers-asleep", threads(1, Write, Everything), threads(40, Read, Part).that(SLEEP)),
+        case("reader-of-all/4-writers", threads(1, Read, Everything), threads(4, Write, Part)),
+        case("reader-of-all/12-writers-20us", threads(1, Read, Everything), threads(12, Write, Part).that(RUN)),
+        case("3-writers/3-readers-of-all", threads(3, Write, Part), threads(3, Read, Everything)),
+        case("writer/6-readers-of-all-20us", threads(1, Write, Part), threads(6, Read, Everything).that(RUN)),
+        case("reader/6-writers-of-all", threads(1, Read, Part), threads(6, Write, Everything)),
+        case("writer-of-all/7-writers-of-all", threads(1, Write, Everything), threads(7, Write, Everything)),
     ]
 };
 
-impl Case {
-    const fn new(name: &'static str, timed: Party, others: Party) -> Self {
-        Self {
-            name,
-            timed,
-            others,
-        }
+const fn case(name: &'static str, timed: Party, others: Party) -> Case {
+    Case {
+        name,
+        timed,
+        others,
     }
 }
 

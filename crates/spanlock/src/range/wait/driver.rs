@@ -9,8 +9,8 @@
 //! - **turn-ends**: it gives way for a limited time, and then goes on whatever the reservation waits for.
 //! - **holder-bypass**: it does not give way to a reservation that waits for what its own thread holds in this lock.
 //! - **later-bypass**: nor does it give way to any reservation that is later than that one.
-//! - **reserve-asleep**: where others may come and go while a request sleeps, and do not wake it, it gets its reservation
-//!   asleep.
+//! - **reserve-asleep**: where others may come and go while a request sleeps, and do not wake it, it gets its
+//!   reservation asleep.
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
@@ -92,7 +92,7 @@ pub(in crate::range) struct Holder {
     pub(in crate::range) request: Request,
 }
 
-/// When a request whose patience has ended gets its reservation.
+/// When a request gets its reservation, once that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::range) enum Reserves {
     /// When it finds its range taken again. This suits locks in which every blocker wakes its sleepers.
@@ -315,8 +315,8 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Enters the request behind its blocker, and says when it gets its reservation. `None`: the blocker is no longer in
-    /// the way.
+    /// Enters the request behind its blocker, and says when it gets its reservation. `None`: the blocker is no longer
+    /// in the way.
     fn register<A: Acquisition>(
         &mut self,
         acquisition: &A,
