@@ -16,13 +16,13 @@ spanlock_testkit::mutants! {
     range::a_holder_heeds_no_reservation_after_one_behind_it::segments: later-bypass
     range::a_holder_joins_a_worker::fair_list: turn-ends
     range::a_holder_joins_a_worker::segments: turn-ends
-    range::a_holder_joins_two_workers_that_sleep::later_segments: follow-ends
+    range::a_holder_joins_two_workers_that_sleep::later_list: follow-ends
     range::a_reader_and_a_writer::segments: admit-reader leave-reader
     range::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing::unfair_list: grace-nonblocking
     range::a_sleeper_has_empty_hands::segments: roll-back
-    range::a_sleeping_reader_is_not_overtaken_for_ever::patient_list: reserve-asleep
+    range::a_sleeping_reader_is_not_overtaken_for_ever::later_list: reserve-asleep
     range::a_sleeping_reader_is_not_overtaken_for_ever::patient_segments: reserve-asleep
-    range::a_sleeping_writer_is_not_overtaken_for_ever::patient_list: reserve-asleep
+    range::a_sleeping_writer_is_not_overtaken_for_ever::later_list: reserve-asleep
     range::a_sleeping_writer_is_not_overtaken_for_ever::patient_segments: reserve-asleep
     range::a_waiting_reader_blocks_nobody::unfair_list: withdraw
     range::a_writer_starts_over_with_a_fresh_node::unfair_list: fresh-node
