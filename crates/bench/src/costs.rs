@@ -1,5 +1,6 @@
 //! The costs of locks beside throughput: memory, time without contention, and waiting.
 
+use crate::among::{Case, Waited};
 use crate::many_locks::Many;
 use crate::memory::{self, Allocated};
 use crate::provenance::cores;
@@ -9,8 +10,11 @@ use crate::rw::locks::Lock as RwLock;
 use crate::target::Readers;
 use crate::workload;
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{HOLD, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended};
+use spanlock_judge::record::{
+    Among, HOLD, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended,
+};
 use spanlock_trial::arr::{Load, Pauses, Percent, Timing, Variant};
+use spanlock_trial::times::AcquireTimes;
 
 /// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
 #[must_use]
@@ -92,6 +96,24 @@ pub fn rw_uncontended(lock: &RwLock, pairs: u32, round: u32) -> RwUncontended {
         pairs,
         read_ns: each(Mode::Shared),
         write_ns: each(Mode::Exclusive),
+    }
+}
+
+/// How long a request for a lock waits in a case.
+#[must_use]
+pub fn among(lock: &Lock, case: &Case, schedule: Schedule) -> Among {
+    let Waited {
+        times,
+        others,
+        elapsed,
+    } = lock.measure.among(lock.values, case, schedule);
+    Among {
+        lock: lock.name.to_owned(),
+        case: case.to_string(),
+        requests: times.count(),
+        mean_ns: times.mean(),
+        acquire_ns: AcquireTimes::from(&times),
+        others_per_sec: others as f64 / elapsed.as_secs_f64(),
     }
 }
 

@@ -20,11 +20,13 @@
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`many_locks`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
+//! | [`among`] | how long a request waits among others that never pause |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
 //! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
+pub mod among;
 pub mod blob;
 pub mod costs;
 pub mod counters;

@@ -38,6 +38,12 @@ impl Times {
         sum
     }
 
+    /// The mean, in nanoseconds; 0 of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -109,6 +115,7 @@ mod tests {
         (501..=1000).for_each(|ns| more.record(Duration::from_nanos(ns)));
         some.add(&more);
         assert_eq!(some.count(), 1000);
+        assert!((some.mean() - 500.5).abs() < 1.0);
         let times = AcquireTimes::from(&some);
         assert_eq!(times.columns(), [500, 900, 990, 999, 1000]);
         some.record(Duration::MAX);

@@ -1,11 +1,12 @@
 //! The measurements, compiled for each lock.
 
+use crate::among::{self, Case, Waited};
 #[cfg(target_os = "linux")]
 use crate::blob::{self, Stored};
 use crate::many_locks::Many;
 use crate::memory::Allocated;
 use crate::meter::Meter;
-use crate::run::{Outcome, Trial};
+use crate::run::{Outcome, Schedule, Trial};
 use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
 use crate::{many_locks, memory, pairs, processor, soak};
@@ -59,6 +60,9 @@ pub trait Measure: Sync {
 
     /// Runs [`pairs`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, values: Values, mode: Mode, pairs: u32) -> Duration;
+
+    /// Runs a case of [`among`].
+    fn among(&self, values: Values, case: &Case, schedule: Schedule) -> Waited;
 
     /// Runs [`processor::sleeper`]: processor time of a thread that waits while another holds for so long.
     fn sleeper(&self, values: Values, hold: Duration) -> Option<Duration>;
@@ -127,6 +131,11 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
 
     fn uncontended(&self, values: Values, mode: Mode, count: u32) -> Duration {
         pairs::time(&self.made(Resource::ARRAY, values), mode, count)
+    }
+
+    fn among(&self, values: Values, case: &Case, schedule: Schedule) -> Waited {
+        let resource = Resource::ARRAY;
+        among::run(&self.made(resource, values), resource, case, schedule)
     }
 
     fn sleeper(&self, values: Values, hold: Duration) -> Option<Duration> {

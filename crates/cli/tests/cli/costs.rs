@@ -111,6 +111,26 @@ fn uncontended_covers_both_modes_and_the_floors() {
 }
 
 #[test]
+fn waiting_among_others() {
+    let case = "bench waiting --locks slots,parking-lot --among";
+    let lines = json_lines(&format!(
+        "{case} reader-of-all/4-writers --seconds 0.05 --format json"
+    ));
+    let locks: Vec<_> = lines[1..].iter().map(|line| &line["lock"]).collect();
+    assert_eq!(locks, ["slots", "parking-lot"]);
+    for line in &lines[1..] {
+        assert_eq!(line["case"], "reader-of-all/4-writers");
+        assert!(line["requests"].as_u64() > Some(0) && line["others_per_sec"].as_f64() > Some(0.0));
+    }
+    let table = written(&format!("{case} all --seconds 0.001"));
+    assert_eq!(
+        table.matches("parking-lot").count(),
+        10,
+        "nine rows and the command: {table}"
+    );
+}
+
+#[test]
 fn waiting_reports_processor_time() {
     let lines =
         json_lines("bench waiting --locks list-rw --threads 2 --seconds 0.01 --format json");

@@ -2,6 +2,7 @@
 
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
+use spanlock_trial::times::AcquireTimes;
 use std::time::Duration;
 
 /// How long a range is held while another thread waits for it.
@@ -9,6 +10,23 @@ pub const HOLD: Duration = Duration::from_millis(300);
 
 /// Bytes that were allocated between two moments. Negative if more were freed.
 pub type Bytes = i64;
+
+/// How long a request waits among others that never pause: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Among {
+    /// The lock's name.
+    pub lock: String,
+    /// Who waits among whom.
+    pub case: String,
+    /// How many requests were timed.
+    pub requests: u64,
+    /// How long they waited in the mean.
+    pub mean_ns: f64,
+    /// How long they waited.
+    pub acquire_ns: AcquireTimes,
+    /// What the others were granted.
+    pub others_per_sec: f64,
+}
 
 /// The memory of one lock with so many ranges held: a line of JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

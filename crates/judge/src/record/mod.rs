@@ -22,7 +22,7 @@ pub mod provenance;
 mod run;
 
 pub use costs::{
-    Bytes, HOLD, ManyLocks, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak,
+    Among, Bytes, HOLD, ManyLocks, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak,
     Uncontended,
 };
 pub use panel::{Panel, Phase, VmStat};
@@ -49,6 +49,8 @@ pub enum Line {
     Lock(lock::Entry),
     /// A round of a soak of one lock.
     Soak(Soak),
+    /// The waits for a lock among threads that never pause.
+    Among(Among),
     /// The memory of one lock and its holders.
     Memory(Memory),
     /// The memory of many locks that each thread uses once.

@@ -6,8 +6,8 @@ use crate::record::lock::FLOOR;
 use crate::record::provenance::Provenance;
 use crate::record::times::AcquireTimes;
 use crate::record::{
-    Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak, Uncontended,
-    plural,
+    Among, Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak,
+    Uncontended, plural,
 };
 use crate::stats::{Summary, distinct};
 
@@ -110,6 +110,28 @@ pub fn waiting(records: &[Record], provenance: &Provenance, width: Width) -> Str
         provenance.cores,
         HOLD.as_millis(),
         Table::of(1, &columns, records).text(width)
+    );
+    report(&text, provenance, width)
+}
+
+/// Waits among threads that never pause: a row for each case and lock.
+#[must_use]
+pub fn among(records: &[Among], provenance: &Provenance, width: Width) -> String {
+    let ms = |ns: f64| format!("{:.3}", ns / 1e6);
+    let columns: [Column<'_, Among>; 7] = [
+        ("who waits/among", &|record| record.case.clone()),
+        ("lock", &|record| record.lock.clone()),
+        ("requests", &|record| record.requests.to_string()),
+        ("mean, ms", &|record| ms(record.mean_ns)),
+        ("99 %, ms", &|record| ms(record.acquire_ns.p99 as f64)),
+        ("max, ms", &|record| ms(record.acquire_ns.max as f64)),
+        ("others, Mops/s", &|record| {
+            format!("{:.3}", record.others_per_sec / 1e6)
+        }),
+    ];
+    let text = format!(
+        "how long requests wait among threads that ask again at once; a lock without ranges takes all for one\n{}\n",
+        Table::of(2, &columns, records).text(width)
     );
     report(&text, provenance, width)
 }

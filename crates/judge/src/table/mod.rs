@@ -25,7 +25,9 @@ mod throughput;
 mod verdicts;
 mod vm;
 
-pub use costs::{many_locks, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting};
+pub use costs::{
+    among, many_locks, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting,
+};
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload};

@@ -27,6 +27,7 @@ locks! {
     pub slow_writers_first_list: ListRw =
         ListRw::builder().preference(Preference::Writers).fast_path(FastPath::Off).build();
     pub fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).build();
+    pub later_list: ListRw = ListRw::builder().fairness(ASLEEP).build();
     pub slow_fair_list: ListRw = ListRw::builder().fairness(AT_ONCE).fast_path(FastPath::Off).build();
     pub unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).build();
     pub slow_unfair_list: ListRw = ListRw::builder().fairness(UNFAIR).fast_path(FastPath::Off).build();
@@ -57,11 +58,11 @@ locks! {
     pub annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(AT_ONCE).build();
     pub unfair_annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(UNFAIR).build();
     pub patient_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(PATIENT).build();
+    pub later_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(ASLEEP).build();
     pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
 
     /// Eight segments of one position.
     pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();
-    pub later_segments: SrlArray = SrlArray::builder().segments(8).fairness(ASLEEP).build();
     pub unfair_segments: SrlArray = SrlArray::builder().segments(8).fairness(UNFAIR).build();
     pub segments_of_two: SrlArray =
         SrlArray::builder().segment(2).segments(4).fairness(AT_ONCE).build();

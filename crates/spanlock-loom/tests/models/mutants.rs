@@ -16,10 +16,14 @@ spanlock_testkit::mutants! {
     range::a_holder_heeds_no_reservation_after_one_behind_it::segments: later-bypass
     range::a_holder_joins_a_worker::fair_list: turn-ends
     range::a_holder_joins_a_worker::segments: turn-ends
-    range::a_holder_joins_two_workers_that_sleep::later_segments: follow-ends
+    range::a_holder_joins_two_workers_that_sleep::later_list: follow-ends
     range::a_reader_and_a_writer::segments: admit-reader leave-reader
     range::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing::unfair_list: grace-nonblocking
     range::a_sleeper_has_empty_hands::segments: roll-back
+    range::a_sleeping_reader_is_not_overtaken_for_ever::later_list: reserve-asleep
+    range::a_sleeping_reader_is_not_overtaken_for_ever::patient_segments: reserve-asleep
+    range::a_sleeping_writer_is_not_overtaken_for_ever::later_list: reserve-asleep
+    range::a_sleeping_writer_is_not_overtaken_for_ever::patient_segments: reserve-asleep
     range::a_waiting_reader_blocks_nobody::unfair_list: withdraw
     range::a_writer_starts_over_with_a_fresh_node::unfair_list: fresh-node
     range::downgrade_lets_waiting_readers_in::list: downgrade downgrade-wake
@@ -77,7 +81,6 @@ spanlock_testkit::mutants! {
     slots::two_writers_overlapping::slots: chunk move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
-    segment::a_sleeping_writer_ages::patient_segments: reserve-asleep
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened
     rw::a_bias_brings_what_a_writer_did::returning: bias-drain bias-set row-in-use
     rw::a_bias_is_set_beside_a_writer::returning: bias-checked

@@ -92,7 +92,7 @@ models! {
 // Giving way.
 models! {
     a_holder_joins_a_worker: 2 on fair_list writers_first_list slow_fair_list segments;
-    a_holder_joins_two_workers_that_sleep: 0 on later_segments;
+    a_holder_joins_two_workers_that_sleep: 0 on later_list;
     a_holder_joins_a_worker_that_sleeps:
         2 on fair_list writers_first_list slow_fair_list segments;
     a_holder_does_not_give_way_to_a_request_behind_it:
@@ -100,6 +100,8 @@ models! {
     a_holder_heeds_no_reservation_after_one_behind_it:
         1 on fair_list segments;
     a_holder_elsewhere_gives_way: 2 on fair_list writers_first_list slow_fair_list segments;
+    a_sleeping_reader_is_not_overtaken_for_ever: 2 on later_list patient_segments;
+    a_sleeping_writer_is_not_overtaken_for_ever: 2 on later_list patient_segments;
     newcomers_give_way_and_are_not_forgotten:
         2 on fair_list writers_first_list slow_fair_list segments;
 }

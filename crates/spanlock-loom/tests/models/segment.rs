@@ -20,19 +20,6 @@ fn a_reader_and_a_writer_race_to_grow(world: &Arc<World<SrlTree>>) {
     world.write(0..8).done();
 }
 
-/// No reader wakes a writer that sleeps among readers. Others give way to it all the same when it has waited enough.
-fn a_sleeping_writer_ages(world: &Arc<World<SrlArray>>) {
-    let mine = world.read(0..1);
-    let writer = world.start([write(0..1)]);
-    world.run([act(|world: &Arc<World<SrlArray>>| {
-        while world.read_within(0..1, Wait::Never).is_some() {
-            thread::yield_now();
-        }
-    })]);
-    drop(mine);
-    writer.join();
-}
-
 /// A writer that gave way to a reader sleeps behind the segment when the reader has it. There, too, it ages, though it
 /// has not waited for the segment before.
 fn a_writer_that_gave_way_ages(world: &Arc<World<SrlArray>>) {
@@ -64,6 +51,5 @@ fn a_writer_that_gave_way_ages(world: &Arc<World<SrlArray>>) {
 models! {
     two_writers_in_one_segment: 3 on segments_of_two;
     a_reader_and_a_writer_race_to_grow: 2 on tree;
-    a_sleeping_writer_ages: 2 on patient_segments;
     a_writer_that_gave_way_ages: 2 on segments;
 }

@@ -452,5 +452,7 @@ models! {
     many_shared_beside_a_writer: 2 on slots, 1 on annex_slots;
     a_holder_joins_a_worker: 1 on fair_slots annex_slots;
     a_holder_does_not_give_way_to_a_request_behind_it: 1 on fair_slots;
+    a_sleeping_reader_is_not_overtaken_for_ever: 1 on later_slots;
+    a_sleeping_writer_is_not_overtaken_for_ever: 1 on later_slots;
     newcomers_give_way_and_are_not_forgotten: 1 on fair_slots;
 }

@@ -4,6 +4,7 @@
 //! may wake at any moment, and then goes on.
 
 use super::*;
+use prim::thread;
 
 /// Starts a request, and waits until it is asleep as the request of that number.
 fn asleep<L: Shared>(world: &Arc<World<L>>, number: usize, request: Act<L>) -> Crew {
@@ -40,11 +41,12 @@ pub fn a_holder_joins_a_worker_that_sleeps<L: Shared>(world: &Arc<World<L>>) {
 /// The same with two workers, which slept before there was a reservation. One of them is woken to give way. The other
 /// sleeps on, and is to be woken when the first goes on.
 pub fn a_holder_joins_two_workers_that_sleep<L: Shared>(world: &Arc<World<L>>) {
-    let mine = world.write(0..1);
-    let far = world.write(1..2);
+    let all = world.write(0..2);
     let wide = asleep(world, 1, write(0..2));
     let workers = [asleep(world, 2, write(1..2)), asleep(world, 3, write(1..2))];
-    drop(far);
+    drop(all);
+    // If this is faster than the wide request, that one reserves when it meets it.
+    let mine = world.write(0..1);
     for worker in workers {
         worker.join();
     }
@@ -84,6 +86,32 @@ pub fn newcomers_give_way_and_are_not_forgotten<L: Shared>(world: &Arc<World<L>>
     let reader = world.start([read(0..1)]);
     drop(mine);
     writer.join();
+    reader.join();
+}
+
+/// A writer sleeps behind a reader, which does not leave while another one tries to get in, and gives way in the end.
+pub fn a_sleeping_writer_is_not_overtaken_for_ever<L: Shared>(world: &Arc<World<L>>) {
+    let mine = world.read(0..1);
+    let writer = world.start([write(0..1)]);
+    world.run([act(|world: &Arc<World<L>>| {
+        while world.read_within(0..1, Wait::Never).is_some() {
+            thread::yield_now();
+        }
+    })]);
+    drop(mine);
+    writer.join();
+}
+
+/// The same for a reader of two positions behind a writer of one: a writer of the other tries to get in.
+pub fn a_sleeping_reader_is_not_overtaken_for_ever<L: Shared>(world: &Arc<World<L>>) {
+    let mine = world.write(0..1);
+    let reader = world.start([read(0..2)]);
+    world.run([act(|world: &Arc<World<L>>| {
+        while world.write_within(1..2, Wait::Never).is_some() {
+            thread::yield_now();
+        }
+    })]);
+    drop(mine);
     reader.join();
 }
 

@@ -9,7 +9,8 @@
 //! - **turn-ends**: it gives way for a limited time, and then goes on whatever the reservation waits for.
 //! - **holder-bypass**: it does not give way to a reservation that waits for what its own thread holds in this lock.
 //! - **later-bypass**: nor does it give way to any reservation that is later than that one.
-//! - **reserve-asleep**: where nothing may ever wake a sleeper, it gets its reservation while it sleeps.
+//! - **reserve-asleep**: where others may come and go while a request sleeps, and do not wake it, it gets its
+//!   reservation asleep.
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
@@ -91,7 +92,7 @@ pub(in crate::range) struct Holder {
     pub(in crate::range) request: Request,
 }
 
-/// When a request whose patience has ended gets its reservation.
+/// When a request gets its reservation, once that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::range) enum Reserves {
     /// When it finds its range taken again. This suits locks in which every blocker wakes its sleepers.
@@ -252,7 +253,7 @@ impl<'a> Waiter<'a> {
             self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
-            if self.park::<A>(ticket, ends)? == Woken::TurnEnded {
+            if self.park(ticket, A::RESERVES, ends)? == Woken::TurnEnded {
                 self.queue
                     .with_queue(|queue, wakeups| queue.turn_ended(id, turn, wakeups));
                 return Ok(());
@@ -301,12 +302,12 @@ impl<'a> Waiter<'a> {
         {
             return Err(Refused::SelfDeadlock(Box::new(deadlock)));
         }
-        let ticket = self.register(acquisition, &blocker);
+        let asleep = self.register(acquisition, &blocker);
         // [grace-nonblocking] The thread walks no list while it sleeps.
         let _kept = Some(blocker).filter(|_| !prim::intact!("grace-nonblocking"));
-        match ticket {
-            Some(ticket) => {
-                let woken = self.park::<A>(ticket, None);
+        match asleep {
+            Some((ticket, reserves)) => {
+                let woken = self.park(ticket, reserves, None);
                 self.record.spins.over();
                 woken.map(|_| ())
             }
@@ -314,36 +315,46 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Enters the request behind its blocker. `None`: the blocker is no longer in the way.
+    /// Enters the request behind its blocker, and says when it gets its reservation. `None`: the blocker is no longer
+    /// in the way.
     fn register<A: Acquisition>(
         &mut self,
         acquisition: &A,
         blocker: &A::Blocker,
-    ) -> Option<Ticket> {
+    ) -> Option<(Ticket, Reserves)> {
         self.reserve_if_due();
         let holds = acquisition.may_hold();
         let ticket = self.record.parker.ticket();
-        let refused = self.queue.with_queue(|queue, wakeups| {
+        let queue = self.queue;
+        let (refused, reserves) = queue.with_queue(|queue, wakeups| {
             let holder = acquisition.mark(blocker)?;
-            let entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
-            Some(queue.sleep(entry, wakeups))
+            let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
+            let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {
+                // [reserve-asleep] At once: it has spun before.
+                entry.reserved = self.reserve();
+                Reserves::WhileAsleep
+            } else {
+                A::RESERVES
+            };
+            Some((queue.sleep(entry, wakeups), reserves))
         })?;
         self.postpone(refused);
-        Some(ticket)
+        Some((ticket, reserves))
     }
 
     /// Parks the thread until it is signalled, until the turn ends that it gives way for, or as long as the request may
     /// wait.
-    fn park<A: Acquisition>(
+    fn park(
         &mut self,
         ticket: Ticket,
+        reserves: Reserves,
         turn_ends: Option<Instant>,
     ) -> Result<Woken, Refused> {
         self.standing = Standing::Queued;
         let parker = &self.record.parker;
         let deadline = self.wait.deadline();
         let limit = [turn_ends, deadline].into_iter().flatten().min();
-        while let Some(due) = self.reservation_due_asleep(A::RESERVES, limit) {
+        while let Some(due) = self.reservation_due_asleep(reserves, limit) {
             if parker.park(ticket, Some(due)) {
                 return Ok(Woken::Signalled);
             }
@@ -423,10 +434,17 @@ impl<'a> Waiter<'a> {
     /// Gets a reservation if the patience has ended.
     fn reserve_if_due(&mut self) {
         self.begin_to_wait();
-        let now = Instant::now();
-        if self.reserved.is_none() && self.due.is_some_and(|due| now >= due) {
-            self.reserved = Some(now);
+        if self.due.is_some_and(|due| Instant::now() >= due) {
+            self.reserve();
         }
+    }
+
+    /// Gets a reservation, if the lock has any.
+    fn reserve(&mut self) -> Option<Instant> {
+        if self.reserved.is_none() && self.due.is_some() {
+            self.reserved = Some(Instant::now());
+        }
+        self.reserved
     }
 
     /// Notes that the request did not get a reservation, because reservations pause for so long.

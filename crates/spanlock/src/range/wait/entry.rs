@@ -2,6 +2,7 @@
 
 use super::reservation::{Patience, Turn};
 use crate::range::inspect::Request;
+use crate::range::raw::Mode;
 use crate::wait::Parker;
 use prim::clock::Instant;
 
@@ -59,4 +60,15 @@ pub(super) struct Entry {
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.
     pub(super) behind: Request,
+}
+
+impl Entry {
+    /// Whether it sleeps behind a holder that lets others in its way come in: a reader, or one that holds only a part
+    /// of what it asks for. They may be granted one after another while it sleeps.
+    pub(super) fn lets_others_in(&self) -> bool {
+        let (held, asked) = (self.behind, self.request.span);
+        let keeps_all_out =
+            held.mode == Mode::Exclusive && held.span.joined(asked) == Some(held.span);
+        matches!(self.stage, Stage::BehindHolder(_)) && !keeps_all_out
+    }
 }

@@ -12,7 +12,7 @@
 //!          sleep          (holder)      (gives up)      retry        retry
 //! ```
 //!
-//! - *Admission*: an earlier request that has waited too long has a *reservation*. The waiter gives way to it, for a
+//! - *Admission*: an earlier request that others could overtake has a *reservation*. The waiter gives way to it, for a
 //!   limited time (`reservation.rs`).
 //! - *Attempt*: the lock kind tries to get the whole range. It succeeds, or it names one *blocker* and leaves nothing
 //!   behind that could block others.
