@@ -17,7 +17,7 @@ const FIRST_CHUNK: usize = prim::sized(4, 2);
 const CHUNKS: usize = 26;
 
 /// The slots of one lock, in chunks that never move.
-// The residue comes first, so that a pointer to the board leads to it. The alignment makes room for a link's mark in it.
+// The residue comes first, so that a pointer to the board leads to it. The alignment makes room for a link's mark.
 #[repr(C, align(16))]
 pub(crate) struct Board {
     /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
@@ -81,7 +81,7 @@ impl Board {
     /// So many slots are in the first chunk.
     pub(super) const FEW: usize = FIRST_CHUNK;
 
-    /// So many slots are in the first eight chunks: a quarter of a megabyte. A lock with more does not return to its list.
+    /// So many slots are in the first eight chunks: a quarter of a megabyte. A lock with more does not return.
     const MOST_TO_KEEP: usize = first_of(8);
 
     /// A board without slots.

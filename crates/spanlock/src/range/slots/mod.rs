@@ -220,10 +220,10 @@ use std::ptr::NonNull;
 /// has used it since then four lines, and four for each further range that the thread has held at the same time. If
 /// requests are narrow and far apart, it gets buckets: 2 KB for each processor.
 ///
-/// Dropping the lock frees all of it, except that other threads which have used the lock may keep the four lines of the
-/// board. When one thread has used the lock alone for long, a board for up to 1020 ranges is freed, unless other threads
-/// keep it. A thread keeps up to 16 boards until it uses other locks or exits: so one that stays idle keeps at most 4 KB,
-/// or 4 MB and 16 times the buckets if the locks were left to one thread.
+/// Dropping the lock frees all of it, except that other threads which have used the lock may keep the four lines of
+/// the board. When one thread has used the lock alone for long, a board for up to 1020 ranges is freed, unless other
+/// threads keep it. A thread keeps up to 16 boards until it uses other locks or exits: so one that stays idle keeps at
+/// most 4 KB, or 4 MB and 16 times the buckets if the locks were left to one thread.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
