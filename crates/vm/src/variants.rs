@@ -5,7 +5,7 @@ use baseline::{KernelRw, TreeWaits};
 use spanlock::range::list::{Fairness, ListRw};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
-use spanlock::rw::{Bravo, FutexRwLock, WholeRange};
+use spanlock::rw::{Bravo, FutexRwLock, Standard, WholeRange};
 
 /// A variant in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,9 @@ pub fn all(table: &mut impl Table) {
         "one reader-writer lock with a bias (P2 §4)",
         Refinement::FULL,
     );
-    table.variant(biased, || WholeRange::new(Bravo::<FutexRwLock>::default()));
+    table.variant(biased, || {
+        WholeRange::new(Bravo::with_policy(FutexRwLock::new(), Standard))
+    });
     table.variant(
         of(
             "tree-full",

@@ -18,7 +18,7 @@ const FIRST_CHUNK: usize = prim::sized(4, 2);
 const CHUNKS: usize = 24;
 
 /// The slots of one lock, in chunks that never move.
-// The residue comes first, so that a pointer to the board leads to it. The alignment makes room for a link's mark in it.
+// The residue comes first, so that a pointer to the board leads to it. The alignment makes room for a link's mark.
 #[repr(C, align(16))]
 pub(crate) struct Board {
     /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
