@@ -123,7 +123,7 @@ fn waiting_among_others() {
         assert!(line["requests"].as_u64() > Some(0) && line["others_per_sec"].as_f64() > Some(0.0));
     }
     let table = written(&format!("{case} all --seconds 0.001"));
-    let rows = table.matches("│ parking-lot ").count();
+    let rows = table.matches("┆ parking-lot ┆").count();
     // A table that is too wide is cut, and its rows are written again.
     assert!(rows > 0 && rows.is_multiple_of(9), "nine cases: {table}");
 }

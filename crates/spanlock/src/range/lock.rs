@@ -49,12 +49,13 @@ use std::ops::RangeBounds;
 /// Before threads have met, each range held takes one cache line, from a pool of 8 KiB for each thread.
 ///
 /// # Fairness
-/// A request gets a *reservation* when it goes to sleep behind a holder of only a part of its range: others could come
-/// in beside that one, one after another, while it sleeps. Behind a holder of all of its range it gets one when it finds
-/// the range taken again after a millisecond of waiting. Later requests that conflict with a reservation give way. A
-/// thread that holds some of what a reservation asks for does not, because the reservation waits for that thread. Giving way is limited in time: the reservation may wait for a holder that joins the thread
-/// which gives way, or for a holder that wants a mutex of that thread. So reservations are in force for two turns and
-/// suspended for one:
+/// A request gets a *reservation* when it goes to sleep behind a reader, or behind a writer of only a part of its
+/// range: others could come in beside that one, one after another, while it sleeps. Behind a writer of all of its
+/// range it gets one when it finds the range taken again after a millisecond of waiting. Later requests that conflict
+/// with a reservation give way. A thread that holds some of what a reservation asks for does not, because the
+/// reservation waits for that thread. Giving way is limited in time: the reservation may wait for a holder that joins
+/// the thread which gives way, or for a holder that wants a mutex of that thread. So reservations are in force for two
+/// turns and suspended for one:
 ///
 /// - The first turn lasts 10 ms. The three turns of each round are twice as long as those of the round before.
 ///   Reservations whose ranges are connected share their turns, which are counted from the first of these reservations

@@ -89,12 +89,12 @@ pub fn newcomers_give_way_and_are_not_forgotten<L: Shared>(world: &Arc<World<L>>
     reader.join();
 }
 
-/// A writer of two positions sleeps behind a reader of one. Readers of the other one come in, and give way in the end.
+/// A writer sleeps behind a reader, which does not leave while another one tries to get in, and gives way in the end.
 pub fn a_sleeping_writer_is_not_overtaken_for_ever<L: Shared>(world: &Arc<World<L>>) {
     let mine = world.read(0..1);
-    let writer = world.start([write(0..2)]);
+    let writer = world.start([write(0..1)]);
     world.run([act(|world: &Arc<World<L>>| {
-        while world.read_within(1..2, Wait::Never).is_some() {
+        while world.read_within(0..1, Wait::Never).is_some() {
             thread::yield_now();
         }
     })]);

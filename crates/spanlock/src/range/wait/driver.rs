@@ -329,8 +329,7 @@ impl<'a> Waiter<'a> {
         let (refused, reserves) = queue.with_queue(|queue, wakeups| {
             let holder = acquisition.mark(blocker)?;
             let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
-            let reserves = if entry.asks_for_more_than_is_held() && prim::intact!("reserve-asleep")
-            {
+            let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {
                 // [reserve-asleep] At once: it has spun before.
                 entry.reserved = self.reserve();
                 Reserves::WhileAsleep

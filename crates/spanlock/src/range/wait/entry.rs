@@ -2,6 +2,7 @@
 
 use super::reservation::{Patience, Turn};
 use crate::range::inspect::Request;
+use crate::range::raw::Mode;
 use crate::wait::Parker;
 use prim::clock::Instant;
 
@@ -62,10 +63,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether it sleeps behind a holder of only a part of what it asks for. Others may be granted the rest, one after
-    /// another, while it sleeps.
-    pub(super) fn asks_for_more_than_is_held(&self) -> bool {
-        let (held, asked) = (self.behind.span, self.request.span);
-        matches!(self.stage, Stage::BehindHolder(_)) && held.joined(asked) != Some(held)
+    /// Whether it sleeps behind a holder that lets others in its way come in: a reader, or one that holds only a part
+    /// of what it asks for. They may be granted one after another while it sleeps.
+    pub(super) fn lets_others_in(&self) -> bool {
+        let (held, asked) = (self.behind, self.request.span);
+        let keeps_all_out =
+            held.mode == Mode::Exclusive && held.span.joined(asked) == Some(held.span);
+        matches!(self.stage, Stage::BehindHolder(_)) && !keeps_all_out
     }
 }

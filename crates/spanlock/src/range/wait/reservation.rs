@@ -1,11 +1,12 @@
 //! Reservations: how a request that others keep overtaking gets its range in the end.
 //!
-//! A request *reserves* its range when it goes to sleep behind a holder of only a part of it. Others could be granted
-//! the rest, one after another, while it sleeps; where threads are more than processors, that lasts until each that was
-//! preempted inside has had its turn to run. Behind a holder of all of its range it reserves when it finds the range
-//! taken again and has waited longer than the lock's patience. If each that sleeps did so at once, threads that all want
-//! the same would hand it over asleep, although one of them runs. Later requests that conflict with a reservation give
-//! way: they sleep although no holder is in their way. The lock does not know what its holders wait for, so
+//! A request *reserves* its range when it goes to sleep behind a holder that lets others in its way come in: a reader,
+//! or one that holds only a part of what it asks for. They could be granted one after another while it sleeps; where
+//! threads are more than processors, that lasts until each that was preempted inside has had its turn to run. Behind a
+//! holder of all of its range nobody overtakes it as long as it sleeps. It reserves when it finds its range taken again
+//! and has waited longer than the lock's patience. If each that sleeps did so at once, threads that all want the same
+//! would hand it over asleep, although one of them runs. Later requests that conflict with it
+//! give way: they sleep although no holder is in their way. The lock does not know what its holders wait for, so
 //! giving way must end by itself. Say the reservation waits for a holder, and that holder waits for the very request
 //! that gives way (it joins the thread, or wants a mutex that the thread holds): giving way without end would be a
 //! deadlock. So reservations are in force in *turns*.
@@ -49,8 +50,8 @@ use prim::clock::Duration;
 pub enum Fairness {
     /// Requests wait for holders alone. A request may be overtaken without end.
     Unfair,
-    /// A request that sleeps behind a holder of only a part of its range gets a *reservation*: other requests give way
-    /// to it, in turns that grow with its age. So does one that finds its range taken again after it has
+    /// A request that sleeps behind a holder which lets others in its way come in gets a *reservation*: other requests
+    /// give way to it, in turns that grow with its age. So does one that finds its range taken again after it has
     /// waited this long, its patience. Reservations pause for no longer than that. It gets its range in the first
     /// turn that is longer than the critical sections in its way: [`RangeLock`](crate::range::RangeLock#fairness)
     /// states the bounds, and what they depend on. Counted in whole microseconds, rounded down, and an hour at most.
