@@ -17,10 +17,10 @@
 use super::attempt::Blocker;
 use super::blocker::SlotBlocker;
 use super::board::Board;
-use super::enter::{Entry, Whole};
+use super::enter::{Entry, WholeGrant};
 use super::home;
 use super::listed::Listing;
-use super::policy::{Fewest, Last, Plan};
+use super::policy::{MinRepeats, Plan, PreviousAnnouncement};
 use super::slot::Slot;
 use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
@@ -58,12 +58,13 @@ impl RawSlots {
         let Some(home) = local.seats.first_in(head) else {
             return self.acquire_elsewhere(mode, ask);
         };
-        // SAFETY: the head leads to the board that the thread's seat is in, and the slots of a board live as long as the lock.
+        // SAFETY: the head leads to the board that the thread's seat is in, and the slots of a board live as long as
+        // the lock.
         let home = unsafe { home.as_ref() };
         if self.wait_queue.has_reservations() {
             return self.acquire_elsewhere(mode, ask);
         }
-        let state = home.made();
+        let state = home.noted_state();
         if home.take_again(state, ask.span, mode, Location::caller()) {
             return Some(Token::of_slot(home, true));
         }
@@ -77,8 +78,8 @@ impl RawSlots {
         self.acquire_in_home(mode, ask, home, board)
     }
 
-    /// The same if the lock has not moved, or something else is rare: the thread uses another lock, too, or others have
-    /// waited for long.
+    /// Acquires a range where [`acquire_again`](Self::acquire_again) cannot: the lock has not moved, the thread has
+    /// used another lock since, or others have waited for long.
     #[inline(never)]
     #[track_caller]
     fn acquire_elsewhere(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
@@ -106,18 +107,18 @@ impl RawSlots {
     ) -> Option<Token> {
         let span = ask.span;
         let at = Location::caller();
-        let state = home.made();
+        let state = home.noted_state();
         debug_assert!(!state.is_held(), "an announcement would end that hold");
         let mut blocker = None;
         if board.residue_is_empty() {
             let listing = board.listing_of(home, home, span);
-            let last = Last {
+            let last = PreviousAnnouncement {
                 is_kept: home.keeps(state),
                 is_repeated: home.announces(span),
                 number: state.number(),
             };
-            let fewest = listing.map_or(Fewest::One, |_| Fewest::Worth);
-            let plan = home.policy().plan(last, mode, fewest);
+            let min_repeats = listing.map_or(MinRepeats::One, |_| MinRepeats::Worth);
+            let plan = home.policy().plan(last, mode, min_repeats);
             let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
             let entered = match (plan, listing) {
                 (Plan::Once, None) => board.enter(home, state, &entry),
@@ -190,7 +191,7 @@ impl RawSlots {
             && let Some(slot) = board.take_other(home)
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
-            let entered = board.enter_buckets(listing, slot, slot.made(), entry);
+            let entered = board.enter_buckets(listing, slot, slot.noted_state(), entry);
             match self.settle(board, slot, entered, &entry.request) {
                 Ok(_) => {
                     slot.decide();
@@ -215,7 +216,7 @@ impl RawSlots {
     ) -> Option<Token> {
         // SAFETY: this lock granted the token, as `Ask::after` requires.
         match unsafe { behind.token.granted() } {
-            Granted::Listed(token) => {
+            Granted::List(token) => {
                 let behind = Behind {
                     token: &token,
                     ranges: behind.ranges,
@@ -223,7 +224,7 @@ impl RawSlots {
                 // SAFETY: the token of the list stands for the same range, in the same mode.
                 self.acquire_in_list(mode, &unsafe { Ask::after(behind, span, wait) })
             }
-            Granted::Annexed(_) | Granted::Announced(_) => {
+            Granted::Annex(_) | Granted::Slot(_) => {
                 self.acquire_slowly(mode, Ask::new(span, wait), None)
             }
         }
@@ -237,24 +238,24 @@ impl RawSlots {
         slot: &'a Slot,
         listing: Option<Listing<'_>>,
         entry: Entry<'_>,
-    ) -> Result<Whole, Blocker<'a>> {
+    ) -> Result<WholeGrant, Blocker<'a>> {
         let entered = match listing {
-            Some(listing) => board.enter_buckets(listing, slot, slot.made(), entry),
-            None => board.enter(slot, slot.made(), &entry),
+            Some(listing) => board.enter_buckets(listing, slot, slot.noted_state(), entry),
+            None => board.enter(slot, slot.noted_state(), &entry),
         };
         self.settle(board, slot, entered, &entry.request)
     }
 
-    /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that is
-    /// not granted withdraws.
+    /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that
+    /// is not granted withdraws.
     #[inline]
     fn settle<'a>(
         &self,
         board: &'a Board,
         slot: &Slot,
-        entered: Result<Whole, SlotBlocker<'a>>,
+        entered: Result<WholeGrant, SlotBlocker<'a>>,
         request: &Request,
-    ) -> Result<Whole, Blocker<'a>> {
+    ) -> Result<WholeGrant, Blocker<'a>> {
         let settled = match entered {
             // [annex-look]
             Ok(whole) if board.annex_is_empty() => Ok(whole),

@@ -1,7 +1,7 @@
 //! The annex of a board: a skip list beside the slots, for threads that hold many ranges.
 //!
-//! A scan looks at every slot, so slots are for few ranges of each thread. What a thread holds beyond that is in nodes of
-//! the annex, where a walk begins near its place.
+//! A scan looks at every slot, so slots are for few ranges of each thread. What a thread holds beyond that is in nodes
+//! of the annex, where a walk begins near its place.
 //!
 //! ```text
 //!   slots     A [ 0..=9 ]   A [ 20..=29 ]   ...   B [ 5000..=5009 ? ]
@@ -59,7 +59,8 @@ impl Board {
             || !prim::intact!("annex-look")
     }
 
-    /// Whether a request in a slot may have a larger grant than it asked for: it looks into the annex for its range alone.
+    /// Whether a request in a slot may have a larger grant than it asked for: it looks into the annex for its range
+    /// alone.
     pub(super) fn annex_allows_more(&self) -> bool {
         // [annex-whole]
         self.annex_is_empty() || !prim::intact!("annex-whole")

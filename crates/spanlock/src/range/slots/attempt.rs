@@ -11,7 +11,7 @@
 //! The edges cited are the parent module's.
 
 use super::blocker::SlotBlocker;
-use super::board::{Board, OwnSlot};
+use super::board::{Board, FreeSlot};
 use super::enter::Entry;
 use super::home;
 use super::slot::Slot;
@@ -49,7 +49,7 @@ impl RawSlots {
                 seniority: Seniority::NEWCOMER,
                 was_blocked: false,
                 stay: Stay::new(&record.spins),
-                is_first: false,
+                blocked_by_unasked_reader: false,
                 is_unlimited: wait == Wait::Forever,
                 list: self.in_list(record, request, at, ask.behind()),
             };
@@ -57,13 +57,15 @@ impl RawSlots {
             if let Some(met @ Blocker::Slot(_)) = &blocker {
                 acquisition.was_blocked(met);
                 // A request that waits in place waits for whatever is in its way now.
-                blocker = blocker.filter(|_| acquisition.stays().is_none());
+                blocker = blocker.filter(|_| acquisition.may_wait_in_place().is_none());
             }
             let queue = &self.wait_queue;
             let waiter = Waiter::new(queue, record, request, wait, queue.patience());
             let outcome = waiter.acquire(&mut acquisition, blocker);
-            let granted = outcome.as_ref().ok().filter(|token| token.is_listed());
-            acquisition.list.end(granted.map(Token::as_listed).as_ref());
+            let granted = outcome.as_ref().ok().filter(|token| token.is_of_list());
+            acquisition
+                .list
+                .end(granted.map(Token::as_list_token).as_ref());
             outcome
         });
         // Outside the closure, so that a panic names the caller's line.
@@ -82,10 +84,10 @@ struct SlotAcquisition<'a> {
     /// How long it waits in place.
     stay: Stay<'a>,
     /// It was blocked by a reader that no writer has asked to leave, so most likely none waits in place.
-    is_first: bool,
+    blocked_by_unasked_reader: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
-    /// The same request to the list.
+    /// The request as one to the list, for as long as the lock has not moved.
     list: InList<'a>,
 }
 
@@ -100,7 +102,8 @@ impl<'a> SlotAcquisition<'a> {
     /// they gather, and then they hold their ranges together.
     fn was_blocked(&mut self, by: &Blocker<'_>) {
         self.was_blocked = true;
-        self.is_first = matches!(by, Blocker::Slot(slot) if slot.is_unasked_reader());
+        self.blocked_by_unasked_reader =
+            matches!(by, Blocker::Slot(slot) if slot.is_unasked_reader());
         if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
             self.seniority = Seniority::blocked_at(clock::nanoseconds());
         }
@@ -108,7 +111,7 @@ impl<'a> SlotAcquisition<'a> {
 
     /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken. Not where
     /// long spins do not pay: if its thread did not run, it would keep others out for nothing.
-    fn stays(&self) -> Option<&Stay<'a>> {
+    fn may_wait_in_place(&self) -> Option<&Stay<'a>> {
         let is_writer = self.request.mode == Mode::Exclusive;
         let may = self.was_blocked && is_writer && self.is_unlimited;
         Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
@@ -120,13 +123,13 @@ impl<'a> SlotAcquisition<'a> {
             Growth::Annex => 0,
             _ => MANY - 1,
         };
-        match board.own_slot(self.record, || self.lock.share(), most_others) {
+        match board.free_slot(self.record, || self.lock.share(), most_others) {
             Some(own) => self.attempt_in_slot(board, own),
             None => self.attempt_in_annex(board),
         }
     }
 
-    /// The same for a thread that holds many ranges there.
+    /// One attempt in the annex, for a thread that holds many ranges on the board.
     fn attempt_in_annex(&self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
         let lock = self.lock;
         let attempt = lock.try_in_annex(board, self.record, self.request, self.at);
@@ -147,12 +150,12 @@ impl<'a> SlotAcquisition<'a> {
     fn attempt_in_slot(
         &mut self,
         board: &'a Board,
-        own: OwnSlot<'a>,
+        own: FreeSlot<'a>,
     ) -> Attempt<Token, Blocker<'a>> {
         let slot = own.slot;
         let entry = Entry {
             seniority: self.seniority,
-            stays: self.stays(),
+            in_place: self.may_wait_in_place(),
             ..Entry::newcomer(self.request, self.at)
         };
         let listing = own
@@ -163,11 +166,12 @@ impl<'a> SlotAcquisition<'a> {
         }
         // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
         // others a cache miss.
-        let foreseen = if !self.was_blocked || self.is_first && entry.stays.is_some() {
-            Ok(None)
-        } else {
-            board.foresee(listing, slot, &entry)
-        };
+        let foreseen =
+            if !self.was_blocked || self.blocked_by_unasked_reader && entry.in_place.is_some() {
+                Ok(None)
+            } else {
+                board.foresee(listing, slot, &entry)
+            };
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
             Err(blocker) => Err(Blocker::Slot(blocker)),
@@ -267,7 +271,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
             // A writer that has met another one in place goes on when that one holds its range: it may be the next.
             Blocker::Slot(slot) => {
                 slot.is_in_the_way(self.request.mode)
-                    && !(slot.is_decided() && self.stays().is_some())
+                    && !(slot.is_decided() && self.may_wait_in_place().is_some())
             }
         }
     }
@@ -328,17 +332,17 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
-            Granted::Listed(token) | Granted::Annexed(token) => self.list.adopt(&token, sleeper),
-            Granted::Announced(slot) => slot.id(),
+            Granted::List(token) | Granted::Annex(token) => self.list.adopt(&token, sleeper),
+            Granted::Slot(slot) => slot.id(),
         }
     }
 
     fn adopted(&self, token: Token) -> Token {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
-            Granted::Listed(token) => Token::of_list(&self.list.adopted(token)),
-            Granted::Annexed(token) => Token::of_annex(&self.list.adopted(token)),
-            Granted::Announced(slot) => {
+            Granted::List(token) => Token::of_list(&self.list.adopted(token)),
+            Granted::Annex(token) => Token::of_annex(&self.list.adopted(token)),
+            Granted::Slot(slot) => {
                 // [slot-inherit] As if each sleeper had marked the slot itself.
                 if prim::intact!("slot-inherit") {
                     slot.inherit_sleeper();

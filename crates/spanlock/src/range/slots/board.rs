@@ -34,7 +34,7 @@ pub(crate) struct Board {
     /// How many slots threads have besides their home slots.
     others: AtomicU32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
-    /// Until there are buckets: how many [looks](policy::MANY) at slots were for requests far apart.
+    /// Until there are buckets: how many [looks](super::policy::MANY) at slots were for requests far apart.
     pub(super) looks: AtomicU32,
     /// Which slots are [counted](Counted).
     pub(super) counted: AtomicU64,
@@ -51,7 +51,7 @@ pub(crate) struct Board {
 pub(super) struct Counted(pub(super) u64);
 
 impl Counted {
-    /// That slot alone.
+    /// The count when this slot alone is counted.
     pub(super) fn of(slot: &Slot) -> Self {
         Self(1 << u32::BITS | u64::from(slot.number()))
     }
@@ -70,20 +70,20 @@ impl Counted {
 
 /// A slot to announce a request in.
 #[derive(Clone, Copy)]
-pub(super) struct OwnSlot<'a> {
+pub(super) struct FreeSlot<'a> {
     pub(super) slot: &'a Slot,
     /// The home slot, if the thread has one.
     pub(super) home: Option<&'a Slot>,
 }
 
-impl OwnSlot<'_> {
+impl FreeSlot<'_> {
     pub(super) fn is_home(&self) -> bool {
         self.home.is_some_and(|home| ptr::eq(home, self.slot))
     }
 }
 
 impl Board {
-    /// So many slots are in the first chunk.
+    /// How many slots the first chunk has.
     pub(super) const FEW: usize = FIRST_CHUNK;
 
     /// A board without slots.
@@ -127,16 +127,16 @@ impl Board {
     /// A free slot for a request of the running thread. `None`: the threads of the lock hold many ranges, `most_others`
     /// each besides the one in their home slots, so the request belongs in the annex. A thread that is new to the board
     /// takes a share.
-    pub(super) fn own_slot(
+    pub(super) fn free_slot(
         &self,
         record: &ThreadRecord,
         share: impl FnOnce() -> Share,
         most_others: usize,
-    ) -> Option<OwnSlot<'_>> {
+    ) -> Option<FreeSlot<'_>> {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
             let slot = self.claim(Owner::Guest);
-            return Some(OwnSlot { slot, home: None });
+            return Some(FreeSlot { slot, home: None });
         }
         let home = self.home(record, share);
         let slot = if home.is_free() {
@@ -147,7 +147,7 @@ impl Board {
             other.attach(home);
             other
         };
-        Some(OwnSlot {
+        Some(FreeSlot {
             slot,
             home: Some(home),
         })
@@ -245,7 +245,7 @@ impl Board {
 
     /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
     pub(super) fn give_back(&self, slot: &Slot) {
-        if !slot.stays() {
+        if !slot.return_to_owner() {
             self.give_up(slot);
         }
     }
@@ -296,7 +296,8 @@ impl Board {
         self.find_from(0, self.len(), &mut f)
     }
 
-    /// The same in that chunk and those after it, among the first `len` slots of the board.
+    /// What `f` returns for the first slot, from chunk `at` on and among the first `len` slots of the board, for which
+    /// it returns anything.
     #[inline]
     pub(super) fn find_from<'a, R>(
         &'a self,
@@ -319,7 +320,7 @@ impl Board {
         None
     }
 
-    /// The same in that chunk alone, among its first slots, so many.
+    /// What `f` returns for the first of the first `count` slots of chunk `at` for which it returns anything.
     #[inline]
     pub(super) fn find_in<'a, R>(
         &'a self,

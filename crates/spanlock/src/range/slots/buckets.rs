@@ -23,10 +23,10 @@ use prim::track::Track;
 /// The words of a cache line.
 pub(super) const WORDS: usize = prim::sized(8, 2);
 
-/// So many lines for each processor: the requests of threads that run rarely meet in one.
+/// Cache lines for each processor: the requests of threads that run rarely meet in one.
 const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
 
-/// Of where in its bucket a request begins and ends a word has so many digits.
+/// Binary digits of each of the two offsets in a word: where in its bucket a request begins, and where it ends.
 const OFFSET_DIGITS: u32 = 16;
 const LAST_OFFSET: u64 = (1 << OFFSET_DIGITS) - 1;
 
@@ -81,7 +81,7 @@ pub(super) struct Buckets {
 
 /// What is listed in the lines of a request.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Company {
+pub(super) struct Neighbours {
     /// How many other requests.
     pub(super) others: u32,
     /// Whether one of them may be in its way.
@@ -110,7 +110,7 @@ impl Buckets {
 
     /// Whether a range is narrow: it has no more than two buckets.
     #[inline]
-    pub(super) fn suit(&self, start: u64, last: u64) -> bool {
+    pub(super) fn is_narrow(&self, start: u64, last: u64) -> bool {
         // A mixture of two announcements may be reversed.
         self.bucket_of(last).saturating_sub(self.bucket_of(start)) <= 1
     }
@@ -199,12 +199,12 @@ impl Buckets {
 
     /// What is listed beside a request, which is listed, too.
     #[inline]
-    pub(super) fn company(&self, parts: &Parts) -> Company {
+    pub(super) fn neighbours(&self, parts: &Parts) -> Neighbours {
         let Parts { first, second } = parts;
-        let company = self.lines[first.line].company(first.word, Company::default());
+        let neighbours = self.lines[first.line].neighbours(first.word, Neighbours::default());
         match second {
-            None => company,
-            Some(second) => self.lines[second.line].company(second.word, company),
+            None => neighbours,
+            Some(second) => self.lines[second.line].neighbours(second.word, neighbours),
         }
     }
 
@@ -243,13 +243,13 @@ impl Line {
 
     /// What is listed here besides that word, and elsewhere.
     #[inline]
-    fn company(&self, mine: Word, elsewhere: Company) -> Company {
-        self.0.iter().fold(elsewhere, |company, word| {
+    fn neighbours(&self, mine: Word, elsewhere: Neighbours) -> Neighbours {
+        self.0.iter().fold(elsewhere, |neighbours, word| {
             // [bucket-acquire] As in `find`.
             let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
-            Company {
-                others: company.others + u32::from(word.0 != Word::FREE && word.0 != mine.0),
-                is_in_the_way: company.is_in_the_way || word.may_conflict(mine),
+            Neighbours {
+                others: neighbours.others + u32::from(word.0 != Word::FREE && word.0 != mine.0),
+                is_in_the_way: neighbours.is_in_the_way || word.may_conflict(mine),
             }
         })
     }
@@ -358,7 +358,7 @@ mod tests {
                 lens.clone().flat_map(of)
             });
             let narrow: Vec<_> = requests
-                .filter(|one| buckets.suit(one.span.start(), one.span.last()))
+                .filter(|one| buckets.is_narrow(one.span.start(), one.span.last()))
                 .collect();
             for other in &narrow {
                 let listed = list(&buckets, other, 7).expect("there is room");

@@ -13,12 +13,12 @@
 use super::buckets::WORDS;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// A request in the same line costs about as much as a look at so many slots: the line goes to and fro between both.
+/// How many looks at slots cost about as much as one more request in the same line, which goes to and fro between both.
 /// On a model checker nothing: it has models of requests that are not listed.
 const PRICE: usize = prim::sized(12, 0);
 
-/// So many votes more for a rest than against it: a few threads that crowd do not take the buckets from many that are
-/// far apart, and vote more often, since they wait less.
+/// A rest begins when the votes for it exceed those against it by this number: a few threads that crowd do not take the
+/// buckets from many that are far apart, and vote more often, since they wait less.
 const VOTES: u32 = 8;
 
 /// Nanoseconds: a few times as long as it takes to find that requests still crowd. So a rest that begins later than
@@ -26,13 +26,14 @@ const VOTES: u32 = 8;
 const SHORTEST: u64 = 1 << 20;
 const LONGEST: u64 = SHORTEST << 6;
 
-/// What a request counts for that found no room in its buckets: for the others there, and for the look at so many slots
-/// that it did not save. So requests that find no room are a crowd, however many slots there are.
+/// How many met requests a request stands for that found no room in its buckets, in a lock with that number of slots.
+/// It met all that are listed there, and it looks at all slots besides. So requests that find no room are a crowd,
+/// however many slots there are.
 pub(super) fn met_in_vain(slots: usize) -> u32 {
     (WORDS + slots.checked_div(PRICE).unwrap_or(0)) as u32
 }
 
-/// Whether so many requests, each of which saved a look at so many slots, met too many others for that.
+/// Whether `requests` listed requests met too many others, `met` in all, for what each saved: a look at `slots` slots.
 #[inline]
 pub(super) fn is_crowd(met: u32, requests: u32, slots: usize) -> bool {
     met as usize * PRICE > requests as usize * slots
@@ -57,8 +58,8 @@ impl Rest {
         self.votes.load(Relaxed) == Self::ON
     }
 
-    /// The same. Ends the rest, if its time is over.
-    pub(super) fn goes_on(&self, now: impl FnOnce() -> u64) -> bool {
+    /// Ends the rest, if its time is over. Returns whether one is still on.
+    pub(super) fn continue_or_end(&self, now: impl FnOnce() -> u64) -> bool {
         if !self.is_on() {
             return false;
         }
@@ -69,7 +70,7 @@ impl Rest {
         goes_on
     }
 
-    /// The requests of a thread met no crowd.
+    /// Votes against a rest: the requests of a thread met no crowd.
     pub(super) fn vote_against(&self) {
         let votes = self.votes.load(Relaxed);
         if votes != 0 && votes != Self::ON {
@@ -77,7 +78,7 @@ impl Rest {
         }
     }
 
-    /// They did.
+    /// Votes for a rest: the requests of a thread met a crowd. The last vote that it takes begins the rest.
     #[cold] // A few times before each rest.
     pub(super) fn vote_for(&self, now: impl FnOnce() -> u64) {
         match self.votes.load(Relaxed) {
@@ -130,7 +131,7 @@ mod tests {
     /// How long the rest lasts that begins at that time.
     fn length(rest: &Rest, now: u64) -> u64 {
         votes(rest, now);
-        let is_over = |length: &u64| !rest.goes_on(|| now + length);
+        let is_over = |length: &u64| !rest.continue_or_end(|| now + length);
         let lengths = (0..=6).map(|digits| SHORTEST << digits);
         lengths.into_iter().find(is_over).expect("a rest ends")
     }

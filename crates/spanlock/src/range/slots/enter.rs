@@ -25,19 +25,19 @@ pub(super) struct Entry<'a> {
     pub(super) grant: Span,
     pub(super) seniority: Seniority,
     /// If the request is to wait in place while others are in its way, for how long.
-    pub(super) stays: Option<&'a Stay<'a>>,
+    pub(super) in_place: Option<&'a Stay<'a>>,
     pub(super) at: &'static Location<'static>,
 }
 
 impl<'a> Entry<'a> {
-    /// That of a request which tries for the first time.
+    /// The entry of a request that tries for the first time.
     #[inline]
     pub(super) fn newcomer(request: Request, at: &'static Location<'static>) -> Self {
         Self {
             request,
             grant: request.span,
             seniority: Seniority::NEWCOMER,
-            stays: None,
+            in_place: None,
             at,
         }
     }
@@ -45,8 +45,8 @@ impl<'a> Entry<'a> {
 
 /// Whether a request that was granted has all of the grant that it was announced with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whole {
-    Granted,
+pub(super) enum WholeGrant {
+    Allowed,
     RuledOut,
 }
 
@@ -55,7 +55,7 @@ type End<'a> = Result<(), SlotBlocker<'a>>;
 
 /// What a scan has found and done so far.
 struct Scan {
-    whole: Whole,
+    whole: WholeGrant,
     /// Whether all in the way were asked to leave.
     has_asked: bool,
 }
@@ -63,12 +63,12 @@ struct Scan {
 impl Scan {
     /// One that has found nothing yet.
     const NEW: Self = Self {
-        whole: Whole::Granted,
+        whole: WholeGrant::Allowed,
         has_asked: false,
     };
 
-    /// That of a request that is to be listed. It may look at few slots. [outwait-in-order] And not in the order of
-    /// their numbers.
+    /// The scan of a request that is to be listed. [outwait-in-order] It may look at few slots, and not in the order of
+    /// their numbers, so it never waits for all holders at a time.
     fn of_buckets() -> Self {
         Self {
             has_asked: prim::intact!("outwait-in-order"),
@@ -77,7 +77,7 @@ impl Scan {
     }
 
     /// What the scan has come to, after the last slot or where it ended before.
-    fn outcome<'a>(&self, end: Option<End<'a>>) -> Result<Whole, SlotBlocker<'a>> {
+    fn outcome<'a>(&self, end: Option<End<'a>>) -> Result<WholeGrant, SlotBlocker<'a>> {
         end.unwrap_or(Ok(())).map(|()| self.whole)
     }
 }
@@ -106,7 +106,7 @@ impl Board {
             let parts = buckets.parts(&entry.request, mine.number());
             buckets.find(&parts, |number| self.slot(number).and_then(&mut stops))
         };
-        if entry.stays.is_none() {
+        if entry.in_place.is_none() {
             let senior = first(&mut |met| !met.slot.is_junior_to(entry.seniority, mine.number()));
             return senior.map_or(Ok(None), Err);
         }
@@ -142,19 +142,19 @@ impl Board {
         mine: &'a Slot,
         before: State,
         entry: &Entry<'_>,
-    ) -> Result<Whole, SlotBlocker<'a>> {
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let early = (!prim::intact!("registry")).then(|| self.len());
         let before = mine.announce(before, entry, Audience::All);
         // [counted] Before the fence. Relaxed: that orders it.
         if !before.is_counted() && prim::intact!("counted") {
-            self.count(mine);
+            self.add_to_count(mine);
         }
         Self::handshake();
         // [registry] How many there are is loaded after the fence.
         let len = early.unwrap_or_else(|| self.len());
         let mut scan = Scan::NEW;
         if entry.grant != entry.request.span && !self.annex_allows_more() {
-            scan.whole = Whole::RuledOut;
+            scan.whole = WholeGrant::RuledOut;
         }
         let few = len.min(Self::FEW);
         let end = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
@@ -164,7 +164,7 @@ impl Board {
         scan.outcome(end)
     }
 
-    /// The same for a request whose grant the thread plans to keep.
+    /// Announces a request, as [`enter`](Self::enter) does, whose grant the thread plans to keep.
     #[inline(never)] // So that one that is not kept is announced without it.
     pub(super) fn enter_to_keep<'a>(
         &'a self,
@@ -172,26 +172,29 @@ impl Board {
         before: State,
         mut entry: Entry<'_>,
         plan: Plan,
-    ) -> Result<Whole, SlotBlocker<'a>> {
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         entry.grant = plan.grant(entry.request.span);
-        self.enter(mine, before, &entry)
-            .inspect(|&whole| mine.policy().granted(plan, whole, mine.made().number()))
+        self.enter(mine, before, &entry).inspect(|&whole| {
+            mine.policy()
+                .granted(plan, whole, mine.noted_state().number())
+        })
     }
 
-    /// The same for a narrow request, which is to be listed in buckets. Its grant is not larger and not kept.
+    /// Announces a narrow request, as [`enter`](Self::enter) does, which is to be listed in buckets. Its grant is not
+    /// larger and not kept.
     pub(super) fn enter_buckets<'a>(
         &'a self,
         listing: Listing<'_>,
         mine: &'a Slot,
         before: State,
         entry: Entry<'_>,
-    ) -> Result<Whole, SlotBlocker<'a>> {
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let buckets = listing.buckets;
         let parts = buckets.parts(&entry.request, mine.number());
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
-            self.meets(listing, met_in_vain(self.len()));
+            self.note_congestion(listing, met_in_vain(self.len()));
             let scan = Scan::of_buckets();
             // [registry] As before.
             return self.look_from(0, self.len(), mine, entry, scan);
@@ -200,14 +203,14 @@ impl Board {
         let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
         let counted = Counted(self.counted.load(acquire));
         // Most meet nobody. [counted-look] [bucket-look]
-        let company = buckets.company(&parts);
-        if company.others != 0 {
-            self.meets(listing, company.others);
+        let neighbours = buckets.neighbours(&parts);
+        if neighbours.others != 0 {
+            self.note_congestion(listing, neighbours.others);
         }
-        if counted.is_none() && !company.is_in_the_way {
-            return Ok(Whole::Granted);
+        if counted.is_none() && !neighbours.is_in_the_way {
+            return Ok(WholeGrant::Allowed);
         }
-        let meeting = company.is_in_the_way.then_some(parts);
+        let meeting = neighbours.is_in_the_way.then_some(parts);
         self.look_listed(listing, meeting, mine, entry, counted)
     }
 
@@ -220,7 +223,7 @@ impl Board {
         mine: &Slot,
         entry: Entry<'_>,
         counted: Counted,
-    ) -> Result<Whole, SlotBlocker<'a>> {
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let mut scan = Scan::of_buckets();
         let mut meet = |number| {
             let slot = self.slot(number)?;
@@ -239,7 +242,7 @@ impl Board {
             let end = other.and_then(meet);
             return scan.outcome(end);
         }
-        listing.stops_if_resting();
+        listing.stop_if_resting();
         // [registry] As before.
         self.look_from(0, self.len(), mine, entry, scan)
     }
@@ -262,7 +265,7 @@ impl Board {
         mine: &Slot,
         entry: Entry<'_>,
         mut scan: Scan,
-    ) -> Result<Whole, SlotBlocker<'a>> {
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let mut pass = |slot| self.pass(slot, mine, &entry, &mut scan);
         let end = self.find_from(chunk, len, &mut pass);
         scan.outcome(end)
@@ -305,7 +308,7 @@ impl Board {
         };
         mine.set_places(places);
         if before.is_counted() {
-            self.uncounted(mine);
+            self.take_off_count(mine);
         }
         true
     }
@@ -315,23 +318,23 @@ impl Board {
     fn count_unlisted(&self, mine: &Slot, before: State) {
         // [bucket-full]
         if prim::intact!("bucket-full") {
-            mine.count();
+            mine.set_counted();
             if !before.is_counted() {
-                self.count(mine);
+                self.add_to_count(mine);
             }
         }
     }
 
     /// A slot is counted.
     #[inline]
-    fn count(&self, slot: &Slot) {
+    fn add_to_count(&self, slot: &Slot) {
         // Relaxed: the fence of the handshake follows.
         self.counted
             .fetch_add(Counted::of(slot).0, Ordering::Relaxed);
     }
 
     /// It is no longer counted.
-    fn uncounted(&self, slot: &Slot) {
+    fn take_off_count(&self, slot: &Slot) {
         // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
         let release = prim::order!("uncount", Ordering::Release);
         self.counted.fetch_sub(Counted::of(slot).0, release);
@@ -341,8 +344,8 @@ impl Board {
     #[cold]
     pub(super) fn tidy(&self) {
         self.find(|slot| {
-            if slot.uncount() {
-                self.uncounted(slot);
+            if slot.clear_counted_if_idle() {
+                self.take_off_count(slot);
             }
             None::<()>
         });
@@ -421,7 +424,7 @@ impl Board {
             match slot.look(seen, &entry.request, entry.grant) {
                 Look::Clear => return None,
                 Look::RulesOutGrant => {
-                    scan.whole = Whole::RuledOut;
+                    scan.whole = WholeGrant::RuledOut;
                     return None;
                 }
                 Look::Changed => {}
@@ -453,7 +456,7 @@ impl Board {
         // A writer in the way may be waiting in place, too. A reader that is undecided has not met this request, so
         // it is about to hold its range.
         let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
-        let Some(stay) = entry.stays.filter(|_| stays) else {
+        let Some(stay) = entry.in_place.filter(|_| stays) else {
             return Some(Err(blocker));
         };
         if !scan.has_asked {

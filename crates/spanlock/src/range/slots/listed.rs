@@ -16,13 +16,13 @@ use prim::clock;
 #[derive(Clone, Copy)]
 pub(super) struct Listing<'a> {
     pub(super) buckets: &'a Buckets,
-    /// Of the thread's home slot.
+    /// The policy of the thread's home slot.
     pub(super) policy: &'a Policy,
 }
 
 impl Listing<'_> {
     /// The thread's next requests are not listed, if the lock lists none.
-    pub(super) fn stops_if_resting(self) -> bool {
+    pub(super) fn stop_if_resting(self) -> bool {
         let is_on = self.buckets.rest.is_on();
         if is_on {
             self.policy.list(false);
@@ -44,7 +44,7 @@ impl Board {
         match self.buckets() {
             Some(buckets) => self.listing(buckets, home, span),
             None => {
-                if policy::is_sample(slot.made().number(), slot.number()) {
+                if policy::is_sample(slot.noted_state().number(), slot.number()) {
                     self.judge_spread(home, slot, span);
                 }
                 None
@@ -60,7 +60,9 @@ impl Board {
         let Some(before) = [slot, home].into_iter().find(was_used) else {
             return;
         };
-        let spread = home.policy().spreads(before.announced(), span, self.len());
+        let spread = home
+            .policy()
+            .note_spread(before.announced(), span, self.len());
         let Some(Looks { slots, digits }) = spread else {
             return;
         };
@@ -83,7 +85,8 @@ impl Board {
     ) -> Option<Listing<'a>> {
         let policy = home.policy();
         let judge = || self.judge_listing(home, buckets);
-        let lists = buckets.suit(span.start(), span.last()) && policy.lists().unwrap_or_else(judge);
+        let lists = buckets.is_narrow(span.start(), span.last())
+            && policy.count_narrow().unwrap_or_else(judge);
         lists.then_some(Listing { buckets, policy })
     }
 
@@ -101,21 +104,21 @@ impl Board {
             buckets.rest.vote_against();
         }
         let counted = counted();
-        let pays = !buckets.rest.goes_on(clock::nanoseconds)
+        let pays = !buckets.rest.continue_or_end(clock::nanoseconds)
             && (counted.is_none() || counted.only().is_some() || !self.has_several_wide(buckets));
         home.policy().list(pays);
         pays
     }
 
-    /// Notes that a listed request met so many others.
+    /// Notes how many others a listed request met in its lines.
     #[inline(never)] // So that one that is alone is short.
-    pub(super) fn meets(&self, listing: Listing<'_>, others: u32) {
-        if listing.stops_if_resting() {
+    pub(super) fn note_congestion(&self, listing: Listing<'_>, others: u32) {
+        if listing.stop_if_resting() {
             return;
         }
         let [before, now] = listing
             .policy
-            .meets(others)
+            .add_met(others)
             .map(|met| is_crowd(met, JUDGE_EVERY, self.len()));
         if now && !before {
             listing.buckets.rest.vote_for(clock::nanoseconds);
@@ -130,7 +133,7 @@ impl Board {
         let second = self.find(|slot| {
             let (start, last) = slot.announced();
             let is_counted = slot.load(Ordering::Relaxed).is_counted();
-            wide += u32::from(is_counted && !buckets.suit(start, last));
+            wide += u32::from(is_counted && !buckets.is_narrow(start, last));
             (wide == 2).then_some(())
         });
         second.is_some()

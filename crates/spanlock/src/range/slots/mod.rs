@@ -145,11 +145,11 @@
 //!   shows whether that has happened, and then the owner counts it again.
 //! - **uncount-idle**: a slot in which a range is held is not uncounted. The owner announces, and others uncount, by
 //!   read-modify-writes of one word.
-//! - **annex-look** / **annex-insert**: a request in a slot is announced, fences, and looks into the annex. A request in
-//!   the annex is inserted, fences, and looks at all slots. So of two that conflict, the one whose fence is second meets
-//!   the other. It withdraws, or has waited until that one has left.
-//! - **annex-whole**: a request in a slot looks into the annex for its own range alone. So it has no larger grant, unless
-//!   the annex was empty after its fence. Whoever comes to the annex later meets the whole grant.
+//! - **annex-look** / **annex-insert**: a request in a slot is announced, fences, and looks into the annex. A request
+//!   in the annex is inserted, fences, and looks at all slots. So of two that conflict, the one whose fence is second
+//!   meets the other. It withdraws, or has waited until that one has left.
+//! - **annex-whole**: a request in a slot looks into the annex for its own range alone. So it has no larger grant,
+//!   unless the annex was empty after its fence. Whoever comes to the annex later meets the whole grant.
 //! - **moved-check** / **residue**: a request that was inserted into the list after the move withdraws. It inserts,
 //!   fences, and loads the head. A request on the board is announced, fences, and walks the residue. If the former's
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
@@ -291,16 +291,16 @@ impl Builder {
         self
     }
 
-    /// The same, and the lock has buckets from then on: for a lock that is known to serve ranges of up to so many
-    /// positions, at random places.
+    /// The lock moves to slots at its first acquisition and has buckets from then on: for a lock that is known to serve
+    /// ranges of up to `width` positions, at random places.
     pub const fn buckets_at_once(mut self, width: u64) -> Self {
         let digits = u64::BITS - width.saturating_sub(1).leading_zeros();
         self.growth = Growth::Buckets(digits as u8);
         self
     }
 
-    /// The lock moves to slots at its first acquisition, and what a thread holds besides one range goes to the annex: for
-    /// tests, which hold few ranges.
+    /// The lock moves to slots at its first acquisition, and what a thread holds besides one range goes to the annex:
+    /// for tests, which hold few ranges.
     #[doc(hidden)]
     pub const fn annex_at_once(mut self) -> Self {
         self.growth = Growth::Annex;
@@ -393,9 +393,9 @@ const _: () = assert!(align_of::<Node>() > Token::SLOT | Token::OTHER);
 
 /// What a token stands for.
 enum Granted<'a> {
-    Listed(ListToken),
-    Annexed(ListToken),
-    Announced(&'a Slot),
+    List(ListToken),
+    Annex(ListToken),
+    Slot(&'a Slot),
 }
 
 impl Token {
@@ -426,16 +426,16 @@ impl Token {
     }
 
     #[inline]
-    fn is_listed(&self) -> bool {
+    fn is_of_list(&self) -> bool {
         self.0.addr().get() & Self::MARKS == 0
     }
 
     #[inline]
-    fn is_annexed(&self) -> bool {
+    fn is_of_annex(&self) -> bool {
         self.0.addr().get() & Self::MARKS == Self::OTHER
     }
 
-    /// Of a slot: whether it is the thread's home slot.
+    /// Whether the slot, if it is one, is the thread's home slot.
     #[inline]
     fn is_home(&self) -> bool {
         self.0.addr().get() & Self::OTHER == 0
@@ -443,12 +443,12 @@ impl Token {
 
     /// The list's token that this one is.
     #[inline]
-    fn as_listed(&self) -> ListToken {
+    fn as_list_token(&self) -> ListToken {
         ListToken::new(Link::from_non_null(self.0))
     }
 
     /// The annex's token that this one is, but for the mark.
-    fn as_annexed(&self) -> ListToken {
+    fn as_annex_token(&self) -> ListToken {
         let marked = self.0.as_ptr();
         let node = marked.map_addr(|address| address & !Self::MARKS);
         ListToken::new(Link::from_non_null(
@@ -471,13 +471,13 @@ impl Token {
     /// The lock of the token is alive for `'a`.
     #[inline]
     unsafe fn granted<'a>(&self) -> Granted<'a> {
-        if self.is_listed() {
-            Granted::Listed(self.as_listed())
-        } else if self.is_annexed() {
-            Granted::Annexed(self.as_annexed())
+        if self.is_of_list() {
+            Granted::List(self.as_list_token())
+        } else if self.is_of_annex() {
+            Granted::Annex(self.as_annex_token())
         } else {
             // SAFETY: the caller's promise.
-            Granted::Announced(unsafe { self.slot() })
+            Granted::Slot(unsafe { self.slot() })
         }
     }
 }

@@ -12,7 +12,7 @@ use std::ptr::{self, NonNull};
 
 /// What only the slot's owner uses, and who claims a slot.
 #[repr(align(128))] // A pair of cache lines: others, which read the slot's first line, do not fetch this with it.
-pub(super) struct OnItsLine {
+pub(super) struct OwnerLine {
     /// [`NOBODY`](Slot::NOBODY), [`GUEST`](Slot::GUEST), or the address of the owner's thread record; plus one, if it
     /// is the owner's home slot.
     who: AtomicUsize,
@@ -29,7 +29,7 @@ pub(super) struct OnItsLine {
     policy: Policy,
 }
 
-impl Default for OnItsLine {
+impl Default for OwnerLine {
     fn default() -> Self {
         Self {
             who: AtomicUsize::new(Slot::NOBODY),
@@ -61,7 +61,7 @@ impl Slot {
     /// The owner asks this rather than the state itself: that is on a line that others use, and a load soon after the
     /// owner's own atomic operation would wait for it.
     #[inline]
-    pub(super) fn made(&self) -> State {
+    pub(super) fn noted_state(&self) -> State {
         self.has_turn();
         // Relaxed: the owner's.
         State(self.owner.made.load(Ordering::Relaxed))
@@ -75,7 +75,7 @@ impl Slot {
     /// signal handler must not acquire ranges of a lock that the thread it interrupts is using: in the midst of a
     /// release it would take a held slot for free, and the release would end what the handler holds.
     #[inline]
-    pub(super) fn makes(&self, state: State) {
+    pub(super) fn note_state(&self, state: State) {
         self.has_turn();
         self.owner.made.store(state.0, Ordering::Relaxed);
     }
@@ -170,7 +170,7 @@ impl Slot {
     /// Puts a slot that is not a home slot into the list of the running thread's free slots, if it is that thread's. It
     /// is free, or the thread frees it before it does anything else in this lock.
     #[inline]
-    pub(super) fn stays(&self) -> bool {
+    pub(super) fn return_to_owner(&self) -> bool {
         let record = self.owner.who.load(Ordering::Relaxed);
         let is_ours = record != Self::GUEST && crate::range::thread::is_here(record);
         let Some(home) = NonNull::new(self.owner.home.get().cast_mut()).filter(|_| is_ours) else {
@@ -192,7 +192,7 @@ const _: () = assert!(align_of::<ThreadRecord>() > Slot::GUEST);
 pub(super) enum Owner {
     /// The thread with the record at that address, as its home slot.
     Home(usize),
-    /// That thread, as one of its other slots.
+    /// The thread with the record at that address, as one of its other slots.
     Other(usize),
     /// A thread that is exiting, for one acquisition.
     Guest,

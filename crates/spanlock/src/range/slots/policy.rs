@@ -26,7 +26,7 @@
 //! All numbers are the slot's owner's. They are atomic because a thread that exits may release what it holds after
 //! another thread has got its record. They decide nothing about who holds what.
 
-use super::enter::Whole;
+use super::enter::WholeGrant;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use prim::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -38,24 +38,24 @@ const WORTH: u32 = 8;
 /// The most repetitions that a grant may need.
 const MOST_REPEATS: u32 = 1024;
 
-/// After so many narrow requests a thread that finds slots which are counted and idle uncounts them: an owner that
-/// comes back loses by it no more than by a useless grant.
+/// How many narrow requests a thread makes before it uncounts the slots that are counted and idle: an owner that comes
+/// back loses by it no more than by a useless grant.
 const TIDY_EVERY: u32 = prim::sized(MOST_REPEATS as usize, 2) as u32;
 
 /// A thread decides so often whether its narrow requests are listed: for that it looks at all slots once.
 pub(super) const JUDGE_EVERY: u32 = prim::sized(64, 2) as u32;
 
-/// So many looks of a lock's threads at slots on behalf of requests that are far apart: to make buckets costs about as
-/// much as to look at as many slots as they have lines, on a large machine.
+/// How many looks at slots on behalf of requests that are far apart are worth buckets: to make them costs about as much
+/// as to look at as many slots as they have lines, on a large machine.
 pub(super) const MANY: u32 = prim::sized(2048, 2) as u32;
 
 /// One announcement in `2^SAMPLE_DIGITS` is considered for that: it takes as many instructions as all else that a
 /// thread does before its announcement.
 const SAMPLE_DIGITS: u32 = prim::sized(3, 0) as u32;
 
-/// Two ranges are far apart if so many of their length fit between their starts. Then the ranges that are held at a
-/// time are rarely in one bucket. A request that is not far from the one before makes up for so many of its thread
-/// that are.
+/// Two ranges are far apart if this many of their length fit between their starts. Then the ranges that are held at a
+/// time are rarely in one bucket. A request that is not far from the one before outweighs this many of its thread that
+/// are.
 const FAR: u64 = 16;
 
 /// `2^FIRST_RUN` requests for different ranges before the first grant of everything: enough that other readers have
@@ -111,7 +111,7 @@ pub(super) fn is_sample(number: u64, slot: u32) -> bool {
 
 /// What the last announcement in a home slot has to do with a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Last {
+pub(super) struct PreviousAnnouncement {
     /// There is a grant, but it does not cover the request.
     pub(super) is_kept: bool,
     /// It was of the same range.
@@ -121,7 +121,7 @@ pub(super) struct Last {
 
 /// What a request adds to the looks of its lock that were for requests far apart.
 pub(super) struct Looks {
-    /// At so many slots.
+    /// The number of slots looked at.
     pub(super) slots: u32,
     /// The number of digits of the length of the thread's longest range that was far from another.
     pub(super) digits: u32,
@@ -130,14 +130,14 @@ pub(super) struct Looks {
 /// How often a range must be repeated at the least before its grant is kept.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
-pub(super) enum Fewest {
+pub(super) enum MinRepeats {
     /// For a request that looks at all slots.
     One = 1,
     /// For a request that looks in its buckets.
     Worth = WORTH,
 }
 
-impl Fewest {
+impl MinRepeats {
     /// After how many shared requests for different ranges a reader may ask for everything. Such a grant makes requests
     /// in buckets look at all slots, so they have it as rarely as useless grants.
     #[inline]
@@ -197,10 +197,15 @@ impl Policy {
         self.keeps.store(false, Relaxed);
     }
 
-    /// Notes a request that is about to look at so many slots, and the range of the one before in the same slot. If the
+    /// Notes a request that is about to look at `slots` slots, and the range of the one before in the same slot. If the
     /// two are far apart, the result is what that adds to the [looks](MANY) of the lock.
     #[inline]
-    pub(super) fn spreads(&self, before: (u64, u64), span: Span, slots: usize) -> Option<Looks> {
+    pub(super) fn note_spread(
+        &self,
+        before: (u64, u64),
+        span: Span,
+        slots: usize,
+    ) -> Option<Looks> {
         // An announcement again, after the request was blocked, says nothing.
         if before == (span.start(), span.last()) {
             return None;
@@ -229,7 +234,7 @@ impl Policy {
 
     /// Counts a narrow request, where there are buckets. Returns whether it is listed. `None`: that is to be decided.
     #[inline]
-    pub(super) fn lists(&self) -> Option<bool> {
+    pub(super) fn count_narrow(&self) -> Option<bool> {
         let spread = self.spread.load(Relaxed);
         let count = (spread & !UNLISTED) % TIDY_EVERY + 1;
         self.spread.store(spread & UNLISTED | count, Relaxed);
@@ -241,7 +246,7 @@ impl Policy {
         self.spread.load(Relaxed) & !UNLISTED == TIDY_EVERY
     }
 
-    /// Decides about that.
+    /// Decides whether the thread's next narrow requests are listed.
     pub(super) fn list(&self, pays: bool) {
         let count = self.spread.load(Relaxed) & !UNLISTED;
         let flag = if pays { 0 } else { UNLISTED };
@@ -256,9 +261,10 @@ impl Policy {
         (self.spread.load(Relaxed) & UNLISTED == 0).then_some(met)
     }
 
-    /// A request met so many others. Returns how many it was before, and how many it is now.
+    /// Adds what a request met to what those of this thread met since it decided last. Returns the sum before and
+    /// after.
     #[inline]
-    pub(super) fn meets(&self, others: u32) -> [u32; 2] {
+    pub(super) fn add_met(&self, others: u32) -> [u32; 2] {
         let before = self.met.load(Relaxed);
         self.met.store(before + others, Relaxed);
         [before, before + others]
@@ -266,7 +272,12 @@ impl Policy {
 
     /// The plan for a request that no grant covers.
     #[inline]
-    pub(super) fn plan(&self, last: Last, mode: Mode, fewest: Fewest) -> Plan {
+    pub(super) fn plan(
+        &self,
+        last: PreviousAnnouncement,
+        mode: Mode,
+        min_repeats: MinRepeats,
+    ) -> Plan {
         if self.keeps.load(Relaxed) {
             self.judge(last);
         }
@@ -278,14 +289,14 @@ impl Policy {
                 1
             };
             self.streak.store(repeats.min(MOST_REPEATS), Relaxed);
-            if repeats >= (1 << self.enough.load(Relaxed)).max(fewest as u32) {
+            if repeats >= (1 << self.enough.load(Relaxed)).max(min_repeats as u32) {
                 return Plan::Keep;
             }
         } else if mode == Mode::Exclusive {
             self.streak.store(0, Relaxed);
         } else {
             let run = streak.saturating_sub(DIFFERENT) + 1;
-            let enough = (1 << self.long_run.load(Relaxed)).max(fewest.reads());
+            let enough = (1 << self.long_run.load(Relaxed)).max(min_repeats.reads());
             if run > enough {
                 self.streak.store(0, Relaxed);
                 return Plan::Everything;
@@ -297,7 +308,7 @@ impl Policy {
 
     /// Draws the lesson from the last grant that was kept.
     #[cold]
-    fn judge(&self, last: Last) {
+    fn judge(&self, last: PreviousAnnouncement) {
         self.keeps.store(false, Relaxed);
         let hits = (last.number as u32).wrapping_sub(self.granted.load(Relaxed));
         let was_worth_it = hits >= WORTH;
@@ -324,15 +335,15 @@ impl Policy {
 
     /// The request was granted, with a grant to be kept.
     #[inline]
-    pub(super) fn granted(&self, plan: Plan, whole: Whole, number: u64) {
+    pub(super) fn granted(&self, plan: Plan, whole: WholeGrant, number: u64) {
         match whole {
-            Whole::Granted => {
+            WholeGrant::Allowed => {
                 self.granted.store(number as u32, Relaxed);
                 self.keeps.store(true, Relaxed);
                 self.is_wide.store(plan == Plan::Everything, Relaxed);
             }
             // Only everything is more than was asked for.
-            Whole::RuledOut => self.wait_longer(),
+            WholeGrant::RuledOut => self.wait_longer(),
         }
     }
 }
@@ -340,8 +351,8 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::{
-        FIRST_RUN, Fewest, JUDGE_EVERY, Last, MOST_REPEATS, Plan, Policy, SAMPLE_DIGITS,
-        TIDY_EVERY, is_sample,
+        FIRST_RUN, JUDGE_EVERY, MOST_REPEATS, MinRepeats, Plan, Policy, PreviousAnnouncement,
+        SAMPLE_DIGITS, TIDY_EVERY, is_sample,
     };
     use crate::range::raw::Mode;
     use crate::range::span::Span;
@@ -368,7 +379,7 @@ mod tests {
         let (mut judged, mut tidied) = (0, 0);
         let mut pays = true;
         for _ in 0..2 * TIDY_EVERY {
-            match policy.lists() {
+            match policy.count_narrow() {
                 Some(lists) => assert_eq!(lists, pays),
                 None => {
                     judged += 1;
@@ -384,7 +395,7 @@ mod tests {
     /// What a thread's request adds to the looks of its lock, after a request at that place.
     fn looks(policy: &Policy, before: u64, start: u64) -> Option<(u32, u32)> {
         let span = Span::of(start..start + 1000).expect("it has positions");
-        let looks = policy.spreads((before, before + 999), span, 40)?;
+        let looks = policy.note_spread((before, before + 999), span, 40)?;
         Some((looks.slots, looks.digits))
     }
 
@@ -413,7 +424,7 @@ mod tests {
         let (long, short) = (Policy::default(), Policy::default());
         let digits = |policy: &Policy, length: u64| {
             let span = Span::of(1 << 50..(1 << 50) + length).expect("it has positions");
-            Some(policy.spreads((0, 999), span, 40)?.digits)
+            Some(policy.note_spread((0, 999), span, 40)?.digits)
         };
         assert_eq!(digits(&long, 1 << 40), Some(40));
         assert_eq!(digits(&long, 1000), Some(40));
@@ -423,17 +434,17 @@ mod tests {
     /// Readers in buckets ask for everything as rarely as a thread may keep a useless grant.
     #[test]
     fn readers_in_buckets_rarely_ask_for_everything() {
-        let run = |fewest| {
+        let run = |min_repeats| {
             let policy = Policy::default();
-            let last = Last {
+            let last = PreviousAnnouncement {
                 is_kept: false,
                 is_repeated: false,
                 number: 0,
             };
-            let is_once = |_: &u32| policy.plan(last, Mode::Shared, fewest) == Plan::Once;
+            let is_once = |_: &u32| policy.plan(last, Mode::Shared, min_repeats) == Plan::Once;
             (0..).take_while(is_once).count()
         };
-        assert_eq!(run(Fewest::One), 1 << FIRST_RUN);
-        assert_eq!(run(Fewest::Worth), MOST_REPEATS as usize);
+        assert_eq!(run(MinRepeats::One), 1 << FIRST_RUN);
+        assert_eq!(run(MinRepeats::Worth), MOST_REPEATS as usize);
     }
 }

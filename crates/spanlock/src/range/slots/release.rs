@@ -9,9 +9,9 @@ impl RawSlots {
     /// This lock granted the token.
     #[inline]
     pub(super) unsafe fn release(&self, token: Token) {
-        if token.is_listed() {
+        if token.is_of_list() {
             // SAFETY: this lock granted the token, so the list granted it.
-            unsafe { self.list.release(&self.wait_queue, token.as_listed()) }
+            unsafe { self.list.release(&self.wait_queue, token.as_list_token()) }
         } else {
             // SAFETY: the caller's promise.
             unsafe { self.release_slot(token) }
@@ -24,9 +24,9 @@ impl RawSlots {
     /// This lock granted the token, which is not one of the list.
     #[inline(never)]
     unsafe fn release_slot(&self, token: Token) {
-        if token.is_annexed() {
+        if token.is_of_annex() {
             // SAFETY: the annex granted it, whose requests wait in this queue. A release touches the node alone.
-            return unsafe { self.list.release(&self.wait_queue, token.as_annexed()) };
+            return unsafe { self.list.release(&self.wait_queue, token.as_annex_token()) };
         }
         // SAFETY: this lock granted the token, and is alive.
         let slot = unsafe { token.slot() };
@@ -45,7 +45,7 @@ impl RawSlots {
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
         let board = self.board_of_held();
         // Before the end of the announcement: then the slot may be an heir's.
-        let is_nobody_s = !is_home && !slot.stays();
+        let is_nobody_s = !is_home && !slot.return_to_owner();
         self.leave(board, slot);
         if is_nobody_s {
             board.give_up(slot);
@@ -85,16 +85,16 @@ impl RawSlots {
         // SAFETY: this lock granted the token, and is alive.
         match unsafe { token.granted() } {
             // SAFETY: the list granted it.
-            Granted::Listed(token) => unsafe { self.list.make_shared(&self.wait_queue, &token) },
-            Granted::Annexed(token) => {
+            Granted::List(token) => unsafe { self.list.make_shared(&self.wait_queue, &token) },
+            Granted::Annex(token) => {
                 let annex = self.board_of_held().annex();
                 let annex = annex.expect("what is annexed is in the annex");
                 // SAFETY: the annex granted it.
                 unsafe { annex.make_shared(&self.wait_queue, &token) };
             }
-            Granted::Announced(slot) => {
+            Granted::Slot(slot) => {
                 // [slot-downgrade-wake] The readers that sleep behind it may enter now.
-                if slot.share().has_sleeper() && prim::intact!("slot-downgrade-wake") {
+                if slot.downgrade().has_sleeper() && prim::intact!("slot-downgrade-wake") {
                     let queue = &self.wait_queue;
                     queue.with_queue(|queue, wakeups| queue.holder_downgraded(slot.id(), wakeups));
                 }

@@ -12,7 +12,7 @@
 
 use super::blocker::SlotBlocker;
 use super::enter::Entry;
-use super::owner::OnItsLine;
+use super::owner::OwnerLine;
 use super::state::{Audience, Extent, Seniority, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
@@ -50,7 +50,7 @@ pub(crate) struct Slot {
     number: u32,
     /// The line that asked for the range. Kept in debug builds.
     at: AtomicPtr<Location<'static>>,
-    pub(super) owner: OnItsLine,
+    pub(super) owner: OwnerLine,
 }
 
 // SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
@@ -71,7 +71,7 @@ impl Slot {
             thread: AtomicU32::new(0),
             number,
             at: AtomicPtr::new(ptr::null_mut()),
-            owner: OnItsLine::default(),
+            owner: OwnerLine::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl Slot {
         let grant = entry.grant;
         let extent = Extent::of(span, grant);
         let state = before.next(mode, extent, audience);
-        self.makes(state);
+        self.note_state(state);
         // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
         self.start.store(grant.start(), rewrite());
@@ -134,15 +134,15 @@ impl Slot {
 
     /// Counts the slot, whose owner has announced a request in it.
     #[cold] // A bucket is full.
-    pub(super) fn count(&self) {
-        self.makes(State(self.made().0 | State::COUNTED));
+    pub(super) fn set_counted(&self) {
+        self.note_state(State(self.noted_state().0 | State::COUNTED));
         // Relaxed: the fence of the handshake follows.
         self.state.fetch_or(State::COUNTED, Ordering::Relaxed);
     }
 
     /// Ends that the slot is counted, if nothing is held in it. A kept grant is revoked. Returns whether it was
     /// counted.
-    pub(super) fn uncount(&self) -> bool {
+    pub(super) fn clear_counted_if_idle(&self) -> bool {
         let state = self.load(Ordering::Relaxed);
         // [uncount-idle] A range that is held is not listed in buckets.
         let is_idle = !state.is_held() || !prim::intact!("uncount-idle");
@@ -207,25 +207,27 @@ impl Slot {
         };
         self.note(at);
         let taken = state.taken_again(mode, extent);
-        self.makes(taken);
+        self.note_state(taken);
         // [grant-part] Release: pairs with the Acquire of the state in `look`. No fence follows.
         let order = prim::order!("grant-part", Ordering::Release);
         let outcome = self
             .state
             .compare_exchange(state.0, taken.0, order, Ordering::Relaxed);
-        outcome.inspect_err(|&now| self.makes(State(now))).is_ok()
+        outcome
+            .inspect_err(|&now| self.note_state(State(now)))
+            .is_ok()
     }
 
     /// Ends what is held, and keeps the grant. Not, if a request sleeps behind it or the grant is contended.
     #[inline]
     pub(super) fn keep(&self) -> bool {
-        let held = self.made();
+        let held = self.noted_state();
         debug_assert!(
             held.is_counted(),
             "a grant is kept in a slot that is counted"
         );
         let kept = held.kept();
-        self.makes(kept);
+        self.note_state(kept);
         // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
         let release = prim::order!("slot-release", Ordering::Release);
         let keep = |held: u64| {
@@ -266,7 +268,8 @@ impl Slot {
             .store(Seniority::DECIDED.0, Ordering::Relaxed);
     }
 
-    /// The same, and on which node its thread runs, whose turn began at that time.
+    /// The request stays, as after [`decide`](Self::decide). Notes on which node its thread runs, and when the turn of
+    /// that node began.
     pub(super) fn decide_on(&self, node: usize, turn: u64) {
         let decided = Seniority::decided_on(node, turn);
         // Relaxed: a hint.
@@ -276,8 +279,8 @@ impl Slot {
     /// Ends the announcement. Returns the state before.
     #[inline]
     pub(super) fn leave(&self) -> State {
-        let freed = self.made().freed();
-        self.makes(freed);
+        let freed = self.noted_state().freed();
+        self.note_state(freed);
         // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
         let before = self
             .state
@@ -287,8 +290,8 @@ impl Slot {
     }
 
     /// Shares what the owner holds. Returns the state before.
-    pub(super) fn share(&self) -> State {
-        self.makes(State(self.made().0 | State::SHARED));
+    pub(super) fn downgrade(&self) -> State {
+        self.note_state(State(self.noted_state().0 | State::SHARED));
         // [slot-downgrade] Release: pairs with the Acquire in `look`.
         let order = prim::order!("slot-downgrade", Ordering::Release);
         State(self.state.fetch_or(State::SHARED, order))

@@ -197,9 +197,11 @@ impl Audience {
 /// times what it takes to move what they write to another node, and as long as the longest spin.
 const TURN: u64 = 128_000;
 
-/// A request among rivals that are announced and not yet decided: when it was blocked first. The smaller one stays. Or,
-/// once it is decided, [`DECIDED`](Self::DECIDED), and if its node is known, that plus one in the last digits and since
-/// when writers of that node have followed one another.
+/// Which of several rivals stays: the one with the smaller number.
+///
+/// - Of a request that is not decided: when it was blocked first.
+/// - Of one that is decided: [`DECIDED`](Self::DECIDED). If the node of its thread is known, the last digits are the
+///   node's number plus one, and those between tell when the turn of that node began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seniority(pub(super) u64);
 

@@ -158,8 +158,8 @@ impl Account {
         UNIT << self.balance().min(u64::from(TIME_BITS))
     }
 
-    /// Of an unbiased lock, of which a reader's acquisition took `latency` nanoseconds: whether a bias may be tried
-    /// now, and the account with that sample.
+    /// Adds a sample to the account of an unbiased lock: a reader's acquisition took `latency` nanoseconds. Returns
+    /// whether a bias may be tried now, and the account.
     pub(super) fn sampled(self, now: u64, latency: u64) -> (bool, Self) {
         let rho = (latency.saturating_mul(1 << EIGHTHS) / SERVICE).max(1);
         let rho = rho.ilog2().min(MOST_RHO);

@@ -275,7 +275,7 @@ impl BiasState {
         let _ = (left > 0).then(|| self.spin_while(wait, left, Word::is_open));
     }
 
-    /// The word, once it is otherwise; `None` if that takes longer than `wait` allows, or than so many nanoseconds.
+    /// The word, once `is_to_wait` does not hold; `None` if that takes longer than `wait` allows, or than `limit`.
     ///
     /// Loads the word less and less often, because each load delays those that change it. Then it yields the processor,
     /// because the thread that it waits for may be runnable and not running, and begins again, because to be late costs

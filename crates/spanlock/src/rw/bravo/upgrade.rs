@@ -35,7 +35,7 @@ type Upgraded<L> = Result<
     UnderToken<<L as RawRwLockUpgrade>::UpgradableGuard>,
 >;
 
-/// The same for the underlying lock.
+/// What an upgrade of the underlying lock returns.
 type UpgradedUnder<L> =
     Result<<L as lock_api::RawRwLock>::ExclusiveGuard, <L as RawRwLockUpgrade>::UpgradableGuard>;
 
