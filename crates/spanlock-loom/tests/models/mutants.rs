@@ -55,6 +55,7 @@ spanlock_testkit::mutants! {
     skip::the_last_link_is_removed_by_another_thread::slow_exclusive_skip_list: last-link
     slots::a_grant_of_everything_beside_the_annex::annex_slots: annex-whole
     slots::a_request_in_the_annex_beside_one_in_a_slot::annex_slots: annex annex-insert annex-look
+    slots::of_different_heights::a_writer_searches_the_annex_beside_a_downgrade::annex_slots: shared-len-again
     slots::a_busy_slot_stays_counted::bucket_slots: uncount-idle
     slots::a_grant_is_revoked_while_it_is_taken::slots: grant-revoke
     slots::a_grant_of_everything_beside_a_writer::slots: grant-whole

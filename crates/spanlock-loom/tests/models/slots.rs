@@ -372,6 +372,21 @@ fn a_downgrade_in_the_annex(world: &Arc<World<RawSlots>>) {
     in_slot.done();
 }
 
+/// A range in the annex is downgraded, and a reader comes inside of it, between the steps of a writer in a slot. The
+/// reader must not be the start hint that leads the writer past the whole range.
+fn a_writer_searches_the_annex_beside_a_downgrade(world: &Arc<World<RawSlots>>) {
+    let in_slot = world.write(0..1);
+    let wide = world.write(2..6);
+    let other = world.start([write(5..6)]);
+    let wide = wide.downgrade();
+    let inside = world.read(3..4);
+    wide.touch();
+    drop(inside);
+    wide.done();
+    in_slot.done();
+    other.join();
+}
+
 models! {
     a_request_in_the_annex_beside_one_in_a_slot: 2 on annex_slots;
     a_reader_and_a_writer_in_the_annex: 1 on annex_slots;
@@ -379,6 +394,16 @@ models! {
     a_grant_of_everything_beside_the_annex: 2 on annex_slots;
     sleepers_behind_the_annex: 1 on annex_slots unfair_annex_slots;
     a_downgrade_in_the_annex: 2 on annex_slots;
+}
+
+/// The second node of the first thread in the annex is in a level above the list, and the first one is in none.
+mod of_different_heights {
+    use super::*;
+
+    models! {
+        [.wins(&[0, 0, 1])]
+        a_writer_searches_the_annex_beside_a_downgrade: 2 on annex_slots;
+    }
 }
 
 /// Writers wait in place while there are spins.

@@ -184,19 +184,26 @@ impl StartHints for SkipIndex {
     }
 
     fn start_hint<'a>(&'a self, pin: &'a Pin, request: &Request) -> Option<&'a Node> {
-        // [max-shared-len] No shared range that starts before `from` extends into the request. An exclusive range ends
-        // before any later node starts (invariant 2), so it is enough that the hint itself does not conflict.
-        let from = match request.mode {
-            Mode::Shared => request.span.start(),
-            Mode::Exclusive => {
-                let length = self.max_shared_len.load(Ordering::Relaxed);
-                request.span.start().saturating_sub(length)
+        let longest = || match request.mode {
+            Mode::Shared => 0,
+            Mode::Exclusive => self.max_shared_len.load(Ordering::Relaxed),
+        };
+        let mut length = longest();
+        loop {
+            // [max-shared-len] No shared range that starts before `from` extends into the request. An exclusive range
+            // ends before any later node starts (invariant 2), so it is enough that the hint itself does not conflict.
+            let from = request.span.start().saturating_sub(length);
+            let is_before = |node: &Node| {
+                node.span().start() < from && !node.request(node.load()).conflicts(request)
+            };
+            let hint = self.descend(pin, is_before, |_, _| ())?.base();
+            // [shared-len-again] Relaxed: the hint was found by an Acquire, and comes after what it overlaps.
+            let now = longest();
+            if now == length || !prim::intact!("shared-len-again") {
+                return Some(hint);
             }
-        };
-        let is_before = |node: &Node| {
-            node.span().start() < from && !node.request(node.load()).conflicts(request)
-        };
-        Some(self.descend(pin, is_before, |_, _| ())?.base())
+            length = now;
+        }
     }
 
     fn enter(&self, pin: &Pin, node: NonNull<Node>, passed: usize) {
