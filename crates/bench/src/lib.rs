@@ -1,5 +1,5 @@
 //! Measurement: of the workloads on hardware and on simulated machines, and of what else locks cost. What is measured
-//! is written as records of [`spanlock_judge`], which judges and reports them.
+//! is written as [`spanlock_records`], which `spanlock-report` judges and reports.
 //!
 //! A workload itself is not written here but in `spanlock-workloads`, once for both. Here are what differs: processes,
 //! counters, seeds, machines, and what else locks are compared with.
@@ -45,5 +45,3 @@ pub mod space;
 pub mod store;
 pub mod target;
 pub mod workload;
-
-pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times, vm};

@@ -1,8 +1,9 @@
 //! The meter of a run on hardware: processor time, and counters.
 
-use crate::counters::{Counters, Event};
+use crate::counters::Counters;
 use crate::processor;
-use spanlock_trial::run::Metered;
+use spanlock_records::trial::counters::Event;
+use spanlock_records::trial::run::Metered;
 use spanlock_workloads::crew;
 use std::time::Duration;
 

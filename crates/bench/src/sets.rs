@@ -3,12 +3,12 @@
 
 use crate::meter::Meter;
 use crate::provenance::cores;
-use crate::run::{Found, Outcome};
 use crossbeam_skiplist::SkipSet;
 use dashmap::DashSet;
 use parking_lot::RwLock;
-use spanlock_judge::record::{Bytes, SetMemory};
-pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, MAX_STALL, Mix, SetDescribed, Trial};
+use spanlock_records::record::{Bytes, SetMemory};
+use spanlock_records::trial::run::{Found, Outcome};
+use spanlock_records::trial::set::{SetDescribed, Trial};
 use spanlock_workloads::crew::Signal;
 use spanlock_workloads::rows;
 use spanlock_workloads::set::table::{self, Row};

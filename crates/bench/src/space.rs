@@ -3,8 +3,9 @@
 use crate::known::{self, Row, known};
 use crate::meter::Meter;
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Exclusion, Lock};
-use spanlock_trial::vm::{Load, Trial};
+use spanlock_records::record::lock::Lock;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_records::trial::vm::{Load, Trial};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use {spanlock_vm::variants as measured, spanlock_vm_sim::variants as simulated};

@@ -4,11 +4,12 @@
 use crate::known::{self, Known, Row, known};
 use crate::meter::Meter;
 use crate::registry;
-use crate::run::Outcome;
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Exclusion, Lock as Recorded};
+use spanlock_records::record::lock::Lock as Recorded;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::store::{Load, Trial};
 use spanlock_store::Mapped;
-pub use spanlock_trial::store::*;
 use spanlock_workloads::crew::Signal;
 use spanlock_workloads::store::stores::{INODE, Table, WIDE, all, room, run};
 use spanlock_workloads::store::{self as workload, File};

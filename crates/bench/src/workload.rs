@@ -5,18 +5,18 @@
 use crate::blob::Subject;
 use crate::known::Known;
 use crate::registry::Lock;
-use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::sets;
-use crate::setting::Resource;
-#[cfg(target_os = "linux")]
-use crate::store;
-use crate::times::Times;
 use crate::{sim, space};
 use prim_sim::{Machine, Setup};
-use spanlock_judge::record::times::AcquireTimes;
-use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
+use spanlock_records::record::{Panel, Record, Simulated, lock, plural};
+use spanlock_records::trial::run::{Found, Outcome, Throughput, Trial};
+use spanlock_records::trial::setting::Resource;
+#[cfg(target_os = "linux")]
+use spanlock_records::trial::store;
+use spanlock_records::trial::times::AcquireTimes;
+use spanlock_records::trial::times::Times;
+use spanlock_records::trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
 use spanlock_workloads_sim as simulated;
 use spanlock_workloads_sim::crew::Clock;
 use std::fmt;
@@ -248,7 +248,7 @@ workloads! {
 
     // Longer than it takes to write all regions first.
     #[cfg(target_os = "linux")]
-    store::Load: &'static store::Subject, &'static store::Simulated, Some(Duration::from_secs(1));
+    store::Load: &'static crate::store::Subject, &'static crate::store::Simulated, Some(Duration::from_secs(1));
     |trial, subject| (subject.run)(trial);
     |trial, lock, machine| (lock.run)(trial, machine);
 

@@ -12,9 +12,9 @@ use crate::crew::{self, Meter, Timekeeper};
 use crate::target::Target;
 use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::arr::{MAX_THREADS, Pauses, SLOTS, Timing, Trial};
-use spanlock_trial::run::{Found, Outcome, Tally};
-use spanlock_trial::times::Times;
+use spanlock_records::trial::arr::{MAX_THREADS, Pauses, SLOTS, Timing, Trial};
+use spanlock_records::trial::run::{Found, Outcome, Tally};
+use spanlock_records::trial::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
 

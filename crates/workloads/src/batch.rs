@@ -7,7 +7,7 @@
 //!
 //! The thesis does not say where the ranges are, how large the memory is, whether each range is written when it is
 //! locked or all are when all are locked, nor how threads avoid to wait for each other in a circle: its lock can only
-//! try. Here the ranges are blocks of 1 KB of an area of [`RANGES`](spanlock_trial::batch::RANGES) blocks, unless users
+//! try. Here the ranges are blocks of 1 KB of an area of [`RANGES`](spanlock_records::trial::batch::RANGES) blocks, unless users
 //! choose otherwise; each batch is drawn at random without repetition and acquired in ascending order, so that no
 //! circle of waiting threads closes; and once all are held each is written. W1 is a batch of one.
 //!
@@ -22,8 +22,8 @@ use crate::crew::{self, Meter, Timekeeper};
 use crate::target::Target;
 use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::batch::{Load, MAX_HOLD, MAX_RANGES, Trial};
-use spanlock_trial::run::{Found, Outcome, Tally};
+use spanlock_records::trial::batch::{Load, MAX_HOLD, MAX_RANGES, Trial};
+use spanlock_records::trial::run::{Found, Outcome, Tally};
 
 /// Runs a trial on a lock that can hold as many ranges as the trial asks for.
 ///

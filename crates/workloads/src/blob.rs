@@ -19,10 +19,10 @@ use blob::raw::{Piece, Ranges, Space, Window};
 use fastrand::Rng;
 use prim::clock::Duration;
 use prim::cost;
-use spanlock_trial::blob::{
+use spanlock_records::trial::blob::{
     Draw, EXTENTS, Load, MAX_RECORDS, PAGE_BYTES, Parts, Payload, RECORD_BYTES, RESOURCE, Trial,
 };
-use spanlock_trial::run::{Found, Outcome, Throughput};
+use spanlock_records::trial::run::{Found, Outcome, Throughput};
 use std::ops::Range;
 
 /// Reads records, for one thread.

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::workload::{self, Start};
-use spanlock_trial::run::{Found, Metered, Outcome, Run, Schedule, Tally, Trial};
+use spanlock_records::trial::run::{Found, Metered, Outcome, Run, Schedule, Tally, Trial};
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use crate::timed;
 use fastrand::Rng;
 use prim::clock::Instant;
 use prim::workload::{self, Start};
-use spanlock_trial::latency::{MAX_PARTS, Trial};
-use spanlock_trial::run::{Outcome, Throughput};
-use spanlock_trial::times::Times;
+use spanlock_records::trial::latency::{MAX_PARTS, Trial};
+use spanlock_records::trial::run::{Outcome, Throughput};
+use spanlock_records::trial::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //! This source is compiled twice: as `spanlock-workloads` for hardware, and as `spanlock-workloads-sim` against the
 //! simulated machine. So it says `prim` for atomics, threads, time and the cost of plain work, and `spanlock` for the
 //! library on the same platform. It knows no process, no counter and no report: `bench` has those. What a run is asked
-//! for and what it yields is in `spanlock-trial`, which is compiled once.
+//! for and what it yields is in `spanlock-records`, which is compiled once.
 //!
 //! | module | what it is |
 //! |---|---|

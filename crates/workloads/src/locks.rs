@@ -13,8 +13,8 @@ use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::slots::RawSlots;
-use spanlock_trial::lock::{Described, described};
-use spanlock_trial::setting::{BLOCK, Param, Setting};
+use spanlock_records::trial::lock::{Described, described};
+use spanlock_records::trial::setting::{BLOCK, Param, Setting};
 
 /// Takes the rows.
 pub trait Table {

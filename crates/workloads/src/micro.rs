@@ -9,8 +9,8 @@ use crate::rw::{steps, until_stop};
 use fastrand::Rng;
 use prim::atomic::{AtomicU64, Ordering::*};
 use prim::workload::until_changed;
-use spanlock_trial::micro::{Kernel, Trial};
-use spanlock_trial::run::{Outcome, Tally};
+use spanlock_records::trial::micro::{Kernel, Trial};
+use spanlock_records::trial::run::{Outcome, Tally};
 
 /// Steps of the pause outside.
 const OUTSIDE: u32 = 50;

@@ -19,10 +19,10 @@ use prim::atomic::{AtomicU32, Ordering};
 use prim::futex;
 use prim::workload::{self, Start};
 use spanlock::range::raw::Mode;
-use spanlock_trial::arr::Timing;
-use spanlock_trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
-use spanlock_trial::run::{Outcome, Tally};
-use spanlock_trial::times::Times;
+use spanlock_records::trial::arr::Timing;
+use spanlock_records::trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
+use spanlock_records::trial::run::{Outcome, Tally};
+use spanlock_records::trial::times::Times;
 use std::hint::black_box;
 use std::ops::Range;
 

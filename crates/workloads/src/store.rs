@@ -13,8 +13,8 @@ pub mod stores;
 use crate::crew::{self, Meter, Phase, Timekeeper};
 use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::run::{Found, Outcome, Throughput};
-use spanlock_trial::store::{ITEMS, Kernel, Load, MAX_PAGES, PAGE_BYTES, Pages, Trial};
+use spanlock_records::trial::run::{Found, Outcome, Throughput};
+use spanlock_records::trial::store::{ITEMS, Kernel, Load, MAX_PAGES, PAGE_BYTES, Pages, Trial};
 
 /// A file that many threads use at a time.
 pub trait File: Sync {

@@ -19,12 +19,12 @@ use prim::thread;
 use prim::workload::{self, Start};
 use replay::{Families, Replay};
 use spanlock::range::raw::{Mode, RawRangeLock};
-use spanlock_trial::run::{Found, Outcome, Throughput};
-use spanlock_trial::vm::{
+use spanlock_records::trial::run::{Found, Outcome, Throughput};
+use spanlock_records::trial::vm::{
     self as vm_stat, Name, Pace, Speculations, Stat, Traffic, TreeWaits, Trial,
 };
-use spanlock_vm_trace::order::{self, Wait};
-use spanlock_vm_trace::{Call, Event, Trace};
+use spanlock_records::vm_trace::order::{self, Wait};
+use spanlock_records::vm_trace::{Call, Event, Trace};
 use std::borrow::Cow;
 use vm::AddressSpace;
 use vm::variants::{Lock, Variant};

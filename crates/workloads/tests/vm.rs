@@ -1,12 +1,12 @@
 //! Replays: the recorded traces lead to the areas that the kernel reported, whatever the lock, and with any threads.
 
 use spanlock::range::list::ListRw;
-use spanlock_trial::run::{Found, Outcome, Schedule, Trial};
-use spanlock_trial::vm::{Load, Mode, Name, Pace, Traffic};
-use spanlock_vm_trace::Trace;
-use spanlock_vm_trace::metis::Program;
-use spanlock_vm_trace::samples::ALL;
-use spanlock_vm_trace::trace::Call;
+use spanlock_records::trial::run::{Found, Outcome, Schedule, Trial};
+use spanlock_records::trial::vm::{Load, Mode, Name, Pace, Traffic};
+use spanlock_records::vm_trace::Trace;
+use spanlock_records::vm_trace::metis::Program;
+use spanlock_records::vm_trace::samples::ALL;
+use spanlock_records::vm_trace::trace::Call;
 use spanlock_workloads::vm::replay::{Families, Replay};
 use spanlock_workloads::vm::run;
 use vm::variants::Variant;

@@ -12,16 +12,18 @@ mod stored;
 
 #[cfg(target_os = "linux")]
 pub(crate) use readers::shared;
-pub use spanlock_trial::blob::*;
 #[cfg(target_os = "linux")]
 pub use stored::Stored;
 
 use crate::known::Known;
 use crate::registry::{self, Lock};
-use crate::run::Outcome;
-use crate::setting::Holds;
-use spanlock_judge::record::lock::Lock as Recorded;
-use spanlock_trial::lock::Exclusion;
+use spanlock_records::record::lock::Lock as Recorded;
+#[cfg(target_os = "linux")]
+use spanlock_records::trial::blob::PAGE_BYTES;
+use spanlock_records::trial::blob::Trial;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::setting::Holds;
 
 /// How records are read.
 #[derive(Clone, Copy)]

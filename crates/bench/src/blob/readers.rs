@@ -2,11 +2,11 @@
 
 use super::lock::{Alone, Timed, took};
 use super::stored::{Stored, is_record};
-use super::{Payload, RECORD_BYTES, RESOURCE, Trial};
 use crate::meter::Meter;
-use crate::run::Outcome;
 use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, AliasGuard, Error, Extent};
+use spanlock_records::trial::blob::{Payload, RECORD_BYTES, RESOURCE, Trial};
+use spanlock_records::trial::run::Outcome;
 use spanlock_workloads::blob::{Read, Reader, run};
 use spanlock_workloads::crew::Signal;
 use std::time::{Duration, Instant};

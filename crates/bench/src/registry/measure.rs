@@ -5,13 +5,13 @@ use crate::blob::{self, Stored};
 use crate::many_locks::Many;
 use crate::memory::Allocated;
 use crate::meter::Meter;
-use crate::run::{Outcome, Trial};
-use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
 use crate::{many_locks, memory, pairs, processor, soak};
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{ManyLocks, Memory};
-use spanlock_trial as trial;
+use spanlock_records::record::{ManyLocks, Memory};
+use spanlock_records::trial;
+use spanlock_records::trial::run::{Outcome, Trial};
+use spanlock_records::trial::setting::{Resource, Setting, Values};
 #[cfg(target_os = "linux")]
 use spanlock_workloads::blob::Tried;
 use spanlock_workloads::crew::Signal;
@@ -46,7 +46,12 @@ pub trait Measure: Sync {
     /// # Safety
     /// Holders of overlapping ranges exclude each other.
     #[cfg(target_os = "linux")]
-    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended;
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &trial::blob::Trial,
+        stored: &Stored,
+    ) -> blob::Ended;
 
     /// Runs [`memory`]: what so many holders take.
     fn memory(&self, values: Values, hold: usize, allocated: Allocated<'_>) -> Memory;
@@ -107,7 +112,12 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     }
 
     #[cfg(target_os = "linux")]
-    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended {
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &trial::blob::Trial,
+        stored: &Stored,
+    ) -> blob::Ended {
         // SAFETY: the caller's.
         let lock = unsafe { Tried::new(self.made(trial::blob::RESOURCE, values)) };
         blob::shared(lock, trial, stored)

@@ -1,12 +1,8 @@
 //! All reader-writer locks, by name.
 
-use super::Trial;
 use super::harm::ControlLock;
 use crate::meter::Meter;
 use crate::pairs;
-use crate::registry::Exclusion;
-use crate::run::Outcome;
-use crate::setting::named;
 use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
@@ -18,10 +14,11 @@ use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
 };
 use spanlock_baseline::PaperBravo;
-pub use spanlock_judge::record::lock::CONTROL;
-pub use spanlock_judge::record::lock::{FLOOR, NULL, PRELOADED, PTHREAD};
-use spanlock_trial::lock::Role;
-pub use spanlock_trial::lock::{Over, RwDescribed};
+use spanlock_records::record::lock::{CONTROL, FLOOR, NULL, PTHREAD};
+use spanlock_records::trial::lock::{Exclusion, Over, Role, RwDescribed};
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::rw::Trial;
+use spanlock_records::trial::setting::named;
 use spanlock_workloads::rw::locks as table;
 use std::sync::LazyLock;
 use std::time::Duration;

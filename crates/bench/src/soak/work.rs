@@ -1,9 +1,10 @@
 //! The threads of a soak.
 
-use super::{Fault, Meeting, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
+use super::{Fault, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
 use crate::target::{GivesUp, Readers, Target};
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
+use spanlock_records::record::Meeting;
 use spanlock_workloads::crew;
 use std::iter;
 use std::ops::Range;

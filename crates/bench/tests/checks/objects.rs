@@ -8,7 +8,7 @@ mod stored;
 use lock::{Alone, Timed, took};
 use spanlock_blob::AliasArea;
 use spanlock_blob::raw::Ranges;
-use spanlock_trial::blob::RECORD_BYTES;
+use spanlock_records::trial::blob::RECORD_BYTES;
 use std::time::Duration;
 use stored::{Stored, is_record};
 

@@ -5,13 +5,14 @@ use crate::failure::{Failure, Result};
 use crate::options::{Locks, Output, locks_or_floors, number, seconds, without_seconds};
 use crate::workloads::{Parts, turns};
 use clap::Args;
-use spanlock_bench::arr::MAX_THREADS;
+use spanlock_bench::costs;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
-use spanlock_bench::run::Schedule;
 use spanlock_bench::workload::name;
-use spanlock_bench::{costs, latency};
-use spanlock_judge::record::Line;
-use spanlock_judge::table;
+use spanlock_records::record::Line;
+use spanlock_records::trial::arr::MAX_THREADS;
+use spanlock_records::trial::latency;
+use spanlock_records::trial::run::Schedule;
+use spanlock_report::table;
 use std::time::Duration;
 
 #[derive(Args)]

@@ -10,10 +10,10 @@ use ordered_sim::exclusion::Exclusion;
 use ordered_sim::{ByNode, ByRange, RangeSkipMap, View};
 use prim_sim::atomic::{Ordering, fence};
 use prim_sim::{cost, mark};
+use spanlock_records::trial::lock::Role;
 use spanlock_sim::range::list::{ListEx, ListRw};
 use spanlock_sim::range::skip::SkipEx;
 use spanlock_testkit::history::History;
-use spanlock_trial::lock::Role;
 
 /// All that are fuzzed: maps over range locks of different kinds, and with a lock in each node.
 pub(crate) fn maps() -> Vec<Lock> {

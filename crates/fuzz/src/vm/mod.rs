@@ -10,8 +10,8 @@ use prim_sim::mark;
 use sequential::block::Block;
 use sequential::model::Model;
 use sequential::step::{BASE, PAGES, Step, layout, on_model, on_space};
+use spanlock_records::trial::lock::Role;
 use spanlock_testkit::history::{self, History};
-use spanlock_trial::lock::Role;
 use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,

@@ -3,7 +3,7 @@
 use crate::lines::Lines;
 use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::arr::{SLOTS, Variant};
+use spanlock_records::trial::arr::{SLOTS, Variant};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

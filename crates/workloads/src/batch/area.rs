@@ -2,7 +2,7 @@
 
 use crate::lines::Lines;
 use prim::cost;
-use spanlock_trial::batch::RANGE_BYTES;
+use spanlock_records::trial::batch::RANGE_BYTES;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -6,8 +6,8 @@ use fastrand::Rng;
 use prim::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use prim::cost;
 use spanlock::range::raw::Mode;
-use spanlock_trial::arr::Variant;
-use spanlock_trial::pattern::{LONG, Load, Pattern, SHORT, Shape};
+use spanlock_records::trial::arr::Variant;
+use spanlock_records::trial::pattern::{LONG, Load, Pattern, SHORT, Shape};
 use std::ops::Range;
 
 /// Each thread counts its operations in steps of so many, lest the count become what is measured.
@@ -208,8 +208,8 @@ impl Actor {
 #[cfg(test)]
 mod tests {
     use super::{Actor, Drawn, Mode, Pattern, STRIDE, Shared};
-    use spanlock_trial::arr::{Percent, Timing};
-    use spanlock_trial::pattern::{LONG, Load, SHORT};
+    use spanlock_records::trial::arr::{Percent, Timing};
+    use spanlock_records::trial::pattern::{LONG, Load, SHORT};
 
     fn load(pattern: Pattern) -> Load {
         Load {

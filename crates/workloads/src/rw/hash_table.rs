@@ -8,7 +8,7 @@
 use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, until_stop};
 use crossbeam_utils::CachePadded;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use spanlock_trial::rw::MAX_ENTRIES;
+use spanlock_records::trial::rw::MAX_ENTRIES;
 
 pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, entries: usize) -> Outcome {
     // On lines of their own: else it is the compiler that decides what shares one with the head of the free nodes.

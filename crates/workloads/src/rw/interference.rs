@@ -4,7 +4,7 @@
 //! outside. Nobody writes, so there is nothing to check. Locks lie 128 bytes apart, as the paper's do.
 
 use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, steps, until_stop};
-use spanlock_trial::rw::MAX_POOL;
+use spanlock_records::trial::rw::MAX_POOL;
 
 const INSIDE: u32 = 20;
 const OUTSIDE: u32 = 100;

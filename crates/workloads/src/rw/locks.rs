@@ -11,8 +11,8 @@ use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
     PhaseFairTicket, ReadersFirst, Tuning,
 };
-use spanlock_trial::lock::Readers::{Exclude, Recur, Share};
-use spanlock_trial::lock::{Over, Role, RwDescribed};
+use spanlock_records::trial::lock::Readers::{Exclude, Recur, Share};
+use spanlock_records::trial::lock::{Over, Role, RwDescribed};
 
 /// A lock with the timed forms, of which a writer can become a reader.
 pub trait Whole:

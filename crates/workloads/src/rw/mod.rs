@@ -26,8 +26,8 @@ use crate::target::{Target, WHOLE};
 use crossbeam_utils::CachePadded;
 use fastrand::Rng;
 use prim::cost;
-use spanlock_trial::run::{Outcome, Tally};
-use spanlock_trial::rw::{Load, Trial};
+use spanlock_records::trial::run::{Outcome, Tally};
+use spanlock_records::trial::rw::{Load, Trial};
 
 /// Runs a workload on fresh reader-writer locks.
 ///

@@ -1,7 +1,7 @@
 //! How threads choose keys.
 
 use fastrand::Rng;
-use spanlock_trial::set::{Chosen, Load};
+use spanlock_records::trial::set::{Chosen, Load};
 
 /// Chooses keys from 0 on.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ fn scattered(rank: u64, keys: u64) -> u64 {
 mod tests {
     use super::{Keys, scattered};
     use fastrand::Rng;
-    use spanlock_trial::set::{Chosen, Load, Mix};
+    use spanlock_records::trial::set::{Chosen, Load, Mix};
 
     fn drawn(keys: usize, chosen: Chosen) -> Vec<u64> {
         let mix = Mix::Updates;

@@ -16,8 +16,8 @@ use crate::crew::{self, Meter, Timekeeper};
 use fastrand::Rng;
 use keys::Keys;
 use prim::{cost, workload};
-use spanlock_trial::run::{Found, Outcome, Tally};
-use spanlock_trial::set::{Load, Mix, SCANNED, Trial};
+use spanlock_records::trial::run::{Found, Outcome, Tally};
+use spanlock_records::trial::set::{Load, Mix, SCANNED, Trial};
 
 /// A set of numbers that threads share.
 #[expect(clippy::len_without_is_empty, reason = "the count is for a check")]

@@ -6,7 +6,7 @@ use ordered::exclusion::Exclusion;
 use ordered::{ByNode, ByRange, RangeSkipSet};
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::skip::SkipEx;
-use spanlock_trial::set::SetDescribed;
+use spanlock_records::trial::set::SetDescribed;
 
 impl<X: Exclusion + Send + Sync> Set for RangeSkipSet<u64, X> {
     fn contains(&self, key: u64) -> bool {
@@ -49,7 +49,7 @@ fn list<X: Exclusion>(exclusion: X) -> RangeSkipSet<u64, X> {
 macro_rules! rows {
     ($($name:literal $about:literal $set:expr;)+) => {
         &[$($crate::set::table::Row {
-            described: ::spanlock_trial::set::SetDescribed { name: $name, about: $about },
+            described: ::spanlock_records::trial::set::SetDescribed { name: $name, about: $about },
             make: || ::std::boxed::Box::new($set),
         },)+]
     };

@@ -6,8 +6,8 @@ use baseline::{KernelRw, Pnova};
 use prim::cost;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::segment::SrlTree;
-use spanlock_trial::run::Outcome;
-use spanlock_trial::store::{Load, PAGE_BYTES, Trial};
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::store::{Load, PAGE_BYTES, Trial};
 use std::io;
 use store::{Durable, Geometry, Medium, Memory, Options, Store, locks, make};
 

@@ -1,9 +1,9 @@
 //! A trace on an address space.
 
 use spanlock::range::raw::RawRangeLock;
-use spanlock_vm_trace::model::{self, linux};
-use spanlock_vm_trace::trace::{self, PAGE, WRITE, attribute};
-use spanlock_vm_trace::{Call, Trace};
+use spanlock_records::vm_trace::model::{self, linux};
+use spanlock_records::vm_trace::trace::{self, PAGE, WRITE, attribute};
+use spanlock_records::vm_trace::{Call, Trace};
 use vm::{
     Access, AddressSpace, Area, Backing, Builder, Flags, Layout, Limits, Mapping, Placement,
     Protection, Relocation, Source, VmError,

@@ -191,7 +191,10 @@ fn nothing_is_found_where_nothing_is_weakened() {
 
 #[test]
 fn every_named_edge_has_a_mutant_and_is_cited() {
-    let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../crates/store/src"));
+    let sources = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../crates/store/src"
+    ));
     let named = spanlock_testkit::edges::named_in(sources).expect("the sources are there");
     let crashes = MUTANTS.iter().map(|(edge, ..)| *edge);
     // Those of memory ordering have theirs in `spanlock-store-loom`.
