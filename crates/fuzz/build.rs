@@ -7,7 +7,7 @@ use std::{env, fs};
 
 const SOURCES: [&str; 4] = [
     "../spanlock/src",
-    "../baseline/src",
+    "../workbench/src/baseline",
     "../vm/src",
     "../ordered/src",
 ];

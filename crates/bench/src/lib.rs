@@ -1,7 +1,7 @@
 //! Measurement: of the workloads on hardware and on simulated machines, and of what else locks cost. What is measured
 //! is written as [`spanlock_records`], which `spanlock-report` judges and reports.
 //!
-//! A workload itself is not written here but in `spanlock-workloads`, once for both. Here are what differs: processes,
+//! A workload itself is not written here but in `spanlock-workbench`, once for both. Here are what differs: processes,
 //! counters, seeds, machines, and what else locks are compared with.
 //!
 //! | module | what it is |
@@ -9,7 +9,7 @@
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
 //! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
-//! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`registry`] | all range locks, by name: those of the table in `spanlock-workbench`, and peers; to add a peer, add an entry |
 //! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |

@@ -4,7 +4,7 @@ use crate::counters::Counters;
 use crate::processor;
 use spanlock_records::trial::counters::Event;
 use spanlock_records::trial::run::Metered;
-use spanlock_workloads::crew;
+use spanlock_workbench::crew;
 use std::time::Duration;
 
 /// Must be made just before the threads that it meters.

@@ -17,8 +17,8 @@ use spanlock_records::trial::store;
 use spanlock_records::trial::times::AcquireTimes;
 use spanlock_records::trial::times::Times;
 use spanlock_records::trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workloads_sim as simulated;
-use spanlock_workloads_sim::crew::Clock;
+use spanlock_workbench_sim as simulated;
+use spanlock_workbench_sim::crew::Clock;
 use std::fmt;
 use std::time::Duration;
 
@@ -229,7 +229,7 @@ workloads! {
     micro::Load: micro::Kernel, micro::Kernel, None;
     |trial, kernel| {
         assert!(trial.threads > 0);
-        Ok(spanlock_workloads::micro::run(kernel, trial, &mut ()))
+        Ok(spanlock_workbench::micro::run(kernel, trial, &mut ()))
     };
     |trial, kernel, _| in_time(trial, simulated::micro::run(kernel, trial, &mut ()));
 

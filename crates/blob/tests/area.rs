@@ -3,10 +3,10 @@
 
 use spanlock::range::RangeMutex;
 use spanlock::range::skip::SkipEx;
-use spanlock_baseline::{Bitmap, Song};
 use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, Error, Extent, Pool};
 use spanlock_testkit::exact::Exact;
+use spanlock_workbench::baseline::{Bitmap, Song};
 
 #[global_allocator]
 static HEAP: Exact = Exact;

@@ -2,9 +2,9 @@
 #![cfg(target_os = "linux")]
 
 use spanlock::range::RangeMutex;
-use spanlock_baseline::Bitmap;
 use spanlock_blob::{AliasArea, Error, Pool};
 use spanlock_testkit::exact::Exact;
+use spanlock_workbench::baseline::Bitmap;
 
 #[global_allocator]
 static HEAP: Exact = Exact;

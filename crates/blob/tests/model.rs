@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use spanlock::range::RangeMutex;
-use spanlock_baseline::Bitmap;
 use spanlock_blob::Error;
 use spanlock_blob::raw::{Piece, Ranges, Shown, Space, Window};
 use spanlock_testkit::exact::Exact;
+use spanlock_workbench::baseline::Bitmap;
 use std::cell::{Cell, RefCell};
 
 #[global_allocator]

@@ -3,10 +3,10 @@
 
 use fastrand::Rng;
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_baseline::{Bitmap, Song};
 use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, Error, Extent, Pool};
 use spanlock_testkit::exact::Exact;
+use spanlock_workbench::baseline::{Bitmap, Song};
 use std::sync::RwLock;
 
 #[global_allocator]

@@ -69,7 +69,7 @@ impl Case {
             let threads: Vec<_> = (0..case.threads)
                 .map(|number| {
                     let crew = Arc::clone(&crew);
-                    let rng = spanlock_workloads_sim::crew::rng(case.setup.seed, 0, number);
+                    let rng = spanlock_workbench_sim::crew::rng(case.setup.seed, 0, number);
                     thread::spawn(move || crew.work(number, case.operations, rng))
                 })
                 .collect();

@@ -8,7 +8,7 @@
 //! | [`inode`] | NOVA's: one reader-writer lock for the whole file, so writers of one file take turns |
 //!
 //! Any other [`RawRangeLock`](spanlock::range::raw::RawRangeLock) does as well, such as the interval tree of the
-//! package `spanlock-baseline`.
+//! package `spanlock-workbench`.
 
 use crate::format::PAGE_BYTES;
 use spanlock::range::list::ListRw;

@@ -4,11 +4,11 @@
 //! `cargo run --release -p spanlock-vm --example costs [AREAS]`, of which there are 100 otherwise, as in a process with
 //! a few libraries.
 
-use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Area, Backing, Mapping, PAGE, PageTable, Placement, Protection,
     RawRangeLock,
 };
+use spanlock_workbench::vm::variants::{self, Table, Variant};
 use std::collections::BTreeMap;
 use std::env;
 use std::hint::black_box;

@@ -10,7 +10,6 @@
 //! | [`AddressSpace`] | the areas, and the operations of Linux on them |
 //! | [`Backing`] | what backs the areas: the life of a page. [`PageTable`] is one in memory; `RealMappings`, on Linux, maps real memory |
 //! | [`Refinement`] | how much of the space each operation locks |
-//! | [`variants`] | the variants that P1 and P2 compare, and ours |
 //! | [`LockStat`] | waits and speculations |
 //!
 //! ```text
@@ -30,7 +29,6 @@ mod layout;
 mod plan;
 mod reclaim;
 mod space;
-pub mod variants;
 
 #[cfg(target_os = "linux")]
 pub use backing::RealMappings;

@@ -4,10 +4,10 @@
 use fastrand::Rng;
 use spanlock_testkit::exact::Exact;
 use spanlock_testkit::setting;
-use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Mapping, PAGE, PageTable, Placement, Protection, RawRangeLock, VmError,
 };
+use spanlock_workbench::vm::variants::{self, Table, Variant};
 use std::thread;
 
 #[global_allocator]

@@ -1,7 +1,7 @@
 //! Reads of large objects from an aliasing area, on hardware: beside a copy without an alias, and beside areas that no
 //! two threads share.
 //!
-//! The workload is in `spanlock-workloads`; here are its readers, which ask the kernel for aliases.
+//! The workload is in `spanlock-workbench`; here are its readers, which ask the kernel for aliases.
 
 #[cfg(target_os = "linux")]
 mod lock;

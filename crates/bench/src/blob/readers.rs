@@ -7,8 +7,8 @@ use spanlock_blob::raw::Ranges;
 use spanlock_blob::{AliasArea, AliasCache, AliasGuard, Error, Extent};
 use spanlock_records::trial::blob::{Payload, RECORD_BYTES, RESOURCE, Trial};
 use spanlock_records::trial::run::Outcome;
-use spanlock_workloads::blob::{Read, Reader, run};
-use spanlock_workloads::crew::Signal;
+use spanlock_workbench::blob::{Read, Reader, run};
+use spanlock_workbench::crew::Signal;
 use std::time::{Duration, Instant};
 
 /// What is in a record's first word.

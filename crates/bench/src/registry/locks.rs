@@ -7,7 +7,7 @@ use crate::target::{Null, ParkingLot, RangeLockCrate, Std, Target};
 use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_records::trial::lock::{Described, Role, described};
 use spanlock_records::trial::setting::{Setting, Values};
-use spanlock_workloads::locks::{self, Maker};
+use spanlock_workbench::locks::{self, Maker};
 use std::sync::LazyLock;
 
 /// All of them, in the order of tables.

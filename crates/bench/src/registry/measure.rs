@@ -13,9 +13,9 @@ use spanlock_records::trial;
 use spanlock_records::trial::run::{Outcome, Trial};
 use spanlock_records::trial::setting::{Resource, Setting, Values};
 #[cfg(target_os = "linux")]
-use spanlock_workloads::blob::Tried;
-use spanlock_workloads::crew::Signal;
-use spanlock_workloads::{arr, batch, latency, pattern};
+use spanlock_workbench::blob::Tried;
+use spanlock_workbench::crew::Signal;
+use spanlock_workbench::{arr, batch, latency, pattern};
 use std::time::Duration;
 
 /// The measurements, each compiled for one lock and run on a fresh one.
@@ -38,7 +38,7 @@ pub trait Measure: Sync {
     /// Runs a round of [`latency`], which `repeat` numbers.
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
 
-    /// Runs [`blob`](spanlock_workloads::blob): reads in an area whose ranges the lock gives out.
+    /// Runs [`blob`](spanlock_workbench::blob): reads in an area whose ranges the lock gives out.
     ///
     /// # Errors
     /// When the system refuses an alias.

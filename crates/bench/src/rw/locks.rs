@@ -13,13 +13,13 @@ use spanlock::range::raw::Mode;
 use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
 };
-use spanlock_baseline::PaperBravo;
 use spanlock_records::record::lock::{CONTROL, FLOOR, NULL, PTHREAD};
 use spanlock_records::trial::lock::{Exclusion, Over, Role, RwDescribed};
 use spanlock_records::trial::run::Outcome;
 use spanlock_records::trial::rw::Trial;
 use spanlock_records::trial::setting::named;
-use spanlock_workloads::rw::locks as table;
+use spanlock_workbench::baseline::PaperBravo;
+use spanlock_workbench::rw::locks as table;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub struct Make<T>(pub fn() -> T);
 
 impl<T: Target> Measure for Make<T> {
     fn run(&self, trial: &Trial) -> Outcome {
-        spanlock_workloads::rw::run(self.0, trial, &mut Meter::of(&[]))
+        spanlock_workbench::rw::run(self.0, trial, &mut Meter::of(&[]))
     }
 
     fn uncontended(&self, mode: Mode, count: u32) -> Duration {

@@ -5,7 +5,7 @@ use crate::target::{GivesUp, Readers, Target};
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
 use spanlock_records::record::Meeting;
-use spanlock_workloads::crew;
+use spanlock_workbench::crew;
 use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

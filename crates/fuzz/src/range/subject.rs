@@ -6,7 +6,7 @@ use spanlock_records::trial::lock::Described;
 use spanlock_records::trial::setting::{Resource, Setting, Values};
 use spanlock_sim::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::{RangeLock, RangeMutex, Span};
-use spanlock_workloads_sim::locks::{self, Maker};
+use spanlock_workbench_sim::locks::{self, Maker};
 use std::ops::{Deref, RangeInclusive};
 use std::time::Duration;
 

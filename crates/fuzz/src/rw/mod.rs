@@ -10,7 +10,7 @@ use spanlock_records::trial::lock::Readers;
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::rw::Bias;
 use spanlock_testkit::exclusion::{Holder, Place};
-use spanlock_workloads_sim::rw::guarded::Guarded;
+use spanlock_workbench_sim::rw::guarded::Guarded;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use subject::{Held, Row, Subject};
 

@@ -8,7 +8,7 @@ use prim_sim::Machine;
 use prim_sim::clock::{Duration, Instant};
 use spanlock_records::trial::lock::{Over, Readers, Role, RwDescribed};
 use spanlock_sim::rw::Bias;
-use spanlock_workloads_sim::rw::locks::{self as table, BIASED, EAGER, Table};
+use spanlock_workbench_sim::rw::locks::{self as table, BIASED, EAGER, Table};
 use std::sync::LazyLock;
 
 /// A lock held: until dropped.

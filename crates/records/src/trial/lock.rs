@@ -1,6 +1,6 @@
 //! The description of a lock: its row in the table of locks, without its constructor.
 //!
-//! Range locks are described in `locks.toml`. The table is in `workloads`, with the locks of both builds; peers that
+//! Range locks are described in `locks.toml`. The table is in `workbench`, with the locks of both builds; peers that
 //! run on hardware only are in `bench`.
 
 use crate::trial::setting::{Holds, Param};

@@ -105,6 +105,6 @@ proptest! {
         compare(locks::inode, &steps)?;
         compare(locks::srl_tree, &steps)?;
         compare(locks::srl_array, &steps)?;
-        compare(spanlock_baseline::KernelRw::new, &steps)?;
+        compare(spanlock_workbench::baseline::KernelRw::new, &steps)?;
     }
 }

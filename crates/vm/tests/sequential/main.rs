@@ -9,11 +9,11 @@ use block::Block;
 use model::Model;
 use proptest::prelude::*;
 use spanlock_testkit::exact::Exact;
-use spanlock_vm::variants::{self, Table, Variant};
 use spanlock_vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
     Relocation, Source,
 };
+use spanlock_workbench::vm::variants::{self, Table, Variant};
 use step::{BASE, PAGES, Step, layout, on_model, on_space};
 
 #[global_allocator]

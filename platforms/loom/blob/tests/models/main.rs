@@ -5,10 +5,10 @@ mod mutants;
 use prim::atomic::{AtomicBool, Ordering};
 use prim::cell::UnsafeCell;
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_baseline_loom::Bitmap;
 use spanlock_blob_loom::Error;
 use spanlock_blob_loom::raw::{Piece, Ranges, Shown, Space, Window};
 use spanlock_testkit_loom::{locks, models};
+use spanlock_workbench_loom::Bitmap;
 use std::sync::Arc;
 
 /// The positions of an area, and what each shows.

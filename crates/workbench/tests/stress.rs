@@ -3,9 +3,9 @@
 
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
 use spanlock_testkit::watchdog::{HANG, watched};
+use spanlock_workbench::baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;

@@ -7,9 +7,9 @@ use spanlock_records::vm_trace::Trace;
 use spanlock_records::vm_trace::metis::Program;
 use spanlock_records::vm_trace::samples::ALL;
 use spanlock_records::vm_trace::trace::Call;
-use spanlock_workloads::vm::replay::{Families, Replay};
-use spanlock_workloads::vm::run;
-use vm::variants::Variant;
+use spanlock_workbench::vm::replay::{Families, Replay};
+use spanlock_workbench::vm::run;
+use spanlock_workbench::vm::variants::Variant;
 use vm::{AddressSpace, PageTable, Refinement};
 
 const OURS: Variant = Variant {

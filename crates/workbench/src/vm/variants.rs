@@ -1,11 +1,11 @@
 //! The variants that P1 and P2 compare, and ours: each a lock and how much of the space operations lock.
 
-use crate::Refinement;
-use baseline::{KernelRw, TreeWaits};
+use crate::baseline::{KernelRw, TreeWaits};
 use spanlock::range::list::{Fairness, ListRw};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
 use spanlock::rw::{Bravo, FutexRwLock, WholeRange};
+use vm::Refinement;
 
 /// A variant in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

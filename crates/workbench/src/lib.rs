@@ -1,12 +1,13 @@
-//! The workloads that locks are measured with, each once.
+//! The locks that Spanlock's are compared with, and the workloads that locks are measured with, each once.
 //!
-//! This source is compiled twice: as `spanlock-workloads` for hardware, and as `spanlock-workloads-sim` against the
+//! This source is compiled twice: as `spanlock-workbench` for hardware, and as `spanlock-workbench-sim` against the
 //! simulated machine. So it says `prim` for atomics, threads, time and the cost of plain work, and `spanlock` for the
 //! library on the same platform. It knows no process, no counter and no report: `bench` has those. What a run is asked
 //! for and what it yields is in `spanlock-records`, which is compiled once.
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`baseline`] | the comparison locks. The loom models compile this module alone |
 //! | [`crew`] | threads that start, warm up, are measured and stop together |
 //! | [`target`] | what a range lock under measurement offers |
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
@@ -23,6 +24,7 @@
 //! | [`micro`] | contended words, and the simplest locks on them |
 
 pub mod arr;
+pub mod baseline;
 pub mod batch;
 pub mod blob;
 pub mod crew;

@@ -1,8 +1,8 @@
 //! Files in a store, with each of the locks that P3 compares, and others.
 
 use super::File;
+use crate::baseline::{KernelRw, Pnova};
 use crate::crew::{Meter, Timekeeper};
-use baseline::{KernelRw, Pnova};
 use prim::cost;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::segment::SrlTree;

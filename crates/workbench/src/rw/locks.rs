@@ -4,7 +4,7 @@
 //! faces, by what the lock can do. Some locks have a part for each processor, or for each memory node, by their type:
 //! their rows are asked for by number. The order of the functions is that of tables of results.
 
-use baseline::PaperBravo;
+use crate::baseline::PaperBravo;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RwLock};
 use prim::clock::{Duration, Instant};
 use spanlock::rw::{

@@ -4,7 +4,7 @@
 //! `trial/src/locks.toml`.
 //! The order is that of tables of results.
 
-use baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
+use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
 use prim::clock::Duration;
 use spanlock::range::list::{
     Builder, Fairness, FastPath, ListEx, ListRw, Preference, SharedExclusive, SkipIndex,

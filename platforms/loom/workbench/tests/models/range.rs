@@ -2,9 +2,9 @@
 
 use spanlock::range::Span;
 use spanlock::range::raw::{Ask, RawRangeMutex};
-use spanlock_baseline_loom::{Bitmap, BitmapToken, KernelRw, LustreEx, Pnova, Song};
 use spanlock_testkit_loom::range::*;
 use spanlock_testkit_loom::{locks, models};
+use spanlock_workbench_loom::{Bitmap, BitmapToken, KernelRw, LustreEx, Pnova, Song};
 
 /// A bitmap with a word for each position: 64 bits are one position.
 struct Sparse(Bitmap);

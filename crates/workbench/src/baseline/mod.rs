@@ -8,9 +8,7 @@
 //! | [`Pnova`] | pNOVA's segment lock, as published | P3 §IV |
 //! | [`PaperBravo`] | BRAVO, as published | P2, Listing 1 |
 //!
-//! P1 to P4 are the papers that the repository's README names. Like the library, this crate uses `prim` for everything
-//! that depends on the platform. So `baseline-loom` model-checks the same source, and `baseline-sim` runs it on
-//! simulated machines. Work under an internal spin lock is reported to `prim::cost`.
+//! P1 to P4 are the papers that the repository's README names. Work under an internal spin lock is reported to `prim::cost`.
 
 mod bitmap;
 mod bravo;
@@ -26,8 +24,3 @@ pub use bravo::{FastReader, PaperBravo, Way};
 pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
 pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock, TreeWaits};
-
-/// No published package contains the repository's README, so its example is tested here.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -1,7 +1,7 @@
 //! The sets, each once: to add one, add a row. Peers that are on hardware only are in `bench`.
 
 use super::Set;
-use baseline::{KernelRw, LustreEx};
+use crate::baseline::{KernelRw, LustreEx};
 use ordered::exclusion::Exclusion;
 use ordered::{ByNode, ByRange, RangeSkipSet};
 use spanlock::range::list::{ListEx, ListRw};

@@ -1,9 +1,9 @@
 //! BRAVO as published.
 
 use spanlock::rw::{FutexRwLock, WritersFirst};
-use spanlock_baseline_loom::PaperBravo;
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
+use spanlock_workbench_loom::PaperBravo;
 
 locks! {
     bravo: PaperBravo<FutexRwLock<WritersFirst>> = PaperBravo::over(FutexRwLock::new());

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`replay`] | a trace on any address space: calls and faults, one at a time, and the areas at the end |
+//! | [`variants`] | the variants that P1 and P2 compare, and ours |
 //! | [`page`] | a page table whose pages are zeroed when a fault makes them |
 //!
 //! The threads of a trace are dealt to the threads of a run in turn, so a run of fewer threads has several in each. An
@@ -10,6 +11,7 @@
 
 pub mod page;
 pub mod replay;
+pub mod variants;
 
 use crate::crew::Meter;
 use page::Zeroed;
@@ -26,8 +28,8 @@ use spanlock_records::trial::vm::{
 use spanlock_records::vm_trace::order::{self, Wait};
 use spanlock_records::vm_trace::{Call, Event, Trace};
 use std::borrow::Cow;
+use variants::{Lock, Variant};
 use vm::AddressSpace;
-use vm::variants::{Lock, Variant};
 use vm::{LockStat, Operation, Speculation, Waits};
 
 /// Replays the traffic of a trial on a fresh address space. `pass` passes some time, as the program did.

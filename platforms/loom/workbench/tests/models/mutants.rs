@@ -1,10 +1,10 @@
 //! Each named edge, weakened, must make a model fail.
 //!
-//! `cargo test -p spanlock-baseline-loom --test models mutants -- --nocapture` prints the table.
+//! `cargo test -p spanlock-workbench-loom --test models mutants -- --nocapture` prints the table.
 
 // A model, and the edges without each of which it fails.
 spanlock_testkit::mutants! {
-    edges in "../../../crates/baseline/src";
+    edges in "../../../crates/workbench/src/baseline";
     harmless "range::two_writers_overlapping::song";
     killed by "
     range::a_reader_that_gives_up_rolls_back::pnova: pnova-roll-back
