@@ -15,6 +15,7 @@ fn main() {
         println!("cargo::rerun-if-changed={log}");
     }
     println!("cargo::rerun-if-changed=..");
+    println!("cargo::rerun-if-changed=../../platforms");
     let commit = git(&[
         "describe",
         "--always",

@@ -8,8 +8,8 @@ use std::{env, fs};
 const SOURCES: [&str; 4] = [
     "../spanlock/src",
     "../workbench/src/baseline",
-    "../vm/src",
-    "../ordered/src",
+    "../structures/src/vm",
+    "../structures/src/ordered",
 ];
 
 fn main() {

@@ -9,7 +9,7 @@ use spanlock_records::record::lock::Lock as Recorded;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::run::Outcome;
 use spanlock_records::trial::store::{Load, Trial};
-use spanlock_store::Mapped;
+use spanlock_structures::store::Mapped;
 use spanlock_workbench::crew::Signal;
 use spanlock_workbench::store::stores::{INODE, Table, WIDE, all, room, run};
 use spanlock_workbench::store::{self as workload, File};

@@ -194,7 +194,7 @@ workloads! {
     |trial, lock, _| {
         // SAFETY: all locks that can be simulated exclude.
         let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
-        let space = spanlock_blob_sim::raw::Space::new(lock, simulated::blob::Priced);
+        let space = spanlock_structures_sim::blob::raw::Space::new(lock, simulated::blob::Priced);
         let payload = trial.load.payload;
         let reader = || simulated::blob::PricedReader { space: &space, payload };
         let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);

@@ -7,9 +7,9 @@
 //!
 //! The thesis does not say where the ranges are, how large the memory is, whether each range is written when it is
 //! locked or all are when all are locked, nor how threads avoid to wait for each other in a circle: its lock can only
-//! try. Here the ranges are blocks of 1 KB of an area of [`RANGES`](spanlock_records::trial::batch::RANGES) blocks, unless users
-//! choose otherwise; each batch is drawn at random without repetition and acquired in ascending order, so that no
-//! circle of waiting threads closes; and once all are held each is written. W1 is a batch of one.
+//! try. Here the ranges are blocks of 1 KB of an area of [`RANGES`](spanlock_records::trial::batch::RANGES) blocks,
+//! unless users choose otherwise; each batch is drawn at random without repetition and acquired in ascending order, so
+//! that no circle of waiting threads closes; and once all are held each is written. W1 is a batch of one.
 //!
 //! Every thread writes a pattern of its own and reads all of it once more before it releases. A word of another
 //! thread's means that two holders met. In the end no block may hold words of two threads.

@@ -14,8 +14,6 @@
 
 use crate::crew::{self, Meter, Phase, Timekeeper};
 use crate::target::Target;
-use blob::Error;
-use blob::raw::{Piece, Ranges, Space, Window};
 use fastrand::Rng;
 use prim::clock::Duration;
 use prim::cost;
@@ -24,6 +22,8 @@ use spanlock_records::trial::blob::{
 };
 use spanlock_records::trial::run::{Found, Outcome, Throughput};
 use std::ops::Range;
+use structures::blob::Error;
+use structures::blob::raw::{Piece, Ranges, Space, Window};
 
 /// Reads records, for one thread.
 pub trait Reader {

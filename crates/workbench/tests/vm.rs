@@ -10,7 +10,7 @@ use spanlock_records::vm_trace::trace::Call;
 use spanlock_workbench::vm::replay::{Families, Replay};
 use spanlock_workbench::vm::run;
 use spanlock_workbench::vm::variants::Variant;
-use vm::{AddressSpace, PageTable, Refinement};
+use structures::vm::{AddressSpace, PageTable, Refinement};
 
 const OURS: Variant = Variant {
     name: "ours",

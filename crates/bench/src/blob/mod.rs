@@ -38,7 +38,7 @@ pub enum Subject {
 
 /// What became of a trial in an area that threads share.
 #[cfg(target_os = "linux")]
-pub type Ended = Result<Outcome, spanlock_blob::Error>;
+pub type Ended = Result<Outcome, spanlock_structures::blob::Error>;
 
 /// The name of [`Subject::Copy`].
 const COPY: &str = "copy";
@@ -53,8 +53,8 @@ impl Subject {
     /// Why it cannot be run.
     #[cfg(target_os = "linux")]
     pub fn run(self, trial: &Trial) -> Result<Outcome, &'static str> {
-        let why = |error: spanlock_blob::Error| &*error.to_string().leak();
-        if spanlock_blob::Pool::page() != PAGE_BYTES {
+        let why = |error: spanlock_structures::blob::Error| &*error.to_string().leak();
+        if spanlock_structures::blob::Pool::page() != PAGE_BYTES {
             return Err("a page has not 4096 bytes here");
         }
         let refused = match self {

@@ -6,13 +6,13 @@ mod operation;
 use crate::crew::{Work, Worker};
 use crate::{Case, Lock, Run};
 use operation::{Done, Map, Operation};
-use ordered_sim::exclusion::Exclusion;
-use ordered_sim::{ByNode, ByRange, RangeSkipMap, View};
 use prim_sim::atomic::{Ordering, fence};
 use prim_sim::{cost, mark};
 use spanlock_records::trial::lock::Role;
 use spanlock_sim::range::list::{ListEx, ListRw};
 use spanlock_sim::range::skip::SkipEx;
+use spanlock_structures_sim::ordered::exclusion::Exclusion;
+use spanlock_structures_sim::ordered::{ByNode, ByRange, RangeSkipMap, View};
 use spanlock_testkit::history::History;
 
 /// All that are fuzzed: maps over range locks of different kinds, and with a lock in each node.

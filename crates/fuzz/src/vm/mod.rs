@@ -11,11 +11,11 @@ use sequential::block::Block;
 use sequential::model::Model;
 use sequential::step::{BASE, PAGES, Step, layout, on_model, on_space};
 use spanlock_records::trial::lock::Role;
-use spanlock_testkit::history::{self, History};
-use spanlock_vm::{
+use spanlock_structures_sim::vm::{
     Access, AddressSpace, Flags, Limits, Mapping, PAGE, PageTable, Placement, Protection,
     RawRangeLock, Relocation,
 };
+use spanlock_testkit::history::{self, History};
 use spanlock_workbench_sim::vm::variants::{self, Table, Variant};
 
 /// All variants.

@@ -1,10 +1,12 @@
 //! The sequential model of the address space's own tests, on the simulated machine's types.
 
-#[path = "../../../vm/tests/sequential/block.rs"]
+use spanlock_structures_sim::vm;
+
+#[path = "../../../structures/tests/vm_sequential/block.rs"]
 pub(super) mod block;
-#[path = "../../../vm/tests/sequential/calls.rs"]
+#[path = "../../../structures/tests/vm_sequential/calls.rs"]
 mod calls;
-#[path = "../../../vm/tests/sequential/model.rs"]
+#[path = "../../../structures/tests/vm_sequential/model.rs"]
 pub(super) mod model;
-#[path = "../../../vm/tests/sequential/step.rs"]
+#[path = "../../../structures/tests/vm_sequential/step.rs"]
 pub(super) mod step;

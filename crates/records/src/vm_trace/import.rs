@@ -5,7 +5,7 @@
 //! happened. A thread can map a place that another thread's call has just freed, while strace has seen the end of
 //! neither: then the call that frees it is moved to the front.
 //!
-//! The events are checked on the [`model`](crate::vm_trace::model): they must lead to the areas that the kernel reported.
+//! The events are checked on the [`model`](super::model): they must lead to the areas that the kernel reported.
 
 mod faults;
 mod smaps;

@@ -12,7 +12,7 @@
 //!   end     munmap the table, madvise(DONTNEED) the stack
 //! ```
 //!
-//! The numbers are from the recorded traces at four threads ([`samples`](crate::vm_trace::samples)): what the start of a process
+//! The numbers are from the recorded traces at four threads ([`samples`](super::samples)): what the start of a process
 //! adds there is left out.
 
 use crate::vm_trace::model::{Model, linux};

@@ -8,7 +8,8 @@
 //! | [`Pnova`] | pNOVA's segment lock, as published | P3 §IV |
 //! | [`PaperBravo`] | BRAVO, as published | P2, Listing 1 |
 //!
-//! P1 to P4 are the papers that the repository's README names. Work under an internal spin lock is reported to `prim::cost`.
+//! P1 to P4 are the papers that the repository's README names. Work under an internal spin lock is reported to
+//! `prim::cost`.
 
 mod bitmap;
 mod bravo;

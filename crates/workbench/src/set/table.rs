@@ -2,11 +2,11 @@
 
 use super::Set;
 use crate::baseline::{KernelRw, LustreEx};
-use ordered::exclusion::Exclusion;
-use ordered::{ByNode, ByRange, RangeSkipSet};
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::skip::SkipEx;
 use spanlock_records::trial::set::SetDescribed;
+use structures::ordered::exclusion::Exclusion;
+use structures::ordered::{ByNode, ByRange, RangeSkipSet};
 
 impl<X: Exclusion + Send + Sync> Set for RangeSkipSet<u64, X> {
     fn contains(&self, key: u64) -> bool {

@@ -9,7 +9,7 @@ use spanlock::range::segment::SrlTree;
 use spanlock_records::trial::run::Outcome;
 use spanlock_records::trial::store::{Load, PAGE_BYTES, Trial};
 use std::io;
-use store::{Durable, Geometry, Medium, Memory, Options, Store, locks, make};
+use structures::store::{Durable, Geometry, Medium, Memory, Options, Store, locks, make};
 
 /// Takes the locks of files.
 pub trait Table {
@@ -85,7 +85,7 @@ pub fn run<K: Timekeeper, L: RawRangeLock + Send + Sync>(
     super::run::<K>(&files, trial, meter)
 }
 
-impl<M: Medium, L: RawRangeLock + Send + Sync> File for store::File<M, L> {
+impl<M: Medium, L: RawRangeLock + Send + Sync> File for structures::store::File<M, L> {
     fn read_at(&self, into: &mut [u8], at: u64) -> Result<(), String> {
         match self.read_at(into, at) {
             Ok(length) if length == into.len() => Ok(()),

@@ -4,7 +4,7 @@ use prim::cost;
 use std::cell::UnsafeCell;
 use std::hint::black_box;
 use std::ops::Range;
-use vm::{Access, Area, Backing, PAGE, PageTable, Protection, VmError};
+use structures::vm::{Access, Area, Backing, PAGE, PageTable, Protection, VmError};
 
 /// Cycles that zeroing a page takes on a simulated machine. An assumption: a store of 32 bytes in every cycle.
 const ZEROING: u64 = PAGE / 32;

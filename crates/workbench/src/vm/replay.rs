@@ -4,7 +4,7 @@ use spanlock::range::raw::RawRangeLock;
 use spanlock_records::vm_trace::model::{self, linux};
 use spanlock_records::vm_trace::trace::{self, PAGE, WRITE, attribute};
 use spanlock_records::vm_trace::{Call, Trace};
-use vm::{
+use structures::vm::{
     Access, AddressSpace, Area, Backing, Builder, Flags, Layout, Limits, Mapping, Placement,
     Protection, Relocation, Source, VmError,
 };

@@ -5,7 +5,7 @@ use spanlock::range::list::{Fairness, ListRw};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
 use spanlock::rw::{Bravo, FutexRwLock, WholeRange};
-use vm::Refinement;
+use structures::vm::Refinement;
 
 /// A variant in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
