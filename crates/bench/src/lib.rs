@@ -16,6 +16,7 @@
 //! | [`target`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
+//! | [`fuzz`] | random work under random schedules of the simulated machine |
 //! | [`known`] | locks as users name them and as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`many_locks`] | what many locks take of memory that each thread uses once |
@@ -28,6 +29,7 @@
 pub mod blob;
 pub mod costs;
 pub mod counters;
+pub mod fuzz;
 pub mod known;
 pub mod many_locks;
 pub mod memory;

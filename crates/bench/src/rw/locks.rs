@@ -13,7 +13,9 @@ use spanlock::range::raw::Mode;
 use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
 };
-use spanlock_records::record::lock::{CONTROL, FLOOR, NULL, PTHREAD};
+#[cfg(unix)]
+use spanlock_records::record::lock::PTHREAD;
+use spanlock_records::record::lock::{CONTROL, FLOOR, NULL};
 use spanlock_records::trial::lock::{Exclusion, Over, Role, RwDescribed};
 use spanlock_records::trial::run::Outcome;
 use spanlock_records::trial::rw::Trial;

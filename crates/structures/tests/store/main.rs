@@ -1,5 +1,6 @@
 //! The store from outside: a random sequence of operations does what a model does, on every lock; and what users rely
 //! on, case by case.
+#![cfg(target_os = "linux")]
 
 mod common;
 

@@ -4,6 +4,7 @@
 //! reports what is read and written, so loom finds each race for a page or a slot. `mutants.rs` weakens each edge of
 //! memory ordering, and expects the model named with it to fail. The edges of crashes have their mutants in
 //! `spanlock-structures-sim`.
+#![cfg(target_os = "linux")]
 
 mod mutants;
 mod world;

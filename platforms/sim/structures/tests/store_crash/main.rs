@@ -1,5 +1,6 @@
 //! The crash tests of the store with weakened edges, and crashes between the steps of concurrent writers, on the
 //! simulated machine.
+#![cfg(target_os = "linux")]
 
 #[path = "../../../../../crates/structures/tests/store/common/mod.rs"]
 mod common;

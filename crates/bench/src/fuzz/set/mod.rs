@@ -3,8 +3,8 @@
 
 mod operation;
 
-use crate::crew::{Work, Worker};
-use crate::{Case, Lock, Run};
+use crate::fuzz::crew::{Work, Worker};
+use crate::fuzz::{Case, Lock, Run};
 use operation::{Done, Map, Operation};
 use prim_sim::atomic::{Ordering, fence};
 use prim_sim::{cost, mark};

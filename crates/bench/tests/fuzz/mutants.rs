@@ -1,8 +1,8 @@
 //! The weakened edges that random schedules find.
 
 use crate::runs;
-use spanlock_fuzz::isolated::{listen, search_aloud};
-use spanlock_fuzz::{Lock, Mutant};
+use spanlock_bench::fuzz::isolated::{listen, search_aloud};
+use spanlock_bench::fuzz::{Lock, Mutant};
 use spanlock_testkit::on_all_processors;
 use std::env;
 use std::process::{self, Command};

@@ -1,6 +1,6 @@
 //! The locks by name: those of the common tables, on the simulated machine.
 
-use crate::{Case, Run, range, rw, set, vm};
+use crate::fuzz::{Case, Run, range, rw, set, vm};
 use spanlock_records::trial::lock::Role;
 use std::fmt;
 use std::sync::LazyLock;

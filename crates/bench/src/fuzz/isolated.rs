@@ -3,7 +3,7 @@
 //! The searching process prints its steps on its standard output, line by line. The process that has started it reads
 //! them.
 
-use crate::{Case, Mutant, Run};
+use crate::fuzz::{Case, Mutant, Run};
 use prim_sim::Trace;
 use spanlock_testkit::watchdog;
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 
 mod subject;
 
-use crate::crew::{Work, Worker};
-use crate::{Case, Lock, Run, holder, no_conflict};
+use crate::fuzz::crew::{Work, Worker};
+use crate::fuzz::{Case, Lock, Run, holder, no_conflict};
 use prim_sim::clock::Duration;
 use prim_sim::{cost, mark, thread};
 use spanlock_records::trial::lock::Overtaking;

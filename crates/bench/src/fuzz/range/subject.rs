@@ -1,7 +1,7 @@
 //! The range locks of the common table, each in one shape.
 
 use super::run;
-use crate::Lock;
+use crate::fuzz::Lock;
 use spanlock_records::trial::lock::Described;
 use spanlock_records::trial::setting::{Resource, Setting, Values};
 use spanlock_sim::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mutant(&'static str);
 
-/// All names that stand in the source of the locks: collected by this crate's `build.rs`.
+/// All names that stand in the source of the locks: collected by `build.rs`.
 const EDGES: &[&str] = include!(concat!(env!("OUT_DIR"), "/edges.rs"));
 
 impl Mutant {

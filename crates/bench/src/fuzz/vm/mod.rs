@@ -3,8 +3,8 @@
 
 mod sequential;
 
-use crate::crew::{Work, Worker};
-use crate::{Case, Lock, Run};
+use crate::fuzz::crew::{Work, Worker};
+use crate::fuzz::{Case, Lock, Run};
 use fastrand::Rng;
 use prim_sim::mark;
 use sequential::block::Block;

@@ -1,7 +1,7 @@
 //! A case, and the search for one that fails.
 
-use crate::Mutant;
-use crate::crew::{Crew, Work};
+use crate::fuzz::Mutant;
+use crate::fuzz::crew::{Crew, Work};
 use fastrand::Rng;
 use prim_sim::{Asymmetry, Ended, Failure, Fuzz, Machine, Placement, Rmw, Setup, Stock, thread};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! The library's locks under random schedules, and what the same schedules find in mutants.
 //!
-//! `cargo test -p spanlock-fuzz --test fuzz -- --nocapture` prints what is caught, and by which seed. To replay one:
-//! `SPANLOCK_FUZZ='LOCK SEED EDGE' cargo test -p spanlock-fuzz --test fuzz -- --ignored replay`, without an edge if
+//! `cargo test -p spanlock-bench --test fuzz -- --nocapture` prints what is caught, and by which seed. To replay one:
+//! `SPANLOCK_FUZZ='LOCK SEED EDGE' cargo test -p spanlock-bench --test fuzz -- --ignored replay`, without an edge if
 //! none is weakened. `SPANLOCK_FUZZ_RUNS` sets how many schedules are tried.
 
 mod mutants;
 
-use spanlock_fuzz::{Lock, Mutant, search};
+use spanlock_bench::fuzz::{Lock, Mutant, search};
 use spanlock_testkit::{assert_repeats, on_all_processors, setting};
 use std::env;
 
