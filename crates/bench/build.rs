@@ -1,7 +1,19 @@
-//! Tells the library from which commit it is built, so that measurements can name it; compiles the shim of peers in C
-//! and C++ if asked to.
+//! Tells the library from which commit it is built, so that measurements can name it; collects the names of the edges
+//! that a fuzzed run can weaken; compiles the shim of peers in C and C++ if asked to.
 
+use spanlock_testkit::edges;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
+use std::{env, fs};
+
+/// The sources whose named edges a fuzzed run can weaken.
+const FUZZED: [&str; 4] = [
+    "../spanlock/src",
+    "../workbench/src/baseline",
+    "../structures/src/vm",
+    "../structures/src/ordered",
+];
 
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok()?;
@@ -15,6 +27,7 @@ fn main() {
         println!("cargo::rerun-if-changed={log}");
     }
     println!("cargo::rerun-if-changed=..");
+    println!("cargo::rerun-if-changed=../../platforms");
     let commit = git(&[
         "describe",
         "--always",
@@ -24,8 +37,19 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
+    name_edges();
     #[cfg(feature = "cpp-peers")]
     cpp_peers();
+}
+
+fn name_edges() {
+    let mut all = BTreeSet::new();
+    for source in FUZZED {
+        all.append(&mut edges::named_in(Path::new(source)).expect("the source is there"));
+    }
+    let out = env::var_os("OUT_DIR").expect("cargo says where");
+    let list = format!("&{:?}", all.iter().collect::<Vec<_>>());
+    fs::write(Path::new(&out).join("edges.rs"), list).expect("cargo's folder can be written");
 }
 
 #[cfg(feature = "cpp-peers")]

@@ -4,14 +4,14 @@
 //! ranges, and a request that wants all of these gets in only if those that run give way. A lock of the whole resource
 //! shows what that takes at least.
 
-use crate::setting::{Resource, named};
 use crate::target::Target;
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
-use spanlock_trial::run::Schedule;
-use spanlock_trial::times::Times;
-use spanlock_workloads::crew::{self, Phase, Signal, Timekeeper};
-use spanlock_workloads::timed;
+use spanlock_records::trial::run::Schedule;
+use spanlock_records::trial::setting::{Resource, named};
+use spanlock_records::trial::times::Times;
+use spanlock_workbench::crew::{self, Phase, Signal, Timekeeper};
+use spanlock_workbench::timed;
 use std::fmt;
 use std::hint::{black_box, spin_loop};
 use std::ops::Range;

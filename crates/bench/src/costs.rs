@@ -5,16 +5,16 @@ use crate::many_locks::Many;
 use crate::memory::{self, Allocated};
 use crate::provenance::cores;
 use crate::registry::Lock;
-use crate::run::{Schedule, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::target::Readers;
 use crate::workload;
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{
+use spanlock_records::record::{
     Among, HOLD, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended,
 };
-use spanlock_trial::arr::{Load, Pauses, Percent, Timing, Variant};
-use spanlock_trial::times::AcquireTimes;
+use spanlock_records::trial::arr::{Load, Pauses, Percent, Timing, Variant};
+use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_records::trial::times::AcquireTimes;
 
 /// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
 #[must_use]

@@ -3,7 +3,7 @@
 //! Many machines have none to offer, guests above all. What cannot be counted is absent, with the reason: it is
 //! neither zero nor an error.
 
-pub use spanlock_trial::counters::{Count, Event, Rate};
+use spanlock_records::trial::counters::{Count, Event};
 
 /// Counters of the threads that the calling thread starts from now on, and of itself. They stand still at first.
 pub struct Counters(Vec<(Event, Result<source::Counter, String>)>);

@@ -1,12 +1,12 @@
 //! Locks, and what takes their place in a workload: known to users by name, and to records with what is compared.
 
-use crate::micro::Kernel;
-use crate::run::{Outcome, Trial};
-use crate::setting::named;
 use crate::{registry, rw, sets, sim};
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Entry, Lock};
-use spanlock_trial::lock::{Described, Role, RwDescribed};
+use spanlock_records::record::lock::{Entry, Lock};
+use spanlock_records::trial::lock::{Described, Role, RwDescribed};
+use spanlock_records::trial::micro::Kernel;
+use spanlock_records::trial::run::{Outcome, Trial};
+use spanlock_records::trial::setting::named;
 
 /// A lock or the like: a row of a table, from which users choose by name.
 pub trait Known: Copy + Send + Sync + 'static {
@@ -72,7 +72,7 @@ macro_rules! known {
             $(const ARGUMENT: &'static str = $argument;
             const ABOUT: &'static str = $about;)?
 
-            fn known(self) -> ::spanlock_judge::record::lock::Lock {
+            fn known(self) -> ::spanlock_records::record::lock::Lock {
                 let $row = self;
                 $known
             }

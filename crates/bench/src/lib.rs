@@ -1,7 +1,7 @@
 //! Measurement: of the workloads on hardware and on simulated machines, and of what else locks cost. What is measured
-//! is written as records of [`spanlock_judge`], which judges and reports them.
+//! is written as [`spanlock_records`], which `spanlock-report` judges and reports.
 //!
-//! A workload itself is not written here but in `spanlock-workloads`, once for both. Here are what differs: processes,
+//! A workload itself is not written here but in `spanlock-workbench`, once for both. Here are what differs: processes,
 //! counters, seeds, machines, and what else locks are compared with.
 //!
 //! | module | what it is |
@@ -9,13 +9,14 @@
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
 //! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
-//! | [`registry`] | all range locks, by name: those of the table in `spanlock-workloads`, and peers; to add a peer, add an entry |
+//! | [`registry`] | all range locks, by name: those of the table in `spanlock-workbench`, and peers; to add a peer, add an entry |
 //! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | [`sim`] | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
+//! | [`fuzz`] | random work under random schedules of the simulated machine |
 //! | [`known`] | locks as users name them and as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`many_locks`] | what many locks take of memory that each thread uses once |
@@ -30,6 +31,7 @@ pub mod among;
 pub mod blob;
 pub mod costs;
 pub mod counters;
+pub mod fuzz;
 pub mod known;
 pub mod many_locks;
 pub mod memory;
@@ -47,5 +49,3 @@ pub mod space;
 pub mod store;
 pub mod target;
 pub mod workload;
-
-pub use spanlock_trial::{arr, batch, latency, micro, pattern, run, setting, times, vm};

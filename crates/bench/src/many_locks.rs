@@ -9,9 +9,9 @@
 //! of its own. What a library keeps once for the process does not count: another thread has used such a lock before.
 
 use crate::memory::{Allocated, beside_a_user};
-use crate::setting::Resource;
 use crate::target::Target;
-use spanlock_judge::record::ManyLocks;
+use spanlock_records::record::ManyLocks;
+use spanlock_records::trial::setting::Resource;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 

@@ -11,10 +11,10 @@
 //! for a resource as a whole (`bitmap`) counts as the idle lock's, and so does the vector of bytes that the crate
 //! `range-lock` owns.
 
-use crate::batch::MAX_HOLD;
-use crate::setting::Resource;
 use crate::target::Target;
-use spanlock_judge::record::{Bytes, Memory};
+use spanlock_records::record::{Bytes, Memory};
+use spanlock_records::trial::batch::MAX_HOLD;
+use spanlock_records::trial::setting::Resource;
 use std::sync::Barrier;
 use std::thread;
 

@@ -1,9 +1,10 @@
 //! The meter of a run on hardware: processor time, and counters.
 
-use crate::counters::{Counters, Event};
+use crate::counters::Counters;
 use crate::processor;
-use spanlock_trial::run::Metered;
-use spanlock_workloads::crew;
+use spanlock_records::trial::counters::Event;
+use spanlock_records::trial::run::Metered;
+use spanlock_workbench::crew;
 use std::time::Duration;
 
 /// Must be made just before the threads that it meters.

@@ -1,6 +1,6 @@
 //! Where numbers come from: they mean little without.
 
-pub use spanlock_judge::record::provenance::Provenance;
+use spanlock_records::record::provenance::Provenance;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const UNKNOWN: &str = "unknown";

@@ -3,17 +3,17 @@
 
 use crate::meter::Meter;
 use crate::provenance::cores;
-use crate::run::{Found, Outcome};
 use crossbeam_skiplist::SkipSet;
 use dashmap::DashSet;
 use parking_lot::RwLock;
-use spanlock_judge::record::{Bytes, SetMemory};
-pub use spanlock_trial::set::{Chosen, KEYS, Load, MAX_KEYS, MAX_STALL, Mix, SetDescribed, Trial};
-use spanlock_workloads::crew::Signal;
-use spanlock_workloads::rows;
-use spanlock_workloads::set::table::{self, Row};
-use spanlock_workloads::set::{self, Set, fill};
-pub use spanlock_workloads_sim::set::table::Row as Simulated;
+use spanlock_records::record::{Bytes, SetMemory};
+use spanlock_records::trial::run::{Found, Outcome};
+use spanlock_records::trial::set::{SetDescribed, Trial};
+use spanlock_workbench::crew::Signal;
+use spanlock_workbench::rows;
+use spanlock_workbench::set::table::{self, Row};
+use spanlock_workbench::set::{self, Set, fill};
+pub use spanlock_workbench_sim::set::table::Row as Simulated;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -105,7 +105,7 @@ pub static STOCKS: LazyLock<Vec<Stock>> = LazyLock::new(|| {
 });
 
 /// All that can be simulated.
-pub static SIMULATED: &[Simulated] = spanlock_workloads_sim::set::table::ROWS;
+pub static SIMULATED: &[Simulated] = spanlock_workbench_sim::set::table::ROWS;
 
 /// A set that is made and filled for its first run, and serves all later runs: to fill it takes longer than a run.
 pub struct Stock {

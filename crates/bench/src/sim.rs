@@ -3,14 +3,14 @@
 pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
-use crate::setting::{Resource, Setting, Values};
 use derive_more::Deref;
+use spanlock_records::trial::lock::{Described, Over, RwDescribed};
+use spanlock_records::trial::setting::{Resource, Setting, Values};
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
-use spanlock_trial::lock::{Described, Over, RwDescribed};
-use spanlock_workloads_sim::locks::{self, Maker};
-use spanlock_workloads_sim::rw;
-use spanlock_workloads_sim::target::{Readers, Target};
+use spanlock_workbench_sim::locks::{self, Maker};
+use spanlock_workbench_sim::rw;
+use spanlock_workbench_sim::target::{Readers, Target};
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -3,11 +3,14 @@
 use crate::known::{self, Row, known};
 use crate::meter::Meter;
 use prim_sim::Machine;
-use spanlock_judge::record::lock::{Exclusion, Lock};
-use spanlock_trial::vm::{Load, Trial};
+use spanlock_records::record::lock::Lock;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_records::trial::vm::{Load, Trial};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-use {spanlock_vm::variants as measured, spanlock_vm_sim::variants as simulated};
+use {
+    spanlock_workbench::vm::variants as measured, spanlock_workbench_sim::vm::variants as simulated,
+};
 
 /// A variant on hardware.
 pub type Variant = known::Measured<Load>;
@@ -35,7 +38,7 @@ impl measured::Table for Measured {
     fn variant<L: measured::Lock>(&mut self, variant: measured::Variant, make: fn() -> L) {
         let run = move |trial: &Trial| {
             let mut meter = Meter::of(trial.events);
-            let outcome = spanlock_workloads::vm::run(make, variant, trial, &mut meter, pass);
+            let outcome = spanlock_workbench::vm::run(make, variant, trial, &mut meter, pass);
             Ok(outcome)
         };
         self.0
@@ -50,7 +53,7 @@ impl simulated::Table for AllSimulated {
         let run = move |trial: &Trial, machine: &Machine| {
             let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
             let pass = |time| prim_sim::cost::work(cycles(time));
-            spanlock_workloads_sim::vm::run(make, variant, trial, &mut (), pass)
+            spanlock_workbench_sim::vm::run(make, variant, trial, &mut (), pass)
         };
         self.0
             .push(Row::new(variant.name, variant.about, Box::new(run)));

@@ -5,20 +5,20 @@
 use crate::blob::Subject;
 use crate::known::Known;
 use crate::registry::Lock;
-use crate::run::{Found, Outcome, Throughput, Trial};
 use crate::rw::locks::Lock as RwLock;
 use crate::sets;
-use crate::setting::Resource;
-#[cfg(target_os = "linux")]
-use crate::store;
-use crate::times::Times;
 use crate::{sim, space};
 use prim_sim::{Machine, Setup};
-use spanlock_judge::record::times::AcquireTimes;
-use spanlock_judge::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workloads_sim as simulated;
-use spanlock_workloads_sim::crew::Clock;
+use spanlock_records::record::{Panel, Record, Simulated, lock, plural};
+use spanlock_records::trial::run::{Found, Outcome, Throughput, Trial};
+use spanlock_records::trial::setting::Resource;
+#[cfg(target_os = "linux")]
+use spanlock_records::trial::store;
+use spanlock_records::trial::times::AcquireTimes;
+use spanlock_records::trial::times::Times;
+use spanlock_records::trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
+use spanlock_workbench_sim as simulated;
+use spanlock_workbench_sim::crew::Clock;
 use std::fmt;
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ workloads! {
     |trial, lock, _| {
         // SAFETY: all locks that can be simulated exclude.
         let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
-        let space = spanlock_blob_sim::raw::Space::new(lock, simulated::blob::Priced);
+        let space = spanlock_structures_sim::blob::raw::Space::new(lock, simulated::blob::Priced);
         let payload = trial.load.payload;
         let reader = || simulated::blob::PricedReader { space: &space, payload };
         let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
@@ -229,7 +229,7 @@ workloads! {
     micro::Load: micro::Kernel, micro::Kernel, None;
     |trial, kernel| {
         assert!(trial.threads > 0);
-        Ok(spanlock_workloads::micro::run(kernel, trial, &mut ()))
+        Ok(spanlock_workbench::micro::run(kernel, trial, &mut ()))
     };
     |trial, kernel, _| in_time(trial, simulated::micro::run(kernel, trial, &mut ()));
 
@@ -248,7 +248,7 @@ workloads! {
 
     // Longer than it takes to write all regions first.
     #[cfg(target_os = "linux")]
-    store::Load: &'static store::Subject, &'static store::Simulated, Some(Duration::from_secs(1));
+    store::Load: &'static crate::store::Subject, &'static crate::store::Simulated, Some(Duration::from_secs(1));
     |trial, subject| (subject.run)(trial);
     |trial, lock, machine| (lock.run)(trial, machine);
 

@@ -4,13 +4,13 @@ mod loads;
 
 use loads::LOADS;
 use spanlock_bench::costs;
-use spanlock_bench::registry::Exclusion;
-use spanlock_bench::run::{Schedule, Trial};
-use spanlock_bench::rw::Load;
-use spanlock_bench::rw::locks::{LOCKS, Lock, Make, RwDescribed};
+use spanlock_bench::rw::locks::{LOCKS, Lock, Make};
 use spanlock_bench::target::called::{Called, Calls};
 use spanlock_bench::workload::measure;
-use spanlock_judge::record::Line;
+use spanlock_records::record::Line;
+use spanlock_records::trial::lock::{Exclusion, RwDescribed};
+use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_records::trial::rw::Load;
 use std::time::Duration;
 
 fn trial(load: Load, threads: usize, measured: Duration) -> Trial<Load> {

@@ -2,11 +2,11 @@
 
 use clap::builder::{RangedI64ValueParser, UnknownArgumentValueParser};
 use clap::{Arg, Args, ValueEnum};
-use spanlock_bench::arr::MAX_THREADS;
 use spanlock_bench::known::Known;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
 use spanlock_bench::rw::{self, locks::Lock as RwLock};
-use spanlock_judge::stats::distinct;
+use spanlock_records::stats::distinct;
+use spanlock_records::trial::arr::MAX_THREADS;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The standard output: how wide it is, and text and lines of JSON on it.
 
 use crate::failure::Result;
-use spanlock_bench::provenance::Provenance;
-use spanlock_judge::record::Line;
-use spanlock_judge::table::Width;
+use spanlock_records::record::Line;
+use spanlock_records::record::provenance::Provenance;
+use spanlock_report::table::Width;
 use std::env;
 use std::io::{self, Write};
 

@@ -2,9 +2,9 @@
 
 use crate::failure::{At, Failure};
 use clap::Args;
-use spanlock_judge::page::findings::Findings;
-use spanlock_judge::page::input::Input;
-use spanlock_judge::page::render::{html, markdown};
+use spanlock_report::page::findings::Findings;
+use spanlock_report::page::input::Input;
+use spanlock_report::page::render::{html, markdown};
 use std::fs;
 use std::path::{Path, PathBuf};
 

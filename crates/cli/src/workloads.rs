@@ -2,18 +2,20 @@
 
 use crate::options::number;
 use clap::Args;
-use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
-use spanlock_bench::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
-use spanlock_bench::blob::{self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORD_BYTES, RECORDS};
-use spanlock_bench::latency::{MAX_PARTS, PARTS};
-use spanlock_bench::micro;
-use spanlock_bench::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_bench::provenance::available_memory;
-use spanlock_bench::run::Trial;
-use spanlock_bench::sets::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
+use spanlock_records::stats::distinct;
+use spanlock_records::trial::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_records::trial::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
+use spanlock_records::trial::blob::{
+    self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORD_BYTES, RECORDS,
+};
+use spanlock_records::trial::latency::{MAX_PARTS, PARTS};
+use spanlock_records::trial::micro;
+use spanlock_records::trial::pattern::{self, MAX_BYSTANDERS, Pattern};
+use spanlock_records::trial::run::Trial;
+use spanlock_records::trial::set::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
 #[cfg(target_os = "linux")]
-use spanlock_bench::store;
-use spanlock_judge::stats::distinct;
+use spanlock_records::trial::store;
 
 mod rw;
 mod vm;
@@ -261,9 +263,9 @@ pub(crate) struct Sets {
 }
 
 impl Workload for Sets {
-    type Load = sets::Load;
+    type Load = set::Load;
 
-    fn loads(&self) -> Vec<sets::Load> {
+    fn loads(&self) -> Vec<set::Load> {
         self.with(0)
     }
 }
@@ -280,18 +282,18 @@ pub(crate) struct SimulatedSets {
 }
 
 impl Workload for SimulatedSets {
-    type Load = sets::Load;
+    type Load = set::Load;
 
-    fn loads(&self) -> Vec<sets::Load> {
+    fn loads(&self) -> Vec<set::Load> {
         self.sets.with(self.stall)
     }
 }
 
 impl Sets {
     /// Each combination, with this.
-    fn with(&self, stall: u32) -> Vec<sets::Load> {
+    fn with(&self, stall: u32) -> Vec<set::Load> {
         let keys = self.keys;
-        let load = |(chosen, mix)| sets::Load {
+        let load = |(chosen, mix)| set::Load {
             keys,
             chosen,
             mix,

@@ -1,6 +1,6 @@
 //! `spanlock sim`, from outside.
 
-use spanlock_judge::record::Line;
+use spanlock_records::record::Line;
 use spanlock_testkit::on_all_processors;
 use std::process::{Command, Output};
 

@@ -150,9 +150,9 @@ fn what_is_lost_after_a_crash_is_said_once() {
     written(&["make", text(&store), "--size", "1M"]);
     {
         // It is not closed.
-        let medium = spanlock_store::Mapped::open(&store).unwrap();
-        let options = spanlock_store::Options::default();
-        let (opened, _) = spanlock_store::Store::<_>::open(medium, options).unwrap();
+        let medium = spanlock_structures::store::Mapped::open(&store).unwrap();
+        let options = spanlock_structures::store::Options::default();
+        let (opened, _) = spanlock_structures::store::Store::<_>::open(medium, options).unwrap();
         let file = opened.create("/file", 0o600).unwrap();
         for page in 0..3 {
             file.write_at(&[0xA5; 4096], page * 4096).unwrap();

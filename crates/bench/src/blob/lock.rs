@@ -1,6 +1,6 @@
 //! The time that a lock takes; and what stands in its place where there is none.
 
-use spanlock_blob::raw::Ranges;
+use spanlock_structures::blob::raw::Ranges;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Range;

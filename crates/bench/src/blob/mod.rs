@@ -1,7 +1,7 @@
 //! Reads of large objects from an aliasing area, on hardware: beside a copy without an alias, and beside areas that no
 //! two threads share.
 //!
-//! The workload is in `spanlock-workloads`; here are its readers, which ask the kernel for aliases.
+//! The workload is in `spanlock-workbench`; here are its readers, which ask the kernel for aliases.
 
 #[cfg(target_os = "linux")]
 mod lock;
@@ -12,16 +12,18 @@ mod stored;
 
 #[cfg(target_os = "linux")]
 pub(crate) use readers::shared;
-pub use spanlock_trial::blob::*;
 #[cfg(target_os = "linux")]
 pub use stored::Stored;
 
 use crate::known::Known;
 use crate::registry::{self, Lock};
-use crate::run::Outcome;
-use crate::setting::Holds;
-use spanlock_judge::record::lock::Lock as Recorded;
-use spanlock_trial::lock::Exclusion;
+use spanlock_records::record::lock::Lock as Recorded;
+#[cfg(target_os = "linux")]
+use spanlock_records::trial::blob::PAGE_BYTES;
+use spanlock_records::trial::blob::Trial;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::setting::Holds;
 
 /// How records are read.
 #[derive(Clone, Copy)]
@@ -36,7 +38,7 @@ pub enum Subject {
 
 /// What became of a trial in an area that threads share.
 #[cfg(target_os = "linux")]
-pub type Ended = Result<Outcome, spanlock_blob::Error>;
+pub type Ended = Result<Outcome, spanlock_structures::blob::Error>;
 
 /// The name of [`Subject::Copy`].
 const COPY: &str = "copy";
@@ -51,8 +53,8 @@ impl Subject {
     /// Why it cannot be run.
     #[cfg(target_os = "linux")]
     pub fn run(self, trial: &Trial) -> Result<Outcome, &'static str> {
-        let why = |error: spanlock_blob::Error| &*error.to_string().leak();
-        if spanlock_blob::Pool::page() != PAGE_BYTES {
+        let why = |error: spanlock_structures::blob::Error| &*error.to_string().leak();
+        if spanlock_structures::blob::Pool::page() != PAGE_BYTES {
             return Err("a page has not 4096 bytes here");
         }
         let refused = match self {

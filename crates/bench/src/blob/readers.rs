@@ -2,13 +2,13 @@
 
 use super::lock::{Alone, Timed, took};
 use super::stored::{Stored, is_record};
-use super::{Payload, RECORD_BYTES, RESOURCE, Trial};
 use crate::meter::Meter;
-use crate::run::Outcome;
-use spanlock_blob::raw::Ranges;
-use spanlock_blob::{AliasArea, AliasCache, AliasGuard, Error, Extent};
-use spanlock_workloads::blob::{Read, Reader, run};
-use spanlock_workloads::crew::Signal;
+use spanlock_records::trial::blob::{Payload, RECORD_BYTES, RESOURCE, Trial};
+use spanlock_records::trial::run::Outcome;
+use spanlock_structures::blob::raw::Ranges;
+use spanlock_structures::blob::{AliasArea, AliasCache, AliasGuard, Error, Extent};
+use spanlock_workbench::blob::{Read, Reader, run};
+use spanlock_workbench::crew::Signal;
 use std::time::{Duration, Instant};
 
 /// What is in a record's first word.

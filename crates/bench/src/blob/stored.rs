@@ -1,7 +1,7 @@
 //! The records: made once, and read by all runs.
 
-use spanlock_blob::{Draft, Error, Extent, Pool};
-use spanlock_trial::blob::{EXTENTS, PAGE_BYTES, RECORD_BYTES};
+use spanlock_records::trial::blob::{EXTENTS, PAGE_BYTES, RECORD_BYTES};
+use spanlock_structures::blob::{Draft, Error, Extent, Pool};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a word.

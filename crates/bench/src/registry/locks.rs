@@ -2,12 +2,12 @@
 //! add a row, and its description to `trial/src/locks.toml`.
 
 use super::{Lock, Make};
-use crate::setting::{Setting, Values};
 use crate::target::called::{Called, Floor};
 use crate::target::{Null, ParkingLot, RangeLockCrate, Std, Target};
 use spanlock::range::{RangeLock, RangeMutex};
-use spanlock_trial::lock::{Described, Role, described};
-use spanlock_workloads::locks::{self, Maker};
+use spanlock_records::trial::lock::{Described, Role, described};
+use spanlock_records::trial::setting::{Setting, Values};
+use spanlock_workbench::locks::{self, Maker};
 use std::sync::LazyLock;
 
 /// All of them, in the order of tables.

@@ -6,17 +6,18 @@ use crate::blob::{self, Stored};
 use crate::many_locks::Many;
 use crate::memory::Allocated;
 use crate::meter::Meter;
-use crate::run::{Outcome, Schedule, Trial};
-use crate::setting::{Resource, Setting, Values};
 use crate::target::{GivesUp, Readers, Target};
 use crate::{many_locks, memory, pairs, processor, soak};
 use spanlock::range::raw::Mode;
-use spanlock_judge::record::{ManyLocks, Memory};
-use spanlock_trial as trial;
+use spanlock_records::record::{ManyLocks, Memory};
+use spanlock_records::trial;
+use spanlock_records::trial::run::Schedule;
+use spanlock_records::trial::run::{Outcome, Trial};
+use spanlock_records::trial::setting::{Resource, Setting, Values};
 #[cfg(target_os = "linux")]
-use spanlock_workloads::blob::Tried;
-use spanlock_workloads::crew::Signal;
-use spanlock_workloads::{arr, batch, latency, pattern};
+use spanlock_workbench::blob::Tried;
+use spanlock_workbench::crew::Signal;
+use spanlock_workbench::{arr, batch, latency, pattern};
 use std::time::Duration;
 
 /// The measurements, each compiled for one lock and run on a fresh one.
@@ -39,7 +40,7 @@ pub trait Measure: Sync {
     /// Runs a round of [`latency`], which `repeat` numbers.
     fn latency(&self, values: Values, trial: &Trial<trial::latency::Load>) -> Outcome;
 
-    /// Runs [`blob`](spanlock_workloads::blob): reads in an area whose ranges the lock gives out.
+    /// Runs [`blob`](spanlock_workbench::blob): reads in an area whose ranges the lock gives out.
     ///
     /// # Errors
     /// When the system refuses an alias.
@@ -47,7 +48,12 @@ pub trait Measure: Sync {
     /// # Safety
     /// Holders of overlapping ranges exclude each other.
     #[cfg(target_os = "linux")]
-    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended;
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &trial::blob::Trial,
+        stored: &Stored,
+    ) -> blob::Ended;
 
     /// Runs [`memory`]: what so many holders take.
     fn memory(&self, values: Values, hold: usize, allocated: Allocated<'_>) -> Memory;
@@ -111,7 +117,12 @@ impl<T: Target + Send + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F
     }
 
     #[cfg(target_os = "linux")]
-    unsafe fn blob(&self, values: Values, trial: &blob::Trial, stored: &Stored) -> blob::Ended {
+    unsafe fn blob(
+        &self,
+        values: Values,
+        trial: &trial::blob::Trial,
+        stored: &Stored,
+    ) -> blob::Ended {
         // SAFETY: the caller's.
         let lock = unsafe { Tried::new(self.made(trial::blob::RESOURCE, values)) };
         blob::shared(lock, trial, stored)

@@ -6,9 +6,9 @@ mod measure;
 pub use locks::{FLOORS, LOCKS};
 pub use measure::{Make, Measure};
 
-use crate::setting::{Resource, Setting, Values};
 use derive_more::Deref;
-pub use spanlock_trial::lock::{Described, Exclusion, WaitsFor};
+use spanlock_records::trial::lock::Described;
+use spanlock_records::trial::setting::{Resource, Setting, Values};
 
 /// A lock that can be measured. It derefs to its row.
 #[derive(Deref, Clone, Copy)]

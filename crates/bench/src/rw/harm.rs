@@ -4,7 +4,7 @@
 use crossbeam_utils::CachePadded;
 use lock_api::RawRwLock;
 use prim::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use spanlock_judge::stats::Summary;
+use spanlock_records::stats::Summary;
 use std::time::{Duration, Instant};
 use std::{hint, thread};
 

@@ -1,12 +1,8 @@
 //! All reader-writer locks, by name.
 
-use super::Trial;
 use super::harm::ControlLock;
 use crate::meter::Meter;
 use crate::pairs;
-use crate::registry::Exclusion;
-use crate::run::Outcome;
-use crate::setting::named;
 use crate::target::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
 use crate::target::cpp;
@@ -17,12 +13,15 @@ use spanlock::range::raw::Mode;
 use spanlock::rw::{
     CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
 };
-use spanlock_baseline::PaperBravo;
-pub use spanlock_judge::record::lock::CONTROL;
-pub use spanlock_judge::record::lock::{FLOOR, NULL, PRELOADED, PTHREAD};
-use spanlock_trial::lock::Role;
-pub use spanlock_trial::lock::{Over, RwDescribed};
-use spanlock_workloads::rw::locks as table;
+#[cfg(unix)]
+use spanlock_records::record::lock::PTHREAD;
+use spanlock_records::record::lock::{CONTROL, FLOOR, NULL};
+use spanlock_records::trial::lock::{Exclusion, Over, Role, RwDescribed};
+use spanlock_records::trial::run::Outcome;
+use spanlock_records::trial::rw::Trial;
+use spanlock_records::trial::setting::named;
+use spanlock_workbench::baseline::PaperBravo;
+use spanlock_workbench::rw::locks as table;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ pub struct Make<T>(pub fn() -> T);
 
 impl<T: Target> Measure for Make<T> {
     fn run(&self, trial: &Trial) -> Outcome {
-        spanlock_workloads::rw::run(self.0, trial, &mut Meter::of(&[]))
+        spanlock_workbench::rw::run(self.0, trial, &mut Meter::of(&[]))
     }
 
     fn uncontended(&self, mode: Mode, count: u32) -> Duration {

@@ -9,5 +9,3 @@
 pub mod harm;
 pub mod locks;
 pub mod revocation;
-
-pub use spanlock_trial::rw::*;

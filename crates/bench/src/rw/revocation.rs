@@ -4,7 +4,7 @@
 use crate::pairs::repeat;
 use spanlock::range::raw::Wait;
 use spanlock::rw::pthread::table::{self, LockAddress, ReaderRow};
-use spanlock_judge::record::Revocation;
+use spanlock_records::record::Revocation;
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};

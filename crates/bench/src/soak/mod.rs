@@ -16,12 +16,12 @@ pub use watch::Watch;
 pub use work::Soaking;
 
 use crate::memory::Allocated;
-use crate::registry::{Lock, WaitsFor};
-use crate::setting::Resource;
+use crate::registry::Lock;
 use crate::target::{GivesUp, Readers};
 use derive_more::{Display, Error};
-use spanlock_judge::record::Bytes;
-pub use spanlock_judge::record::{Meeting, Soak as Record};
+use spanlock_records::record::{Bytes, Meeting, Soak as Record};
+use spanlock_records::trial::lock::WaitsFor;
+use spanlock_records::trial::setting::Resource;
 use std::time::Duration;
 
 /// The resource, or the range of it, that is locked.

@@ -1,8 +1,8 @@
 //! The holders of each unit of the resource, and its content.
 
 use super::Fault;
-use crate::setting::Resource;
 use spanlock::range::raw::Mode;
+use spanlock_records::trial::setting::Resource;
 use spanlock_testkit::exclusion::{Found, Holder, Place};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,11 @@
 //! The threads of a soak.
 
-use super::{Fault, Meeting, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
+use super::{Fault, Plan, RESOURCE, Several, Slots, Soaked, Tally, Watch};
 use crate::target::{GivesUp, Readers, Target};
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
-use spanlock_workloads::crew;
+use spanlock_records::record::Meeting;
+use spanlock_workbench::crew;
 use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -11,7 +11,7 @@ pub(crate) mod cpp;
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use range_lock::{VecRangeLock, VecRangeLockGuard};
-pub use spanlock_workloads::target::*;
+pub use spanlock_workbench::target::*;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};

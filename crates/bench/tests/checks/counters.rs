@@ -1,7 +1,8 @@
 //! Hardware counters, and how long a line takes from thread to thread.
 
-use spanlock_bench::counters::{Counters, Event, Rate};
+use spanlock_bench::counters::Counters;
 use spanlock_bench::rw::harm;
+use spanlock_records::trial::counters::{Event, Rate};
 use std::hint::black_box;
 
 const PAGES: usize = 200;

@@ -2,8 +2,8 @@
 
 use spanlock_bench::registry::{FLOORS, LOCKS, find, parse};
 use spanlock_bench::rw::locks as rw;
-use spanlock_judge::compare::{OURS, RIVALS};
-use spanlock_judge::record::lock::FLOOR;
+use spanlock_records::record::lock::FLOOR;
+use spanlock_report::compare::{OURS, RIVALS};
 use std::collections::HashSet;
 
 #[test]

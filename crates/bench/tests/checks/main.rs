@@ -9,21 +9,23 @@ mod soak;
 
 use serde_json::Value;
 use spanlock::range::raw::Mode;
-use spanlock_bench::arr::{self, Pauses, Percent, Timing, Variant};
-use spanlock_bench::blob::{self, Draw, Payload};
+use spanlock_bench::blob::Subject;
 use spanlock_bench::costs;
-use spanlock_bench::counters::Event;
 use spanlock_bench::known::Known;
 use spanlock_bench::many_locks::Many;
 use spanlock_bench::provenance;
-use spanlock_bench::registry::{Described, Exclusion, LOCKS, Lock, Make, find};
-use spanlock_bench::run::{Found, Outcome, Schedule, Trial};
-use spanlock_bench::setting::{Setting, Values};
+use spanlock_bench::registry::{LOCKS, Lock, Make, find};
 use spanlock_bench::target::{Readers, Target};
 use spanlock_bench::workload::measure;
-use spanlock_bench::{batch, latency, pattern};
-use spanlock_judge::compare::{Dataset, standings};
-use spanlock_judge::record::Line;
+use spanlock_records::record::Line;
+use spanlock_records::trial::arr::{self, Pauses, Percent, Timing, Variant};
+use spanlock_records::trial::blob::{self, Draw, Payload};
+use spanlock_records::trial::counters::Event;
+use spanlock_records::trial::lock::{Described, Exclusion};
+use spanlock_records::trial::run::{Found, Outcome, Schedule, Trial};
+use spanlock_records::trial::setting::{Setting, Values};
+use spanlock_records::trial::{batch, latency, pattern};
+use spanlock_report::compare::{Dataset, standings};
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -158,7 +160,7 @@ fn every_lock_gives_out_the_ranges_of_an_area_or_says_why_not() {
             records: 2,
         };
         let trial = Trial::new(SHORT, 7).with(load, 3);
-        let [read_by] = blob::Subject::parse(subject).unwrap()[..] else {
+        let [read_by] = Subject::parse(subject).unwrap()[..] else {
             panic!("{subject} is one")
         };
         let record = measure(trial, read_by).unwrap();

@@ -3,7 +3,7 @@
 use spanlock_bench::many_locks::{self, Many};
 use spanlock_bench::memory;
 use spanlock_bench::target::{Null, RangeLockCrate};
-use spanlock_judge::record::{Bytes, ManyLocks, Memory};
+use spanlock_records::record::{Bytes, ManyLocks, Memory};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// An allocator's count that grows at each reading.

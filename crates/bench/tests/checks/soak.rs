@@ -2,9 +2,10 @@
 
 use super::*;
 use spanlock_bench::soak::{
-    self, Fault, Meeting, Plan, RESOURCE, Several, Slots, Soak, Soaked, Soaking, Watch,
+    self, Fault, Plan, RESOURCE, Several, Slots, Soak, Soaked, Soaking, Watch,
 };
 
+use spanlock_records::record::Meeting;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 

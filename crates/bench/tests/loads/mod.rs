@@ -1,6 +1,6 @@
 //! What the tests of reader-writer locks run.
 
-use spanlock_bench::rw::Load;
+use spanlock_records::trial::rw::Load;
 
 /// One of each, small.
 pub const LOADS: [Load; 6] = [

@@ -1,8 +1,9 @@
 //! Measurements in fresh processes, which are this program again: where code, stacks and locks lie is drawn anew there,
 //! and can make a tenth.
 
-use spanlock_bench::rw::{Load, Trial, harm};
-use spanlock_judge::record::{Line, Record};
+use spanlock_bench::rw::harm;
+use spanlock_records::record::{Line, Record};
+use spanlock_records::trial::rw::{Load, Trial};
 use std::process::Command;
 use std::time::Duration;
 

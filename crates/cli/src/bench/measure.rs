@@ -6,12 +6,13 @@ use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
 use crate::workloads::{Workload, turns};
 use clap::Args;
-use spanlock_bench::counters::Event;
-use spanlock_bench::provenance::{self, Provenance, cores};
-use spanlock_bench::run::{Schedule, Trial};
+use spanlock_bench::provenance::{self, cores};
 use spanlock_bench::workload::{Workload as Measured, measure, name};
-use spanlock_judge::record::{Line, SetMemory};
-use spanlock_judge::table::{self, Width};
+use spanlock_records::record::provenance::Provenance;
+use spanlock_records::record::{Line, SetMemory};
+use spanlock_records::trial::counters::Event;
+use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_report::table::{self, Width};
 use std::time::Duration;
 
 /// How a workload is sampled, and how the results are written.

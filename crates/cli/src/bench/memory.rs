@@ -9,13 +9,13 @@ use crate::options::{Locks, Output, Threads, number, without_seconds};
 use crate::output::print_lines;
 use crate::workloads::turns;
 use clap::Args;
-use spanlock_bench::batch::MAX_HOLD;
 use spanlock_bench::many_locks::Many;
 use spanlock_bench::registry::Lock;
 use spanlock_bench::{costs, many_locks};
-use spanlock_judge::record::{Line, plural};
-use spanlock_judge::stats::distinct;
-use spanlock_judge::table;
+use spanlock_records::record::{Line, plural};
+use spanlock_records::stats::distinct;
+use spanlock_records::trial::batch::MAX_HOLD;
+use spanlock_report::table;
 
 #[derive(Args)]
 #[command(arg(without_seconds("it ends when each number of ranges of --hold was held once")))]

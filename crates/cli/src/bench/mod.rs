@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use measure::{Compared, Sampling};
 use ranges::{Latency, Uncontended, Waiting};
 use spanlock_bench::known::entries;
-use spanlock_judge::record::Line;
-use spanlock_judge::table;
+use spanlock_records::record::Line;
+use spanlock_report::table;
 
 mod fresh;
 pub(crate) mod measure;

@@ -5,11 +5,10 @@ use super::fresh::{self, Start};
 use super::measure::{Sampled, Sampling, measured};
 use crate::failure::{Failure, Result};
 use clap::Args;
-use spanlock_bench::rw::Load;
-use spanlock_bench::rw::locks::{PRELOADED, PTHREAD};
-use spanlock_judge::record::lock::Lock;
-use spanlock_judge::record::{Line, Record, plural};
-use spanlock_judge::table;
+use spanlock_records::record::lock::{Lock, PRELOADED, PTHREAD};
+use spanlock_records::record::{Line, Record, plural};
+use spanlock_records::trial::rw::Load;
+use spanlock_report::table;
 
 #[derive(Args)]
 #[command(mut_arg("repeat", |repeat| repeat.default_value("7")))]

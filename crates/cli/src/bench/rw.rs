@@ -9,12 +9,13 @@ use crate::output::{print, width};
 use crate::workloads::{Loads, turns};
 use clap::{Args, Subcommand};
 use spanlock_bench::costs;
-use spanlock_bench::rw::Load;
-use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, NULL, families, find};
+use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, families, find};
 use spanlock_bench::rw::revocation::{self, Sleepers};
 use spanlock_bench::workload::name;
-use spanlock_judge::record::{Line, plural};
-use spanlock_judge::table;
+use spanlock_records::record::lock::NULL;
+use spanlock_records::record::{Line, plural};
+use spanlock_records::trial::rw::Load;
+use spanlock_report::table;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]

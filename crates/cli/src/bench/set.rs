@@ -7,7 +7,7 @@ use crate::output::{print, width};
 use crate::workloads::Sets;
 use clap::Args;
 use spanlock_bench::sets::{self, STOCKS};
-use spanlock_judge::table;
+use spanlock_report::table;
 
 /// The keys from which the sets are filled whose memory is counted.
 const COUNTED: usize = 1 << 17;

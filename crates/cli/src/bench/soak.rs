@@ -6,11 +6,12 @@ use crate::failure::{Failure, Result};
 use crate::options::{Locks, Output, Seed, number, seconds};
 use crate::workloads::turns;
 use clap::Args;
-use spanlock_bench::arr::MAX_THREADS;
-use spanlock_bench::registry::{Exclusion, LOCKS, Lock};
+use spanlock_bench::registry::{LOCKS, Lock};
 use spanlock_bench::soak;
-use spanlock_judge::record::Line;
-use spanlock_judge::table;
+use spanlock_records::record::Line;
+use spanlock_records::trial::arr::MAX_THREADS;
+use spanlock_records::trial::lock::Exclusion;
+use spanlock_report::table;
 use std::time::Duration;
 
 #[derive(Args)]

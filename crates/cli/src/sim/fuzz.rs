@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::options::times;
 use crate::progress::Progress;
 use clap::Args;
-use spanlock_fuzz::{self as fuzz, Case, Lock, Mutant, isolated};
+use spanlock_bench::fuzz::{self, Case, Lock, Mutant, isolated};
 use std::io::{self, Write};
 use std::process::Command;
 

@@ -15,10 +15,10 @@ use crate::workloads::{
 use clap::{Args, Subcommand};
 use engine::Simulated;
 use spanlock_bench::known::Known;
-use spanlock_bench::latency;
-use spanlock_bench::run::Schedule;
 use spanlock_bench::sim::{Lock, Machine, RwLock};
 use spanlock_bench::workload::Workload as Simulate;
+use spanlock_records::trial::latency;
+use spanlock_records::trial::run::Schedule;
 use std::time::Duration;
 
 #[derive(Args)]

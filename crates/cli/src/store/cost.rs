@@ -2,7 +2,7 @@
 
 use crate::allocator;
 use crate::failure::{At, Result};
-use spanlock_store::{Geometry, Mapped, Options, Store, make};
+use spanlock_structures::store::{Geometry, Mapped, Options, Store, make};
 use std::fmt;
 use std::path::Path;
 use std::sync::Barrier;
@@ -47,7 +47,7 @@ pub(super) fn measure(path: &Path, data: u64) -> Result<Cost> {
     measured.at(path)
 }
 
-fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_store::Result<Cost> {
+fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_structures::store::Result<Cost> {
     let geometry = Geometry {
         inodes: Some(u64::from(FILES) + 64),
         id: None,
@@ -74,7 +74,7 @@ fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_store::Result<
     }
     let with_files = allocator::allocated();
     let open = (0..FILES).map(|number| store.open_file(name(number)));
-    let open = open.collect::<spanlock_store::Result<Vec<_>>>()?;
+    let open = open.collect::<spanlock_structures::store::Result<Vec<_>>>()?;
     let with_open = allocator::allocated();
     drop(open);
     let before = allocator::allocated();
@@ -90,7 +90,7 @@ fn measure_in(medium: Mapped, path: &Path, data: u64) -> spanlock_store::Result<
 }
 
 /// Bytes allocated while so many threads live that have written.
-fn threads(store: &Store) -> spanlock_store::Result<i64> {
+fn threads(store: &Store) -> spanlock_structures::store::Result<i64> {
     let file = store.open_file("/data")?;
     let [written, over] = [(); 2].map(|()| Barrier::new(THREADS as usize + 1));
     let work = |number: u32| {
@@ -109,7 +109,8 @@ fn threads(store: &Store) -> spanlock_store::Result<i64> {
         let all = threads
             .into_iter()
             .map(|thread| thread.join().expect("it does not panic"));
-        all.collect::<spanlock_store::Result<()>>().map(|()| bytes)
+        all.collect::<spanlock_structures::store::Result<()>>()
+            .map(|()| bytes)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Copied, copy_bytes};
 use crate::failure::{At, Result};
-use spanlock_store::{Ino, Kind, ROOT, Stat, Store};
+use spanlock_structures::store::{Ino, Kind, ROOT, Stat, Store};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;

@@ -2,7 +2,7 @@
 
 use super::{Copied, copy_bytes};
 use crate::failure::{At, Result};
-use spanlock_store::{Ino, Kind, NewNode, ROOT, Store};
+use spanlock_structures::store::{Ino, Kind, NewNode, ROOT, Store};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;

@@ -8,7 +8,9 @@ mod mount;
 use crate::failure::{At, Failure, Result};
 use crate::output::print;
 use clap::{Args, Subcommand};
-use spanlock_store::{Error, Geometry, Mapped, Options, PAGE, Report, Store, check, inspect, make};
+use spanlock_structures::store::{
+    Error, Geometry, Mapped, Options, PAGE, Report, Store, check, inspect, make,
+};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -158,7 +160,11 @@ fn copy_bytes<R: Display, W: Display>(
 }
 
 /// The file is gone again if there is no store in it.
-fn make_file(path: &Path, size: u64, geometry: &Geometry) -> spanlock_store::Result<()> {
+fn make_file(
+    path: &Path,
+    size: u64,
+    geometry: &Geometry,
+) -> spanlock_structures::store::Result<()> {
     if size == 0 {
         return Err(Error::Invalid("a store of no bytes"));
     }

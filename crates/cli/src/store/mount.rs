@@ -38,7 +38,7 @@ mod with_fuse {
     use crate::output::print;
     use crate::signals::{self, set_mask};
     use crate::store::open;
-    use spanlock_store_fuse::{Mounted, detach, what_is_missing};
+    use spanlock_mount::{Mounted, detach, what_is_missing};
     use std::num::NonZeroUsize;
     use std::path::Path;
     use std::thread;

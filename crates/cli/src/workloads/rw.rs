@@ -3,7 +3,7 @@
 use super::{all, each};
 use crate::options::{number, part};
 use clap::{Args, Subcommand};
-use spanlock_bench::rw::{
+use spanlock_records::trial::rw::{
     ENTRIES, INSIDE, Load, MAX_ENTRIES, MAX_PAUSE, MAX_POOL, MAX_WORK, OUTSIDE, PAUSE, WRITES,
 };
 

@@ -3,10 +3,10 @@
 use super::{Workload, all, each, turns};
 use crate::options::number;
 use clap::Args;
-use spanlock_bench::vm::{self, Name, Pace, Traffic};
-use spanlock_judge::record::plural;
-use spanlock_vm_trace::metis::{GROWTHS, MAX_GROWTHS, Program};
-use spanlock_vm_trace::{samples, text};
+use spanlock_records::record::plural;
+use spanlock_records::trial::vm::{self, Name, Pace, Traffic};
+use spanlock_records::vm_trace::metis::{GROWTHS, MAX_GROWTHS, Program};
+use spanlock_records::vm_trace::{samples, text};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Locks that ours are compared with. Other tests do without them: the published package has no `spanlock-baseline`.
+//! Locks that ours are compared with. Other tests do without them: the published package has no `spanlock-workbench`.
 
 use crate::common::SEGMENTS;
-use spanlock_baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
+use spanlock_workbench::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, Pnova, Song};
 
 pub fn kernel_rw() -> KernelRw {
     KernelRw::new()

@@ -1,0 +1,152 @@
+//! Mounting, serving, unmounting.
+
+use crate::server::Server;
+use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::mount::UnmountFlags;
+use spanlock_structures::store::Store;
+use std::env;
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Why a store cannot be mounted, or was not closed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Something is missing on this machine: what, and how to get it.
+    Missing(&'static str),
+    /// The kernel or `fusermount3` refuses.
+    Mount(io::Error),
+    /// The store cannot be closed. The next opening recovers it.
+    Store(spanlock_structures::store::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(what) => f.write_str(what),
+            Self::Mount(error) => write!(f, "cannot mount: {error}"),
+            Self::Store(error) => write!(f, "the store was not closed properly: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Missing(_) => None,
+            Self::Mount(error) => Some(error),
+            Self::Store(error) => Some(error),
+        }
+    }
+}
+
+/// What is missing on this machine for a mount, if anything, and how to get it.
+#[must_use]
+pub fn what_is_missing() -> Option<&'static str> {
+    if !Path::new("/dev/fuse").exists() {
+        return Some("there is no /dev/fuse: load the kernel's module with `modprobe fuse`");
+    }
+    let is_there = |folder: &Path| folder.join("fusermount3").exists();
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !is_root() && !env::split_paths(&path).any(|folder| is_there(&folder)) {
+        return Some("there is no fusermount3: install Debian's package `fuse3`");
+    }
+    None
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A mounted store.
+pub struct Mounted {
+    session: Session<Server>,
+    store: Arc<Store>,
+}
+
+impl Mounted {
+    /// Mounts a store on a folder. Each of the threads serves one request at a time.
+    ///
+    /// A mount of root's is for all users, and the kernel checks permissions. Another user's is for that user alone,
+    /// who has all permissions.
+    ///
+    /// # Errors
+    /// When something is missing, the folder is no directory, or the kernel refuses. The store is then closed.
+    pub fn new(store: Store, folder: &Path, threads: NonZeroUsize) -> Result<Self, Error> {
+        let store = Arc::new(store);
+        match Self::start(&store, folder, threads) {
+            Ok(session) => Ok(Self { session, store }),
+            Err(error) => {
+                close(store)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn start(
+        store: &Arc<Store>,
+        folder: &Path,
+        threads: NonZeroUsize,
+    ) -> Result<Session<Server>, Error> {
+        if let Some(missing) = what_is_missing() {
+            return Err(Error::Missing(missing));
+        }
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("spanlock".to_owned()),
+            MountOption::Subtype("spanlock".to_owned()),
+        ];
+        if is_root() {
+            config.mount_options.push(MountOption::DefaultPermissions);
+            config.acl = SessionACL::All;
+        }
+        config.n_threads = Some(threads.get());
+        config.clone_fd = true; // Each thread then has a descriptor of its own, and they compete less.
+        let server = Server::new(Arc::clone(store)).map_err(Error::Mount)?;
+        Session::new(server, folder, &config).map_err(Error::Mount)
+    }
+
+    /// Serves until the folder is unmounted, and then closes the store.
+    ///
+    /// # Errors
+    /// When the kernel's messages cannot be read any more, or the store cannot be closed. In both cases the next
+    /// opening recovers it.
+    pub fn serve(self) -> Result<(), Error> {
+        let ended = self.session.run().map_err(Error::Mount);
+        close(self.store).and(ended)
+    }
+}
+
+impl fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mounted").finish_non_exhaustive()
+    }
+}
+
+fn close(store: Arc<Store>) -> Result<(), Error> {
+    let store =
+        Arc::into_inner(store).ok_or(Error::Store(spanlock_structures::store::Error::Busy))?;
+    store.close().map_err(Error::Store)
+}
+
+/// Unmounts a folder. Who has files open there keeps them, and the server ends when the last is closed.
+///
+/// # Errors
+/// When nothing is mounted there, or it is another user's.
+pub fn detach(folder: &Path) -> io::Result<()> {
+    if is_root() {
+        return Ok(rustix::mount::unmount(folder, UnmountFlags::DETACH)?);
+    }
+    let mut command = Command::new("fusermount3");
+    let output = command.args(["-u", "-z", "--"]).arg(folder).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        )),
+    }
+}

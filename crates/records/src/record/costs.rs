@@ -1,0 +1,171 @@
+//! Lines of measurements that are reported and not compared: memory, uncontended locks, revocation, and soaks.
+
+use crate::trial::times::AcquireTimes;
+use derive_more::Display;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How long a range is held while another thread waits for it.
+pub const HOLD: Duration = Duration::from_millis(300);
+
+/// Bytes that were allocated between two moments. Negative if more were freed.
+pub type Bytes = i64;
+
+/// How long a request waits among others that never pause: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Among {
+    /// The lock's name.
+    pub lock: String,
+    /// Who waits among whom.
+    pub case: String,
+    /// How many requests were timed.
+    pub requests: u64,
+    /// How long they waited in the mean.
+    pub mean_ns: f64,
+    /// How long they waited.
+    pub acquire_ns: AcquireTimes,
+    /// What the others were granted.
+    pub others_per_sec: f64,
+}
+
+/// The memory of one lock with so many ranges held: a line of JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The lock's name.
+    pub lock: String,
+    /// Ranges held at once, by one thread.
+    pub hold: usize,
+    /// Bytes of a lock that nobody holds, itself included; `None` if nothing was run.
+    pub idle_bytes: Option<Bytes>,
+    /// Bytes of all holders together, beyond that, without their guards.
+    pub held_bytes: Option<Bytes>,
+    /// Bytes of one guard.
+    pub guard_bytes: Option<Bytes>,
+    /// Bytes kept after all were released.
+    pub kept_bytes: Option<Bytes>,
+    /// Bytes that another lock keeps after as many parts of it were held, one at a time.
+    pub touched_bytes: Option<Bytes>,
+    /// Why nothing was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// The memory of many locks that each of several threads uses once: a line of JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManyLocks {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of locks.
+    pub locks: usize,
+    /// The number of threads.
+    pub threads: usize,
+    /// Bytes of all locks before anybody uses them, themselves included.
+    pub idle_bytes: Bytes,
+    /// Bytes of all threads for themselves: what each allocates when it uses its first lock.
+    pub thread_bytes: Bytes,
+    /// Bytes of all pairs of a lock and a thread, while all threads live.
+    pub touched_bytes: Bytes,
+    /// Bytes that are left of the last two when the threads have ended.
+    pub kept_bytes: Bytes,
+    /// Bytes that are left of all when the locks have been dropped.
+    pub left_bytes: Bytes,
+}
+
+/// The memory of one ordered set: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetMemory {
+    /// The set's name.
+    pub lock: String,
+    /// Keys in the set.
+    pub keys: u64,
+    /// Bytes of the set and all its keys, as they were asked of the allocator.
+    pub bytes: Bytes,
+}
+
+/// One uncontended round of one range lock in one mode: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Uncontended {
+    /// The lock's name.
+    pub lock: String,
+    /// `read` or `write`.
+    pub mode: String,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Acquisitions, each with a release, in the round.
+    pub pairs: u32,
+    /// Nanoseconds per acquisition and release.
+    pub ns_per_pair: f64,
+    /// Atomic read-modify-writes per acquisition and release, counted by reading the lock's code.
+    pub rmw_by_reading: String,
+}
+
+/// One uncontended round of one reader-writer lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RwUncontended {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Acquisitions, each with a release, in each mode.
+    pub pairs: u32,
+    /// Nanoseconds per acquisition for reading and its release.
+    pub read_ns: f64,
+    /// Nanoseconds per acquisition for writing and its release.
+    pub write_ns: f64,
+}
+
+/// The cost of revoking a bias, with a table of one size: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Revocation {
+    /// Threads that have read, each with a row of the table.
+    pub rows: usize,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Nanoseconds of a fence for all threads, while the others sleep.
+    pub fence_ns: f64,
+    /// Nanoseconds of a scan that finds no reader.
+    pub scan_ns: f64,
+}
+
+/// Two holders that do not exclude each other.
+#[derive(Debug, Display, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meeting {
+    /// They write ranges next to each other.
+    #[display("writers of neighbouring ranges")]
+    Neighbours,
+    /// They read the same range.
+    #[display("readers")]
+    Readers,
+}
+
+/// One round of random work on one lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// The lock's name.
+    pub lock: String,
+    /// The number of this round, from 0.
+    pub round: u32,
+    /// Threads.
+    pub threads: usize,
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// Ranges acquired.
+    pub acquired: u64,
+    /// The requests that can give up: `never`, `at once` (tries) or `in time` (tries, and waits of limited time).
+    pub gives_up: String,
+    /// Requests that did.
+    pub gave_up: u64,
+    /// How threads hold several ranges: `waiting` or `trying` for those after the first; or else why they do not.
+    pub several: String,
+    /// The most ranges that a thread held at once.
+    pub most_held: usize,
+    /// The holders that met.
+    pub meetings: Vec<Meeting>,
+    /// Whether there were readers; else all wrote.
+    pub readers_share: bool,
+    /// The longest wait, in milliseconds, of a request that did not give up.
+    pub longest_wait_ms: f64,
+    /// Bytes allocated since the end of the first round.
+    pub grown_bytes: Bytes,
+}

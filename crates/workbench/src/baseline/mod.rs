@@ -1,0 +1,27 @@
+//! The locks that Spanlock's are compared with, written anew from their descriptions in the papers.
+//!
+//! | lock | what it is | described in |
+//! |---|---|---|
+//! | [`KernelRw`], [`LustreEx`] | the Linux kernel's and Lustre's range locks | P1 §3 |
+//! | [`Song`] | Song's skip-list lock | P4 §2.1.2 |
+//! | [`Bitmap`] | a bitmap lock | P4 §4.4.1 |
+//! | [`Pnova`] | pNOVA's segment lock, as published | P3 §IV |
+//! | [`PaperBravo`] | BRAVO, as published | P2, Listing 1 |
+//!
+//! P1 to P4 are the papers that the repository's README names. Work under an internal spin lock is reported to
+//! `prim::cost`.
+
+mod bitmap;
+mod bravo;
+mod grid;
+mod interval_tree;
+mod pnova;
+mod song;
+mod spin_lock;
+mod tree_lock;
+
+pub use bitmap::{Bitmap, BitmapToken};
+pub use bravo::{FastReader, PaperBravo, Way};
+pub use pnova::{Pnova, PnovaToken};
+pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
+pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock, TreeWaits};

@@ -1,0 +1,20 @@
+//! Each named edge, weakened, must make a model fail.
+//!
+//! `cargo test -p spanlock-workbench-loom --test models mutants -- --nocapture` prints the table.
+
+// A model, and the edges without each of which it fails.
+spanlock_testkit::mutants! {
+    edges in "../../../crates/workbench/src/baseline";
+    harmless "range::two_writers_overlapping::song";
+    killed by "
+    range::a_reader_that_gives_up_rolls_back::pnova: pnova-roll-back
+    range::refused_tries_roll_back::sparse_bitmap: bitmap-roll-back
+    range::two_writers_overlapping::bitmap: bitmap-clear bitmap-set
+    range::two_writers_overlapping::kernel_rw: tree-grant-acquire tree-grant-release
+    range::two_writers_overlapping::pnova: pnova-enter pnova-leave
+    range::two_writers_overlapping::song: spin-lock-acquire spin-lock-release
+    rw::a_fast_reader_a_writer_and_another_reader::bravo: paper-seen
+    rw::a_fast_reader_and_a_writer::bravo: paper-depart paper-reader paper-revoked paper-writer
+    rw::two_readers_and_a_writer::bravo: paper-set
+    "
+}
