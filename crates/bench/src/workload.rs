@@ -14,8 +14,7 @@ use spanlock_records::trial::run::{Found, Outcome, Throughput, Trial};
 use spanlock_records::trial::setting::Resource;
 #[cfg(target_os = "linux")]
 use spanlock_records::trial::store;
-use spanlock_records::trial::times::AcquireTimes;
-use spanlock_records::trial::times::Times;
+use spanlock_records::trial::times::{AcquireTimes, Times};
 use spanlock_records::trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
 use spanlock_workbench_sim as simulated;
 use spanlock_workbench_sim::crew::Clock;

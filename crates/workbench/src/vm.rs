@@ -28,8 +28,7 @@ use spanlock_records::trial::vm::{
 use spanlock_records::vm_trace::order::{self, Wait};
 use spanlock_records::vm_trace::{Call, Event, Trace};
 use std::borrow::Cow;
-use structures::vm::AddressSpace;
-use structures::vm::{LockStat, Operation, Speculation, Waits};
+use structures::vm::{AddressSpace, LockStat, Operation, Speculation, Waits};
 use variants::{Lock, Variant};
 
 /// Replays the traffic of a trial on a fresh address space. `pass` passes some time, as the program did.

@@ -135,8 +135,7 @@ fn below(data: &Dataset) -> String {
 mod tests {
     use super::{Dataset, concluded, conclusions};
     use crate::compare::tests::{arr, dataset, listed, records};
-    use spanlock_records::record::Line;
-    use spanlock_records::record::Panel;
+    use spanlock_records::record::{Line, Panel};
     use spanlock_records::trial::arr::Variant;
     use spanlock_records::trial::batch::Load;
 
