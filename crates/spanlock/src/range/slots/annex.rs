@@ -31,7 +31,7 @@ use crate::range::inspect::Request;
 use crate::range::list::{Blocker as NodeBlocker, Link, List, ListAcquisition, Policy};
 use crate::range::list::{SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision};
 use crate::range::raw::Mode;
-use crate::range::thread::{self, ThreadRecord};
+use crate::range::thread::ThreadRecord;
 use crate::range::wait::Attempt;
 use prim::atomic::Ordering;
 use std::panic::Location;
@@ -95,43 +95,45 @@ impl Board {
     /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
     /// at its beginning out of it: so it is empty soon after the last release.
     #[cold] // A thread holds many ranges.
-    pub(super) fn check_annex<'a>(&self, request: &Request) -> Result<(), Blocker<'a>> {
+    pub(super) fn check_annex<'a>(
+        &self,
+        record: &'static ThreadRecord,
+        request: &Request,
+    ) -> Result<(), Blocker<'a>> {
         let Some(annex) = self.annex() else {
             return Ok(());
         };
-        thread::with_record(|record| {
-            let pin = record.pin();
-            let mut first = Walk::from_head(&pin, &annex.head);
-            let _ = first.next();
-            first.trim();
-            let mut walk = annex.walk_to(&pin, request, || None);
-            let met = loop {
-                let Some((node, link)) = walk.next() else {
-                    break None;
-                };
-                let theirs = node.request(link);
-                if theirs.span.start() > request.span.last() {
-                    break None;
-                }
-                if theirs.conflicts(request) {
-                    await_decision(node);
-                    // Relaxed: if the node is gone or shared by now, the walk meets it again and acquires.
-                    let link = node.link.load(Ordering::Relaxed);
-                    if !link.is_gone() && node.request(link).conflicts(request) {
-                        break Some(NonNull::from(node));
-                    }
-                } else {
-                    walk.trim();
-                    walk.pass(node, link);
-                }
+        let pin = record.pin();
+        let mut first = Walk::from_head(&pin, &annex.head);
+        let _ = first.next();
+        first.trim();
+        let mut walk = annex.walk_to(&pin, request, || None);
+        let met = loop {
+            let Some((node, link)) = walk.next() else {
+                break None;
             };
-            walk.trim();
-            match met {
-                // SAFETY: the walk has met the node under this pin.
-                Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
-                None => Ok(()),
+            let theirs = node.request(link);
+            if theirs.span.start() > request.span.last() {
+                break None;
             }
-        })
+            if theirs.conflicts(request) {
+                await_decision(node);
+                // Relaxed: if the node is gone or shared by now, the walk meets it again and acquires.
+                let link = node.link.load(Ordering::Relaxed);
+                if !link.is_gone() && node.request(link).conflicts(request) {
+                    break Some(NonNull::from(node));
+                }
+            } else {
+                walk.trim();
+                walk.pass(node, link);
+            }
+        };
+        walk.trim();
+        match met {
+            // SAFETY: the walk has met the node under this pin.
+            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
+            None => Ok(()),
+        }
     }
 
     /// What is announced in a slot in the way of a request that is in the annex, after its fence. Grants that are kept

@@ -171,7 +171,7 @@ impl<'a> SlotAcquisition<'a> {
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
             Err(blocker) => Err(Blocker::Slot(blocker)),
-            Ok(_) => self.lock.enter(board, slot, listing, entry),
+            Ok(_) => self.lock.enter(self.record, board, slot, listing, entry),
         };
         let entered = match entered {
             Ok(_) => self
