@@ -29,7 +29,9 @@ use super::slot::Look;
 use super::{RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::{Blocker as NodeBlocker, Link, List, ListAcquisition, Policy};
-use crate::range::list::{SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision};
+use crate::range::list::{
+    Outside, SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision,
+};
 use crate::range::raw::Mode;
 use crate::range::thread::ThreadRecord;
 use crate::range::wait::Attempt;
@@ -166,12 +168,17 @@ impl RawSlots {
         }
         let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
         let mut met = None;
-        let tried = node.try_unless(|| {
+        let tried = node.try_beside(|pin| {
             // [annex-insert] [registry]
             if prim::intact!("annex-insert") {
                 met = board.slot_in_the_way_of(&request);
             }
-            met.is_some()
+            if met.is_some() {
+                return Err(Outside::Other);
+            }
+            // Before the request is decided: whoever tries to get some of its range waits for that.
+            let met = board.residue_in_the_way_of(pin, &request);
+            met.map_or(Ok(()), |node| Err(Outside::Node(node)))
         });
         match tried {
             Tried::Granted(token) => {
@@ -191,5 +198,31 @@ impl RawSlots {
                 Attempt::Blocked(Blocker::Slot(met))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempt, Blocker, Mode, RawSlots, Request};
+    use crate::range::raw::{Ask, RawRangeMutex, Wait};
+    use crate::range::span::Span;
+    use crate::range::thread;
+    use std::panic::Location;
+
+    /// A request that was decided, and then withdrew, would turn tries away from a range that is free.
+    #[test]
+    fn a_request_meets_the_residue_before_it_is_decided() {
+        let lock = RawSlots::new();
+        let span = |range| Span::of(range).expect("it has positions");
+        let in_list = lock.lock_exclusive(Ask::new(span(8_u64..9), Wait::Never));
+        lock.move_to_slots();
+        thread::with_record(|record| {
+            let board = lock.board().expect("it has moved");
+            let request = Request::new(span(6..9), Mode::Exclusive, record.thread());
+            let attempt = lock.try_in_annex(board, record, request, Location::caller());
+            assert!(matches!(attempt, Attempt::Blocked(Blocker::Node(_))));
+        });
+        // SAFETY: the lock has granted it.
+        unsafe { lock.unlock(in_list.expect("nobody holds it")) };
     }
 }
