@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 #[global_allocator]
@@ -143,5 +143,50 @@ fn an_heir_beside_a_late_release() {
             heir.join().expect("no panic");
         });
         release(attempt(200..301).expect("all is released"));
+    }
+}
+
+/// What a thread tries to write when its thread-locals are destroyed, and where it says whether it was refused.
+type LateTry = (&'static RawSlots, Sender<bool>);
+
+struct Tries(RefCell<Option<LateTry>>);
+
+impl Drop for Tries {
+    fn drop(&mut self) {
+        if let Some((lock, refused)) = self.0.take() {
+            let ask = Ask::new(Span::of(4..5).expect("it is not empty"), Wait::Never);
+            let is_refused = lock.lock_exclusive(ask).is_none();
+            refused.send(is_refused).expect("it is awaited");
+        }
+    }
+}
+
+thread_local!(static TRIES: Tries = const { Tries(RefCell::new(None)) });
+
+/// A thread that is exiting borrows a record for each call. What it has met there in its way, in the list or in the
+/// annex, it lets go of before it gives the record back: the next thread that has it would walk unseen.
+#[test]
+fn a_thread_that_exits_is_refused_by_a_node() {
+    static IN_LIST: LazyLock<RawSlots> = LazyLock::new(RawSlots::new);
+    static IN_ANNEX: LazyLock<RawSlots> =
+        LazyLock::new(|| RawSlots::builder().annex_at_once().build());
+    for lock in [&*IN_LIST, &*IN_ANNEX] {
+        let take = move |range: Range<u64>| {
+            let span = Span::of(range).expect("it is not empty");
+            lock.lock_exclusive(Ask::new(span, Wait::Never))
+                .expect("nobody holds it")
+        };
+        // SAFETY: the lock granted the token, which is released once.
+        let release = move |token| unsafe { lock.unlock(token) };
+        let held = [take(0..1), take(4..5)];
+        let (refused, is_refused) = channel();
+        let exits = thread::spawn(move || {
+            TRIES.with(|late| *late.0.borrow_mut() = Some((lock, refused)));
+            // The library's thread-locals are made after that, and so destroyed before.
+            release(take(8..9));
+        });
+        exits.join().expect("no panic");
+        assert_eq!(is_refused.recv(), Ok(true));
+        held.into_iter().for_each(release);
     }
 }

@@ -173,6 +173,10 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
 
 fn on_exit(index: usize) {
     let record = TABLE.get(index);
+    debug_assert!(
+        !record.epoch.is_walking(),
+        "a walk outlasts the use of its record"
+    );
     HERE.with(|here| here.set(ptr::null()));
     if let Some(spare) = with_local(Local::take_spare) {
         record.put_back(spare);
@@ -234,6 +238,11 @@ impl ThreadRecord {
     #[inline]
     pub(crate) fn thread(&self) -> u32 {
         self.thread.get()
+    }
+
+    /// Whether it is the running thread's, for good.
+    pub(crate) fn is_here(&self) -> bool {
+        is_here(ptr::from_ref(self).addr())
     }
 
     /// A node that no other thread knows, assigned to this one.

@@ -14,7 +14,7 @@
 //!
 //! The edges and invariants cited are the parent module's.
 
-use super::attempt::{Insertion, Relation, await_decision, relation};
+use super::attempt::{Insertion, Outside, Relation, await_decision, relation};
 use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
@@ -299,19 +299,22 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Tries once to get the range in the list.
     #[inline]
     pub(in crate::range) fn try_once(&mut self) -> Tried {
-        self.try_unless(|| false)
+        self.try_beside(|_| Ok(()))
     }
 
-    /// Tries once to get the range in the list. Withdraws if `is_refused`, which is asked once the node is inserted,
-    /// after a fence. If it is, the node is used up: the acquisition is neither tried again nor [ended](Self::end).
+    /// The same, if `look` finds nothing outside of the list in the way. It looks once the node is inserted, after a
+    /// fence. If that ends the acquisition, its node is used up: it is neither tried again nor [ended](Self::end).
     #[inline]
-    pub(in crate::range) fn try_unless(&mut self, is_refused: impl FnOnce() -> bool) -> Tried {
+    pub(in crate::range) fn try_beside(
+        &mut self,
+        look: impl FnOnce(&Pin) -> Result<(), Outside>,
+    ) -> Tried {
         let pin = self.record.pin();
         if self.record.is_sweep_due() {
             self.record.swept(self.list.sweep(&pin));
         }
         self.has_met_others = false;
-        let blocker = match self.insert_and_validate(&pin, is_refused) {
+        let blocker = match self.insert_and_validate(&pin, look) {
             Insertion::Granted(token, steps) => {
                 if I::MAY_MOVE {
                     let looks = || prim::wins(self.record.random(), MANY.ilog2()) > 0;
@@ -350,7 +353,11 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it, and nothing outside
     /// of it.
     #[inline]
-    fn insert_and_validate(&mut self, pin: &Pin, is_refused: impl FnOnce() -> bool) -> Insertion {
+    fn insert_and_validate(
+        &mut self,
+        pin: &Pin,
+        look: impl FnOnce(&Pin) -> Result<(), Outside>,
+    ) -> Insertion {
         self.node().set_tentative(P::NEEDS_VALIDATION);
         let insertion = self.insert(pin);
         let mine = self.node();
@@ -360,7 +367,12 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             && !token.link().is_fast()
             && let Err(withdrawal) = self
                 .validate(pin)
-                .and_then(|()| if is_refused() { Err(Insertion::Refused) } else { Ok(()) })
+                .and_then(|()| {
+                    look(pin).map_err(|outside| match outside {
+                        Outside::Node(node) => Insertion::Withdrew(node),
+                        Outside::Other => Insertion::Refused,
+                    })
+                })
         {
             List::<P, I>::leave(self.queue, self.node);
             // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.

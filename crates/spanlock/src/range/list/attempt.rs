@@ -40,8 +40,16 @@ pub(in crate::range) enum Tried {
     Overtaken,
     /// The lock has moved to slots.
     Moved,
-    /// Something outside of the list is in the way. The acquisition is over.
+    /// Something that is no node is in the way. The acquisition is over.
     Refused,
+}
+
+/// What is in the way of a request whose node is in a list, and is not in that list.
+pub(in crate::range) enum Outside {
+    /// A node of another list, which a walk under the same pin has met.
+    Node(NonNull<Node>),
+    /// Something else.
+    Other,
 }
 
 /// What became of one insertion.
@@ -50,8 +58,8 @@ pub(super) enum Insertion {
     Granted(Token, usize),
     /// A conflicting node is in the way. Ours was never in the list.
     Blocked(NonNull<Node>),
-    /// A conflicting node is in the way. Ours was in the list, is marked as gone, and may still be linked (invariant
-    /// 3).
+    /// A conflicting node is in the way, in this list or another. Ours was in the list, is marked as gone, and may still
+    /// be linked (invariant 3).
     Withdrew(NonNull<Node>),
     /// Other threads inserted faster again and again.
     Overtaken,
@@ -59,7 +67,7 @@ pub(super) enum Insertion {
     Moved,
     /// The lock has moved to slots. The node was in the list, is marked as gone, and may still be linked.
     WithdrewMoved,
-    /// Something outside of the list is in the way. The same is true of the node.
+    /// Something that is no node is in the way. The same is true of our node.
     Refused,
 }
 

@@ -114,7 +114,7 @@ pub use policy::{FastPath, Preference};
 pub use skip::{Index, NoIndex, SkipIndex};
 
 pub(in crate::range) use acquire::{ListAcquisition, MANY};
-pub(in crate::range) use attempt::{Blocker, Tried, await_decision};
+pub(in crate::range) use attempt::{Blocker, Outside, Tried, await_decision};
 pub(crate) use node::Node;
 pub(in crate::range) use node::{AtomicLink, Link};
 pub(in crate::range) use policy::Policy;

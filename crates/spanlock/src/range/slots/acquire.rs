@@ -26,7 +26,7 @@ use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
-use crate::range::thread::{self, Local};
+use crate::range::thread::{self, Local, ThreadRecord};
 use prim::atomic::Ordering;
 use std::panic::Location;
 
@@ -132,7 +132,9 @@ impl RawSlots {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
-                entered => match self.settle(board, home, entered, &entry.request) {
+                entered => match thread::with_record(|record| {
+                    self.settle(record, board, home, entered, &entry.request)
+                }) {
                     Ok(_) => {
                         home.decide();
                         return Some(Token::of_slot(home, true));
@@ -153,7 +155,7 @@ impl RawSlots {
             return self.acquire_slowly(mode, *ask, None);
         }
         let at = Location::caller();
-        let tried = thread::with_record(|record| {
+        let outcome = thread::with_record(|record| {
             let request = Request::new(ask.span, mode, record.thread());
             let mut attempt = self.in_list(record, request, at, ask.behind());
             let tried = attempt.try_once();
@@ -162,14 +164,17 @@ impl RawSlots {
                 Tried::Granted(token) => attempt.end(Some(token)),
                 _ => attempt.end(None),
             }
-            tried
+            match tried {
+                Tried::Granted(token) => Ok(Token::of_list(&token)),
+                // A thread that is exiting has borrowed the record, and the walk must not last longer.
+                Tried::Blocked(node) if record.is_here() => Err(Some(Blocker::Node(node))),
+                Tried::Blocked(_) | Tried::Overtaken | Tried::Moved | Tried::Refused => Err(None),
+            }
         });
-        let blocker = match tried {
-            Tried::Granted(token) => return Some(Token::of_list(&token)),
-            Tried::Blocked(node) => Some(Blocker::Node(node)),
-            Tried::Overtaken | Tried::Moved | Tried::Refused => None,
-        };
-        self.acquire_slowly(mode, *ask, blocker)
+        match outcome {
+            Ok(token) => Some(token),
+            Err(blocker) => self.acquire_slowly(mode, *ask, blocker),
+        }
     }
 
     /// Announces the request in another of the thread's slots, since something is held in its home slot on that board.
@@ -192,7 +197,9 @@ impl RawSlots {
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
             let entered = board.enter_buckets(listing, slot, slot.noted_state(), entry);
-            match self.settle(board, slot, entered, &entry.request) {
+            match thread::with_record(|record| {
+                self.settle(record, board, slot, entered, &entry.request)
+            }) {
                 Ok(_) => {
                     slot.decide();
                     return Some(Token::of_slot(slot, false));
@@ -234,6 +241,7 @@ impl RawSlots {
     /// request withdraws.
     pub(super) fn enter<'a>(
         &self,
+        record: &'static ThreadRecord,
         board: &'a Board,
         slot: &'a Slot,
         listing: Option<Listing<'_>>,
@@ -243,7 +251,7 @@ impl RawSlots {
             Some(listing) => board.enter_buckets(listing, slot, slot.noted_state(), entry),
             None => board.enter(slot, slot.noted_state(), &entry),
         };
-        self.settle(board, slot, entered, &entry.request)
+        self.settle(record, board, slot, entered, &entry.request)
     }
 
     /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that
@@ -251,6 +259,7 @@ impl RawSlots {
     #[inline]
     fn settle<'a>(
         &self,
+        record: &'static ThreadRecord,
         board: &'a Board,
         slot: &Slot,
         entered: Result<WholeGrant, SlotBlocker<'a>>,
@@ -259,7 +268,7 @@ impl RawSlots {
         let settled = match entered {
             // [annex-look]
             Ok(whole) if board.annex_is_empty() => Ok(whole),
-            Ok(whole) => board.check_annex(request).map(|()| whole),
+            Ok(whole) => board.check_annex(record, request).map(|()| whole),
             Err(met) => Err(Blocker::Slot(met)),
         };
         settled.inspect_err(|_| self.withdraw(board, slot))

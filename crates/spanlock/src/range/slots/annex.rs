@@ -29,9 +29,11 @@ use super::slot::Look;
 use super::{RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::{Blocker as NodeBlocker, Link, List, ListAcquisition, Policy};
-use crate::range::list::{SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision};
+use crate::range::list::{
+    Outside, SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision,
+};
 use crate::range::raw::Mode;
-use crate::range::thread::{self, ThreadRecord};
+use crate::range::thread::ThreadRecord;
 use crate::range::wait::Attempt;
 use prim::atomic::Ordering;
 use std::panic::Location;
@@ -96,43 +98,45 @@ impl Board {
     /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
     /// at its beginning out of it: so it is empty soon after the last release.
     #[cold] // A thread holds many ranges.
-    pub(super) fn check_annex<'a>(&self, request: &Request) -> Result<(), Blocker<'a>> {
+    pub(super) fn check_annex<'a>(
+        &self,
+        record: &'static ThreadRecord,
+        request: &Request,
+    ) -> Result<(), Blocker<'a>> {
         let Some(annex) = self.annex() else {
             return Ok(());
         };
-        thread::with_record(|record| {
-            let pin = record.pin();
-            let mut first = Walk::from_head(&pin, &annex.head);
-            let _ = first.next();
-            first.trim();
-            let mut walk = annex.walk_to(&pin, request, || None);
-            let met = loop {
-                let Some((node, link)) = walk.next() else {
-                    break None;
-                };
-                let theirs = node.request(link);
-                if theirs.span.start() > request.span.last() {
-                    break None;
-                }
-                if theirs.conflicts(request) {
-                    await_decision(node);
-                    // Relaxed: if the node is gone or shared by now, the walk meets it again and acquires.
-                    let link = node.link.load(Ordering::Relaxed);
-                    if !link.is_gone() && node.request(link).conflicts(request) {
-                        break Some(NonNull::from(node));
-                    }
-                } else {
-                    walk.trim();
-                    walk.pass(node, link);
-                }
+        let pin = record.pin();
+        let mut first = Walk::from_head(&pin, &annex.head);
+        let _ = first.next();
+        first.trim();
+        let mut walk = annex.walk_to(&pin, request, || None);
+        let met = loop {
+            let Some((node, link)) = walk.next() else {
+                break None;
             };
-            walk.trim();
-            match met {
-                // SAFETY: the walk has met the node under this pin.
-                Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
-                None => Ok(()),
+            let theirs = node.request(link);
+            if theirs.span.start() > request.span.last() {
+                break None;
             }
-        })
+            if theirs.conflicts(request) {
+                await_decision(node);
+                // Relaxed: if the node is gone or shared by now, the walk meets it again and acquires.
+                let link = node.link.load(Ordering::Relaxed);
+                if !link.is_gone() && node.request(link).conflicts(request) {
+                    break Some(NonNull::from(node));
+                }
+            } else {
+                walk.trim();
+                walk.pass(node, link);
+            }
+        };
+        walk.trim();
+        match met {
+            // SAFETY: the walk has met the node under this pin.
+            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
+            None => Ok(()),
+        }
     }
 
     /// What is announced in a slot in the way of a request that is in the annex, after its fence. Grants that are kept
@@ -165,12 +169,17 @@ impl RawSlots {
         }
         let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
         let mut met = None;
-        let tried = node.try_unless(|| {
+        let tried = node.try_beside(|pin| {
             // [annex-insert] [registry]
             if prim::intact!("annex-insert") {
                 met = board.slot_in_the_way_of(&request);
             }
-            met.is_some()
+            if met.is_some() {
+                return Err(Outside::Other);
+            }
+            // Before the request is decided: whoever tries to get some of its range waits for that.
+            let met = board.residue_in_the_way_of(pin, &request);
+            met.map_or(Ok(()), |node| Err(Outside::Node(node)))
         });
         match tried {
             Tried::Granted(token) => {
@@ -190,5 +199,31 @@ impl RawSlots {
                 Attempt::Blocked(Blocker::Slot(met))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempt, Blocker, Mode, RawSlots, Request};
+    use crate::range::raw::{Ask, RawRangeMutex, Wait};
+    use crate::range::span::Span;
+    use crate::range::thread;
+    use std::panic::Location;
+
+    /// A request that was decided, and then withdrew, would turn tries away from a range that is free.
+    #[test]
+    fn a_request_meets_the_residue_before_it_is_decided() {
+        let lock = RawSlots::new();
+        let span = |range| Span::of(range).expect("it has positions");
+        let in_list = lock.lock_exclusive(Ask::new(span(8_u64..9), Wait::Never));
+        lock.move_to_slots();
+        thread::with_record(|record| {
+            let board = lock.board().expect("it has moved");
+            let request = Request::new(span(6..9), Mode::Exclusive, record.thread());
+            let attempt = lock.try_in_annex(board, record, request, Location::caller());
+            assert!(matches!(attempt, Attempt::Blocked(Blocker::Node(_))));
+        });
+        // SAFETY: the lock has granted it.
+        unsafe { lock.unlock(in_list.expect("nobody holds it")) };
     }
 }

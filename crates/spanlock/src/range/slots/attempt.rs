@@ -18,9 +18,9 @@ use super::slot::Slot;
 use super::state::Seniority;
 use super::{Granted, Growth, InList, ListToken, RawSlots, Token};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, MANY, Tried, Walk};
+use crate::range::list::{Blocker as NodeBlocker, MANY, Node, Tried, Walk};
 use crate::range::raw::{Ask, Mode, Wait};
-use crate::range::thread::{self, ThreadRecord};
+use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use crate::wait::Stay;
 use prim::atomic::Ordering;
@@ -125,24 +125,9 @@ impl<'a> SlotAcquisition<'a> {
         };
         match board.free_slot(self.record, || self.lock.share(), most_others) {
             Some(own) => self.attempt_in_slot(board, own),
-            None => self.attempt_in_annex(board),
-        }
-    }
-
-    /// One attempt in the annex, for a thread that holds many ranges on the board.
-    fn attempt_in_annex(&self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
-        let lock = self.lock;
-        let attempt = lock.try_in_annex(board, self.record, self.request, self.at);
-        let Attempt::Granted(token) = attempt else {
-            return attempt;
-        };
-        match self.check_residue(board) {
-            Ok(()) => Attempt::Granted(token),
-            Err(blocker) => {
-                // SAFETY: it was granted just now.
-                unsafe { lock.release(token) };
-                Attempt::Blocked(blocker)
-            }
+            None => self
+                .lock
+                .try_in_annex(board, self.record, self.request, self.at),
         }
     }
 
@@ -175,7 +160,7 @@ impl<'a> SlotAcquisition<'a> {
         let turn = foreseen.as_ref().ok().copied().flatten();
         let entered = match foreseen {
             Err(blocker) => Err(Blocker::Slot(blocker)),
-            Ok(_) => self.lock.enter(board, slot, listing, entry),
+            Ok(_) => self.lock.enter(self.record, board, slot, listing, entry),
         };
         let entered = match entered {
             Ok(_) => self
@@ -210,20 +195,8 @@ impl<'a> SlotAcquisition<'a> {
             return Ok(());
         }
         let pin = self.record.pin();
-        let mut walk = Walk::from_head(&pin, board.residue());
-        let mut met = None;
-        while let Some((node, link)) = walk.next() {
-            // [residue]
-            if node.request(link).conflicts(&self.request) && prim::intact!("residue") {
-                met = Some(NonNull::from(node));
-                break;
-            }
-            walk.trim();
-            walk.pass(node, link);
-        }
-        walk.trim();
-        match met {
-            // SAFETY: the walk has met the node under this pin.
+        match board.residue_in_the_way_of(&pin, &self.request) {
+            // SAFETY: a walk has met the node under this pin.
             Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
             None => Ok(()),
         }
@@ -239,6 +212,29 @@ impl<'a> SlotAcquisition<'a> {
         };
         self.lock.consider_move(&self.list, self.record);
         Some(attempt)
+    }
+}
+
+impl Board {
+    /// A node in the way of a request, of those that were in the list when the lock moved.
+    pub(super) fn residue_in_the_way_of(
+        &self,
+        pin: &Pin,
+        request: &Request,
+    ) -> Option<NonNull<Node>> {
+        let mut walk = Walk::from_head(pin, self.residue());
+        let mut met = None;
+        while let Some((node, link)) = walk.next() {
+            // [residue]
+            if node.request(link).conflicts(request) && prim::intact!("residue") {
+                met = Some(NonNull::from(node));
+                break;
+            }
+            walk.trim();
+            walk.pass(node, link);
+        }
+        walk.trim();
+        met
     }
 }
 
