@@ -15,4 +15,4 @@ pub(crate) mod word;
 
 pub use limit::Wait;
 pub(crate) use parker::{Parker, Ticket, Wakeups};
-pub(crate) use spins::{Spins, Stay};
+pub(crate) use spins::{LONGEST_SPIN, Spins, Stay};

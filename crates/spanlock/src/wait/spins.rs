@@ -8,7 +8,7 @@ use std::cell::Cell;
 ///
 /// Parking and waking cost the threads that wake others as much as the sleeper, and whoever waits for the sleeper waits
 /// for its wake-up, too. So a thread gains if it spins for as long as its waits take: four times as long as they
-/// have usually taken, asleep or not, within [`PARKING`] and [`LONGEST`].
+/// have usually taken, asleep or not, within [`PARKING`] and [`LONGEST_SPIN`].
 ///
 /// It loses if the holder does not run, because more threads want to run than there are processors. A thread cannot see
 /// which is true, so it learns: a long spin in vain makes its next spins short, twice as many each time, and a long
@@ -29,7 +29,7 @@ pub(crate) struct Spins {
 const PARKING: u64 = 10_000;
 
 /// Short against a time slice of any scheduler.
-const LONGEST: u64 = 128_000;
+pub(crate) const LONGEST_SPIN: u64 = 128_000;
 
 /// Few waits take so many times as long as usual.
 const USUAL: u64 = 4;
@@ -84,7 +84,7 @@ impl Spins {
     /// How long to spin after a short spin.
     fn most(&self) -> u64 {
         match self.short.get() {
-            0 => (USUAL * self.usual.get()).clamp(PARKING, LONGEST),
+            0 => (USUAL * self.usual.get()).clamp(PARKING, LONGEST_SPIN),
             _ => 0,
         }
     }
@@ -111,7 +111,7 @@ impl Spins {
 
     fn note(&self, took: u64) {
         // A wait for hours says no more than that waits are long.
-        let sum = self.usual.get() * (WAITS - 1) + took.min(LONGEST);
+        let sum = self.usual.get() * (WAITS - 1) + took.min(LONGEST_SPIN);
         self.usual.set(sum / WAITS);
     }
 }
@@ -147,7 +147,7 @@ impl<'a> Stay<'a> {
         let ends = self
             .ends
             .get()
-            .unwrap_or_else(|| clock::nanoseconds() + LONGEST);
+            .unwrap_or_else(|| clock::nanoseconds() + LONGEST_SPIN);
         self.ends.set(Some(ends));
         self.spins.spin_until(ends, is_over)
     }
@@ -155,7 +155,7 @@ impl<'a> Stay<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, LONGEST, MOST, ON_HOLDER, PARKING, Spins, Stay, USUAL, WAITS, clock};
+    use super::{Cell, LONGEST_SPIN, MOST, ON_HOLDER, PARKING, Spins, Stay, USUAL, WAITS, clock};
 
     #[test]
     fn a_stay_is_bounded_in_sum() {
@@ -189,11 +189,11 @@ mod tests {
     fn spins_take_as_long_as_most_waits() {
         let spins = Spins::default();
         assert_eq!(spins.most(), PARKING);
-        (0..10 * WAITS).for_each(|_| spins.note(LONGEST / 8));
+        (0..10 * WAITS).for_each(|_| spins.note(LONGEST_SPIN / 8));
         assert_eq!(spins.most(), USUAL * spins.usual.get());
-        assert!(spins.most() > LONGEST / 8);
-        (0..10 * WAITS).for_each(|_| spins.note(16 * LONGEST));
-        assert_eq!(spins.most(), LONGEST);
+        assert!(spins.most() > LONGEST_SPIN / 8);
+        (0..10 * WAITS).for_each(|_| spins.note(16 * LONGEST_SPIN));
+        assert_eq!(spins.most(), LONGEST_SPIN);
     }
 
     #[test]
@@ -236,6 +236,6 @@ mod tests {
         let usual = spins.usual.get();
         spins.over();
         assert_eq!(spins.usual.get(), usual, "it is over once");
-        assert_eq!(spins.most(), (USUAL * usual).clamp(PARKING, LONGEST));
+        assert_eq!(spins.most(), (USUAL * usual).clamp(PARKING, LONGEST_SPIN));
     }
 }

@@ -16,6 +16,7 @@
 
 use crate::range::raw::Mode;
 use crate::range::span::Span;
+use crate::wait::LONGEST_SPIN;
 
 /// What a slot's thread does with it, and in which of its announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,9 +194,10 @@ impl Audience {
     }
 }
 
-/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: many
-/// times what it takes to move what they write to another node, and as long as the longest spin.
-const TURN: u64 = 128_000;
+/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: as long
+/// as the longest spin, so that a writer which spins meanwhile is there when the turn ends. That is many times what it
+/// takes to move what the writers write to another node.
+const TURN: u64 = LONGEST_SPIN;
 
 /// Which of several rivals stays: the one with the smaller number.
 ///
