@@ -365,14 +365,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: there is no rival.
             && !token.link().is_fast()
-            && let Err(withdrawal) = self
-                .validate(pin)
-                .and_then(|()| {
-                    look(pin).map_err(|outside| match outside {
-                        Outside::Node(node) => Insertion::Withdrew(node),
-                        Outside::Other => Insertion::Refused,
-                    })
-                })
+            && let Err(withdrawal) = self.validate(pin).and_then(|()| look(pin).map_err(Insertion::from))
         {
             List::<P, I>::leave(self.queue, self.node);
             // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.

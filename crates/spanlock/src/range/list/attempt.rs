@@ -58,8 +58,8 @@ pub(super) enum Insertion {
     Granted(Token, usize),
     /// A conflicting node is in the way. Ours was never in the list.
     Blocked(NonNull<Node>),
-    /// A conflicting node is in the way, in this list or another. Ours was in the list, is marked as gone, and may still
-    /// be linked (invariant 3).
+    /// A conflicting node is in the way, in this list or another. Ours was in the list, is marked as gone, and may
+    /// still be linked (invariant 3).
     Withdrew(NonNull<Node>),
     /// Other threads inserted faster again and again.
     Overtaken,
@@ -69,6 +69,15 @@ pub(super) enum Insertion {
     WithdrewMoved,
     /// Something that is no node is in the way. The same is true of our node.
     Refused,
+}
+
+impl From<Outside> for Insertion {
+    fn from(met: Outside) -> Self {
+        match met {
+            Outside::Node(node) => Self::Withdrew(node),
+            Outside::Other => Self::Refused,
+        }
+    }
 }
 
 /// Waits a little until a rival knows whether it stays.

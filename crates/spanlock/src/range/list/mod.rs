@@ -93,8 +93,8 @@
 //! - **max-shared-len**: the index knows the length of the longest shared range. A shared request raises that before
 //!   its node is inserted or downgraded. A writer loads it after the fence of its handshake, and begins its walk before
 //!   every shared node that could reach into its range.
-//! - **shared-len-again**: a writer that has found a start hint loads it again, and searches again if it has changed. The
-//!   hint may be inside a range that was exclusive, and was downgraded after the first load.
+//! - **shared-len-again**: a writer that has found a start hint loads it again, and searches again if it has changed.
+//!   The hint may be inside a range that was exclusive, and was downgraded after the first load.
 //!
 //! The edges of waiting (**admission**, **turn-ends**, **holder-bypass**) are explained in `range/wait/`, those of
 //! reclamation (**grace** and others) in `reclaim/`.
