@@ -350,8 +350,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         unsafe { self.node.as_ref() }
     }
 
-    /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it, and nothing outside
-    /// of it.
+    /// Inserts the node where it belongs, and makes sure that no node in the list conflicts with it, and nothing
+    /// outside of it.
     #[inline]
     fn insert_and_validate(
         &mut self,

@@ -31,8 +31,6 @@ pub(crate) struct Board {
     len: AtomicU32,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     vacant: AtomicU32,
-    /// How many slots threads have besides their home slots.
-    others: AtomicU32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     /// Until there are buckets: how many [looks](super::policy::MANY) at slots were for requests far apart.
     pub(super) looks: AtomicU32,
@@ -95,7 +93,6 @@ impl Board {
             shares: AtomicUsize::new(1),
             len: AtomicU32::new(0),
             vacant: AtomicU32::new(0),
-            others: AtomicU32::new(0),
             chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
             looks: AtomicU32::new(0),
             counted: AtomicU64::new(0),
@@ -124,8 +121,8 @@ impl Board {
         self.len.load(Ordering::Relaxed) as usize
     }
 
-    /// A free slot for a request of the running thread. `None`: the threads of the lock hold many ranges, `most_others`
-    /// each besides the one in their home slots, so the request belongs in the annex. A thread that is new to the board
+    /// A free slot for a request of the running thread. `None`: the thread holds as many ranges as `most_others`
+    /// besides the one in its home slot, so the request belongs in the annex. A thread that is new to the board
     /// takes a share.
     pub(super) fn free_slot(
         &self,
@@ -143,7 +140,7 @@ impl Board {
             home
         } else {
             let other = self.take_other(home);
-            let other = other.or_else(|| self.claim_other(record, most_others))?;
+            let other = other.or_else(|| self.claim_other(record, home, most_others))?;
             other.attach(home);
             other
         };
@@ -153,17 +150,10 @@ impl Board {
         })
     }
 
-    /// A slot for the thread with the record at that address, besides those that it has. `None`: there are as many for
-    /// each home slot already.
-    fn claim_other(&self, record: usize, most_others: usize) -> Option<&Slot> {
-        // Relaxed: a count that is wrong makes a scan a little longer or shorter.
-        let others = self.others.load(Ordering::Relaxed) as usize;
-        let homes = self.len().saturating_sub(others);
-        if others >= most_others * homes {
-            return None;
-        }
-        self.others.fetch_add(1, Ordering::Relaxed);
-        Some(self.claim(Owner::Other(record)))
+    /// A slot for the thread with the record at that address, besides those that it has. `None`: it has `most` already.
+    fn claim_other(&self, record: usize, home: &Slot, most: usize) -> Option<&Slot> {
+        home.add_other(most)
+            .then(|| self.claim(Owner::Other(record)))
     }
 
     /// A free slot of the thread whose home slot that is.
@@ -252,9 +242,6 @@ impl Board {
 
     /// Leaves a free slot to nobody.
     pub(super) fn give_up(&self, slot: &Slot) {
-        if slot.is_other() {
-            self.others.fetch_sub(1, Ordering::Relaxed);
-        }
         slot.abandon();
         self.vacant.fetch_add(1, Ordering::Relaxed);
     }

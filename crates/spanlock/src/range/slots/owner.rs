@@ -5,7 +5,7 @@ use super::policy::Policy;
 use super::slot::Slot;
 use super::state::State;
 use crate::range::thread::ThreadRecord;
-use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
+use prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use prim::cell::UnsafeCell;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -20,6 +20,8 @@ pub(super) struct OwnerLine {
     free: Cell<*const Slot>,
     /// In one of a thread's other slots, the home slot; in a home slot whose thread has had others, that slot itself.
     home: Cell<*const Slot>,
+    /// In a home slot, how many others its thread has.
+    others: AtomicU32,
     /// Where the announcement is listed in buckets.
     places: AtomicU64,
     /// The state as the owner has made it last.
@@ -35,6 +37,7 @@ impl Default for OwnerLine {
             who: AtomicUsize::new(Slot::NOBODY),
             free: Cell::new(ptr::null()),
             home: Cell::new(ptr::null()),
+            others: AtomicU32::new(0),
             places: AtomicU64::new(Places::NONE.0),
             made: AtomicU64::new(0),
             turn: UnsafeCell::new(()),
@@ -124,19 +127,17 @@ impl Slot {
 
     /// Makes it nobody's. It is free.
     pub(super) fn abandon(&self) {
+        // SAFETY: null, or a slot of the same lock, whose slots live as long as the lock.
+        if let Some(home) = unsafe { self.owner.home.replace(ptr::null()).as_ref() } {
+            // Relaxed: as in `add_other`.
+            home.owner.others.fetch_sub(1, Ordering::Relaxed);
+        }
         self.owner.who.store(Self::NOBODY, Ordering::Release);
     }
 
     pub(super) fn is_owned_by(&self, owner: Owner) -> bool {
         // Relaxed: a thread that finds its own record has written it, or comes after the thread that did.
         self.owner.who.load(Ordering::Relaxed) == owner.word()
-    }
-
-    /// Whether a thread owns it besides its home slot.
-    pub(super) fn is_other(&self) -> bool {
-        // Relaxed: the owner wrote it.
-        let who = self.owner.who.load(Ordering::Relaxed);
-        who != Self::NOBODY && who != Self::GUEST && who.is_multiple_of(2)
     }
 
     /// Whether the announcement is listed in buckets.
@@ -154,6 +155,16 @@ impl Slot {
         let next = unsafe { other.as_ref() }.owner.free.replace(ptr::null());
         self.owner.free.set(next);
         Some(other)
+    }
+
+    /// Counts one more slot for the thread whose home slot this is, if it has fewer than `most` others.
+    pub(super) fn add_other(&self, most: usize) -> bool {
+        // Relaxed: a hint. Another thread takes one off when it releases late what a thread held that has exited.
+        let may = (self.owner.others.load(Ordering::Relaxed) as usize) < most;
+        if may {
+            self.owner.others.fetch_add(1, Ordering::Relaxed);
+        }
+        may
     }
 
     /// Attaches one of a thread's slots to its home slot.

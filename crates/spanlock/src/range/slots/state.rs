@@ -194,9 +194,9 @@ impl Audience {
     }
 }
 
-/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: as long
-/// as the longest spin, so that a writer which spins meanwhile is there when the turn ends. That is many times what it
-/// takes to move what the writers write to another node.
+/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: as
+/// long as the longest spin, so that a writer which spins meanwhile is there when the turn ends. That is many times
+/// what it takes to move what the writers write to another node.
 const TURN: u64 = LONGEST_SPIN;
 
 /// Which of several rivals stays: the one with the smaller number.

@@ -29,8 +29,8 @@ pub(in crate::range) trait StartHints: Send + Sync {
         None
     }
 
-    /// Enters a node that this thread holds, so that it can be a start hint. At least `passed` ranges are held, as far as
-    /// the walk to the node and its thread know.
+    /// Enters a node that this thread holds, so that it can be a start hint. At least `passed` ranges are held, as far
+    /// as the walk to the node and its thread know.
     #[inline]
     fn enter(&self, _pin: &Pin, _node: NonNull<Node>, _passed: usize) {}
 

@@ -33,8 +33,8 @@ pub struct SkipIndex {
     heads: [AtomicTowerLink; MAX_LEVELS],
     /// How many levels nodes may be in.
     limit: u16,
-    /// A node enters the levels if the walk to it passed at least so many ranges, or its thread holds so many. `None`: the
-    /// usual number.
+    /// A node enters the levels if the walk to it passed at least so many ranges, or its thread holds so many. `None`:
+    /// the usual number.
     enter_after: Option<u8>,
     /// How many levels have ever been in use. A hint: a search that begins lower takes longer.
     used: AtomicU32,
