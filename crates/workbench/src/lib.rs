@@ -5,6 +5,8 @@
 //! library on the same platform. It knows no process, no counter and no report: `bench` has those. What a run is asked
 //! for and what it yields is in `spanlock-records`, which is compiled once.
 //!
+//! The workloads are a feature: the library's own tests compile the comparison locks alone.
+//!
 //! | module | what it is |
 //! |---|---|
 //! | [`baseline`] | the comparison locks. The loom models compile this module alone |
@@ -23,25 +25,41 @@
 //! | [`lines`] | memory that workloads read and write |
 //! | [`micro`] | contended words, and the simplest locks on them |
 
+#[cfg(feature = "workloads")]
 pub mod arr;
 pub mod baseline;
+#[cfg(feature = "workloads")]
 pub mod batch;
+#[cfg(feature = "workloads")]
 pub mod blob;
+#[cfg(feature = "workloads")]
 pub mod crew;
+#[cfg(feature = "workloads")]
 pub mod latency;
+#[cfg(feature = "workloads")]
 pub mod lines;
+#[cfg(feature = "workloads")]
 pub mod locks;
+#[cfg(feature = "workloads")]
 pub mod micro;
+#[cfg(feature = "workloads")]
 pub mod pattern;
+#[cfg(feature = "workloads")]
 pub mod rw;
+#[cfg(feature = "workloads")]
 pub mod set;
+#[cfg(feature = "workloads")]
 pub mod store;
+#[cfg(feature = "workloads")]
 pub mod target;
+#[cfg(feature = "workloads")]
 pub mod vm;
 
+#[cfg(feature = "workloads")]
 use prim::clock::{Duration, Instant};
 
 /// The result of `acquire`, and how long it took: two readings of the clock.
+#[cfg(feature = "workloads")]
 #[inline]
 pub fn timed<G>(acquire: impl FnOnce() -> G) -> (G, Duration) {
     let start = Instant::now();
