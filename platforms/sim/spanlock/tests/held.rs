@@ -49,7 +49,8 @@ fn one_more<L: RawRangeLock + Send + Sync + 'static>(raw: L, held: u64, order: O
     ended.unwrap_or_else(|failure| panic!("{failure}")).value
 }
 
-/// With sixteen times as many ranges held, one more takes at most four times as long: it is searched for, not walked to.
+/// With sixteen times as many ranges held, one more takes less than four times as long: its place is searched for, and
+/// not walked to.
 fn grows_slowly<L: RawRangeLock + Send + Sync + 'static>(make: impl Fn() -> L) {
     for (name, order) in ORDERS {
         let [few, many] = [128, 2048].map(|held| one_more(make(), held, order));

@@ -29,8 +29,8 @@
 //!
 //! A request that others could overtake while it sleeps, or that has waited too long, *reserves* its range: later
 //! requests that conflict with it give way, for a turn at a time (`reservation.rs`). A request that sleeps cannot see
-//! that its patience has ended. It asks for its reservation when a later one overtakes it after that. While reservations pause it has to wait for it: after the
-//! pause all get theirs that have asked.
+//! that its patience has ended. It asks for its reservation when a later one overtakes it after that. While
+//! reservations pause it has to wait for it: after the pause all get theirs that have asked.
 //!
 //! # Invariants
 //!
