@@ -26,6 +26,7 @@ use super::{Granted, Growth, ListToken, RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
+use crate::range::span::Span;
 use crate::range::thread::{self, Local, ThreadRecord};
 use prim::atomic::Ordering;
 use std::panic::Location;
@@ -132,9 +133,7 @@ impl RawSlots {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
-                entered => match thread::with_record(|record| {
-                    self.settle(record, board, home, entered, &entry.request)
-                }) {
+                entered => match self.settle_again(mode, span, board, home, entered) {
                     Ok(_) => {
                         home.decide();
                         return Some(Token::of_slot(home, true));
@@ -197,17 +196,22 @@ impl RawSlots {
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
             let entered = board.enter_buckets(listing, slot, slot.noted_state(), entry);
-            match thread::with_record(|record| {
-                self.settle(record, board, slot, entered, &entry.request)
-            }) {
-                Ok(_) => {
+            match entered {
+                // [annex-look]
+                Ok(_) if board.annex_is_empty() => {
                     slot.decide();
                     return Some(Token::of_slot(slot, false));
                 }
-                Err(met) => {
-                    board.give_back(slot);
-                    blocker = Some(met);
-                }
+                entered => match self.settle_again(mode, ask.span, board, slot, entered) {
+                    Ok(_) => {
+                        slot.decide();
+                        return Some(Token::of_slot(slot, false));
+                    }
+                    Err(met) => {
+                        board.give_back(slot);
+                        blocker = Some(met);
+                    }
+                },
             }
         }
         self.acquire_slowly(mode, *ask, blocker)
@@ -252,6 +256,23 @@ impl RawSlots {
             None => board.enter(slot, slot.noted_state(), &entry),
         };
         self.settle(record, board, slot, entered, &entry.request)
+    }
+
+    /// As [`settle`](Self::settle), for a request for that range which is announced in that slot. It makes the request
+    /// anew: if its caller used the entry again, the entry would not stay in registers, and that would cost more than all
+    /// else between the announcement and the return.
+    #[cold] // It has met another one, or a thread holds many ranges.
+    #[inline(never)]
+    fn settle_again<'a>(
+        &self,
+        mode: Mode,
+        span: Span,
+        board: &'a Board,
+        slot: &Slot,
+        entered: Result<WholeGrant, SlotBlocker<'a>>,
+    ) -> Result<WholeGrant, Blocker<'a>> {
+        let request = Request::new(span, mode, slot.thread());
+        thread::with_record(|record| self.settle(record, board, slot, entered, &request))
     }
 
     /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that
