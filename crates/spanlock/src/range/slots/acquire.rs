@@ -22,7 +22,8 @@ use super::home;
 use super::listed::Listing;
 use super::policy::{MinRepeats, Plan, PreviousAnnouncement};
 use super::slot::Slot;
-use super::{Granted, Growth, ListToken, RawSlots, Token};
+use super::token::{Granted, Token};
+use super::{Growth, ListToken, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
 use crate::range::raw::{Ask, Behind, Mode};
@@ -259,8 +260,8 @@ impl RawSlots {
     }
 
     /// As [`settle`](Self::settle), for a request for that range which is announced in that slot. It makes the request
-    /// anew: if its caller used the entry again, the entry would not stay in registers, and that would cost more than all
-    /// else between the announcement and the return.
+    /// anew: if its caller used the entry again, the entry would not stay in registers, and that would cost more than
+    /// all else between the announcement and the return.
     #[cold] // It has met another one, or a thread holds many ranges.
     #[inline(never)]
     fn settle_again<'a>(

@@ -57,6 +57,7 @@
 //! | `annex.rs` | the annex: what a thread holds that holds many ranges |
 //! | `blocker.rs` | an announcement in the way of a request |
 //! | `home.rs` | where a thread finds its home slots, and what keeps a board's address |
+//! | `token.rs` | tokens |
 //! | `moving.rs` | the move from the list to a board |
 //! | `enter.rs` | announcing a request, and looking at the others |
 //! | `acquire.rs` | how a range is acquired at once, in the list or in the home slot |
@@ -170,20 +171,22 @@ mod policy;
 mod release;
 mod slot;
 mod state;
+mod token;
 
 pub use super::wait::Fairness;
+
+pub use token::Token;
 
 pub(crate) use home::{Seats, Share};
 
 use super::inspect::{Request, Snapshot};
-use super::list::{AtomicLink, Index, Link, List, Node, Policy, SharedExclusive, StartHints};
+use super::list::{AtomicLink, Index, List, Policy, SharedExclusive, StartHints};
 use super::list::{FastPath, ListAcquisition, Token as ListToken};
 use super::raw::{Ask, Behind, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::thread::{self, ThreadRecord};
 use super::wait::{Patience, WaitQueue};
 use board::Board;
 use prim::atomic::Ordering;
-use slot::Slot;
 use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -204,8 +207,8 @@ use std::ptr::NonNull;
 ///
 /// # When not to use it
 /// - Many ranges are always held at a time, by many threads: a [skip list](super::skip) has nothing else to look at.
-/// - Hundreds of threads have used the lock, and few still do: an acquisition of a wide range looks at their slots,
-///   too.
+/// - Many threads have used the lock, and one or two still do: an acquisition of a wide range that differs from the
+///   last looks at the slots of all of them. The lock does not return to its list.
 ///
 /// # Cost
 /// Uncontended, as the [list lock](super::list): one compare-exchange to acquire and one to release. Once the lock has
@@ -383,105 +386,6 @@ impl RawSlots {
     }
 }
 
-/// Proof of an acquisition: a token of the list, or the address of a slot or of a node in the annex, with a mark.
-#[derive(Debug)]
-pub struct Token(NonNull<Node>);
-
-// The marks are in the address of a slot, and are not set in that of a node.
-const _: () = assert!(align_of::<Slot>() > Token::SLOT | Token::OTHER);
-const _: () = assert!(align_of::<Node>() > Token::SLOT | Token::OTHER);
-
-/// What a token stands for.
-enum Granted<'a> {
-    List(ListToken),
-    Annex(ListToken),
-    Slot(&'a Slot),
-}
-
-impl Token {
-    /// Marks, in bits that a link to a node does not use. With the second one alone it is of a node in the annex.
-    const SLOT: usize = 16;
-    const OTHER: usize = 32;
-    const MARKS: usize = Self::SLOT | Self::OTHER;
-
-    #[inline]
-    fn of_list(token: &ListToken) -> Self {
-        Self(token.link().non_null())
-    }
-
-    #[inline]
-    fn of_slot(slot: &Slot, is_home: bool) -> Self {
-        let mark = if is_home {
-            Self::SLOT
-        } else {
-            Self::SLOT | Self::OTHER
-        };
-        let slot = NonNull::from(slot).cast::<Node>();
-        Self(slot.map_addr(|address| address | mark))
-    }
-
-    fn of_annex(token: &ListToken) -> Self {
-        let node = token.link().non_null();
-        Self(node.map_addr(|address| address | Self::OTHER))
-    }
-
-    #[inline]
-    fn is_of_list(&self) -> bool {
-        self.0.addr().get() & Self::MARKS == 0
-    }
-
-    #[inline]
-    fn is_of_annex(&self) -> bool {
-        self.0.addr().get() & Self::MARKS == Self::OTHER
-    }
-
-    /// Whether the slot, if it is one, is the thread's home slot.
-    #[inline]
-    fn is_home(&self) -> bool {
-        self.0.addr().get() & Self::OTHER == 0
-    }
-
-    /// The list's token that this one is.
-    #[inline]
-    fn as_list_token(&self) -> ListToken {
-        ListToken::new(Link::from_non_null(self.0))
-    }
-
-    /// The annex's token that this one is, but for the mark.
-    fn as_annex_token(&self) -> ListToken {
-        let marked = self.0.as_ptr();
-        let node = marked.map_addr(|address| address & !Self::MARKS);
-        ListToken::new(Link::from_non_null(
-            NonNull::new(node).expect("it has a node"),
-        ))
-    }
-
-    /// The slot that it is the address of.
-    ///
-    /// # Safety
-    /// It is neither listed nor annexed, and the lock of the token is alive for `'a`.
-    #[inline]
-    unsafe fn slot<'a>(&self) -> &'a Slot {
-        let slot = self.0.as_ptr().map_addr(|address| address & !Self::MARKS);
-        // SAFETY: the slots of a lock live as long as the lock.
-        unsafe { &*slot.cast::<Slot>() }
-    }
-
-    /// # Safety
-    /// The lock of the token is alive for `'a`.
-    #[inline]
-    unsafe fn granted<'a>(&self) -> Granted<'a> {
-        if self.is_of_list() {
-            Granted::List(self.as_list_token())
-        } else if self.is_of_annex() {
-            Granted::Annex(self.as_annex_token())
-        } else {
-            // SAFETY: the caller's promise.
-            Granted::Slot(unsafe { self.slot() })
-        }
-    }
-}
-
 // SAFETY: conflicting announcements are not both decided to stay, unless one is about to end, by the handshake of
 // slots; nodes in the list exclude each other as in a list lock; and the residue is checked by its own handshake. The
 // edges above order the critical sections. `docs/slot-locks.md` has the argument; the models in `spanlock-loom` check
@@ -545,7 +449,7 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn a_slot_is_two_pairs_of_cache_lines_and_a_token_is_a_pointer() {
-        assert_eq!(size_of::<super::Slot>(), 256);
+        assert_eq!(size_of::<super::slot::Slot>(), 256);
         assert_eq!(size_of::<Option<Token>>(), 8);
     }
 }

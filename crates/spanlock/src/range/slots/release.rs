@@ -1,8 +1,9 @@
 //! How a range is released and downgraded. The edges cited are the parent module's.
 
+use super::RawSlots;
 use super::board::Board;
 use super::slot::Slot;
-use super::{Granted, RawSlots, Token};
+use super::token::{Granted, Token};
 
 impl RawSlots {
     /// # Safety
