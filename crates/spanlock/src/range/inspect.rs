@@ -1,11 +1,12 @@
 //! A listing of the holders and waiters of a lock, for people who debug a hang.
 
+use super::owner::OwnerId;
 use super::raw::Mode;
 use super::span::Span;
 use std::fmt;
 use std::panic::Location;
 
-/// A request: a range, a mode and the thread that holds the range or asks for it.
+/// A request: a range, a mode, and who holds the range or asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
@@ -13,8 +14,8 @@ pub struct Request {
     pub span: Span,
     /// How it is held or asked for.
     pub mode: Mode,
-    /// The thread; on Linux its number in a debugger and in `ps -L`.
-    pub thread: u32,
+    /// Who holds it or asks for it: a thread, unless an [`Owner`](super::Owner) was named.
+    pub owner: OwnerId,
 }
 
 impl fmt::Display for Request {
@@ -23,11 +24,11 @@ impl fmt::Display for Request {
             Mode::Shared => "shared",
             Mode::Exclusive => "exclusive",
         };
-        write!(f, "thread {}: {} {mode}", self.thread, self.span)
+        write!(f, "{}: {} {mode}", self.owner, self.span)
     }
 }
 
-/// The message of the panic when a thread asks for what it holds itself.
+/// The message of the panic when a thread or an owner asks for what it holds itself.
 pub(super) struct Deadlock {
     pub(super) asked: Request,
     pub(super) held: Request,
@@ -38,9 +39,13 @@ pub(super) struct Deadlock {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, held, at } = self;
+        let kind = match asked.owner.thread() {
+            Some(_) => "thread",
+            None => "owner",
+        };
         write!(
             f,
-            "deadlock: {asked} waits for a range that the same thread holds: {held}, locked at {at}"
+            "deadlock: {asked} waits for a range that the same {kind} holds: {held}, locked at {at}"
         )
     }
 }
@@ -49,7 +54,7 @@ impl fmt::Display for Deadlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitingRequest {
-    /// What the thread asks for.
+    /// What is asked for.
     pub request: Request,
     /// The holder, or the earlier request, that is in the way.
     pub behind: Request,
@@ -100,8 +105,9 @@ impl Snapshot {
 impl Request {
     /// A request.
     #[must_use]
-    pub fn new(span: Span, mode: Mode, thread: u32) -> Self {
-        Self { span, mode, thread }
+    pub fn new(span: Span, mode: Mode, owner: impl Into<OwnerId>) -> Self {
+        let owner = owner.into();
+        Self { span, mode, owner }
     }
 
     /// Whether the two cannot be granted together.

@@ -1,14 +1,17 @@
 //! The typed reader-writer range lock.
 
 use super::guard::{Guards, ReadGuard, WriteGuard};
+use super::holding::By;
 use super::inspect::Snapshot;
 use super::many::{self, Exclusive, Shared};
 use super::methods::{granted, many_ranges, one_range, over_raw_lock};
-use super::raw::{RawRangeLock, Wait};
+use super::owner::Owner;
+use super::raw::{RawOwned, RawRangeLock, Wait};
 use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 /// A reader-writer lock for ranges of one resource.
 ///
@@ -106,6 +109,18 @@ over_raw_lock! {
     RangeLock over RawRangeLock, by default RawSlots, built by Builder;
     Shared as ReadGuard: read_within, read_many_within;
     Exclusive as WriteGuard: write_within, write_many_within;
+}
+
+impl<L: RawOwned> RangeLock<L> {
+    /// This lock as `owner` sees it: what is acquired by the result is held by the owner, and not by the thread.
+    pub fn by<'a>(&'a self, owner: &'a Owner) -> By<'a, &'a Self> {
+        By::new(self, owner)
+    }
+
+    /// As [`by`](Self::by), where what is held is to keep the lock.
+    pub fn by_arc<'a>(self: &Arc<Self>, owner: &'a Owner) -> By<'a, Arc<Self>> {
+        By::new(Arc::clone(self), owner)
+    }
 }
 
 impl<L: RawRangeLock> RangeLock<L> {

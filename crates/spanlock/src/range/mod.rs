@@ -26,6 +26,7 @@
 //! ```
 
 mod guard;
+mod holding;
 pub mod inspect;
 mod instrumented;
 pub mod list;
@@ -33,6 +34,7 @@ mod lock;
 mod many;
 mod methods;
 mod mutex;
+mod owner;
 pub mod raw;
 pub mod segment;
 mod slice;
@@ -42,10 +44,12 @@ pub(crate) mod thread;
 mod wait;
 
 pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
+pub use holding::{By, Holding, Place};
 pub use instrumented::{Instrumented, LockStats, ModeStats};
 #[doc(inline)]
 pub use list::skip;
 pub use lock::RangeLock;
 pub use mutex::RangeMutex;
+pub use owner::{Owner, OwnerId, Refusal};
 pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard};
 pub use span::{ReversedRange, Span};

@@ -1,6 +1,7 @@
 //! The traits that every range lock implements: raw acquisitions return a token, and releases consume it.
 
 use super::inspect::Snapshot;
+use super::owner::{Owner, Refusal};
 use super::span::Span;
 
 pub use crate::wait::Wait;
@@ -145,6 +146,110 @@ pub unsafe trait RawRangeLock: RawRangeMutex {
     /// # Safety
     /// `token` came from this lock's [`lock_exclusive`](RawRangeMutex::lock_exclusive), on this thread.
     unsafe fn downgrade(&self, token: Self::Token) -> Self::Token;
+}
+
+/// What an owner asks of a raw lock, whose tokens are `T`.
+#[derive(Debug)]
+pub struct AskBy<'a, T> {
+    /// Who asks.
+    pub owner: &'a Owner,
+    /// The range.
+    pub span: Span,
+    /// How it is to be held.
+    pub mode: Mode,
+    /// How long the request may take.
+    pub wait: Wait,
+    replaced: Replaced<'a, T>,
+}
+
+/// What the owner holds of the range already, and is about to release.
+#[derive(Debug)]
+pub enum Replaced<'a, T> {
+    /// Nothing.
+    Nothing,
+    /// All of it, shared, and it asks to have it alone.
+    Shared(&'a T),
+    /// More than it, in the same mode or exclusively: it keeps a piece. Nobody else can hold the piece in the way of
+    /// this, so the request is always granted, once those who try have withdrawn.
+    Larger(&'a T),
+}
+
+impl<'a, T> AskBy<'a, T> {
+    /// Asks for a range of which the owner holds nothing.
+    #[must_use]
+    pub const fn new(owner: &'a Owner, span: Span, mode: Mode, wait: Wait) -> Self {
+        Self {
+            owner,
+            span,
+            mode,
+            wait,
+            replaced: Replaced::Nothing,
+        }
+    }
+
+    /// Asks for a range alone that is within what the owner shares by that token.
+    ///
+    /// # Safety
+    /// The lock that is asked granted the token to this owner, which holds it meanwhile and shares it. It releases the
+    /// token or what this request is granted before it asks for more within the token's range, but for pieces.
+    #[must_use]
+    pub const unsafe fn alone(owner: &'a Owner, token: &'a T, span: Span, wait: Wait) -> Self {
+        Self {
+            owner,
+            span,
+            mode: Mode::Exclusive,
+            wait,
+            replaced: Replaced::Shared(token),
+        }
+    }
+
+    /// Asks for a piece of what the owner holds by that token. Such a request is always granted.
+    ///
+    /// # Safety
+    /// The lock that is asked granted the token to this owner, which holds it meanwhile: exclusively, or in the mode
+    /// that is asked for. The owner asks for all pieces that it means to keep, for the last one first, and then
+    /// releases the token. From the first piece on, it uses of the token's range only what the pieces cover.
+    #[must_use]
+    pub const unsafe fn piece(owner: &'a Owner, token: &'a T, span: Span, mode: Mode) -> Self {
+        Self {
+            owner,
+            span,
+            mode,
+            wait: Wait::Forever,
+            replaced: Replaced::Larger(token),
+        }
+    }
+
+    /// What the owner holds of the range already.
+    #[must_use]
+    pub const fn replaced(&self) -> &Replaced<'a, T> {
+        &self.replaced
+    }
+}
+
+/// A range lock whose ranges may be held by an [`Owner`], and so be released and converted by any thread.
+///
+/// # Safety
+/// As for [`RawRangeLock`]. What a request replaces is not in its way, and everything else is.
+pub unsafe trait RawOwned: RawRangeLock {
+    /// Acquires a range for an owner.
+    ///
+    /// # Errors
+    /// [`Refusal`], but for a piece.
+    #[track_caller]
+    fn lock_by(&self, ask: AskBy<'_, Self::Token>) -> Result<Self::Token, Refusal>;
+
+    /// Releases what the owner acquired, on whatever thread.
+    ///
+    /// # Safety
+    /// `token` came from [`lock_by`](Self::lock_by) of this lock.
+    unsafe fn unlock_by(&self, token: Self::Token);
+
+    /// Turns an exclusive acquisition of an owner into a shared one, on whatever thread.
+    ///
+    /// # Safety
+    /// `token` came from [`lock_by`](Self::lock_by) of this lock, and is exclusive.
+    unsafe fn share_by(&self, token: &Self::Token);
 }
 
 /// The methods of the raw traits, of a lock with the methods `acquire`, `release` and `make_shared`.

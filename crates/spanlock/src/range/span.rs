@@ -93,6 +93,41 @@ impl Span {
     }
 }
 
+impl Span {
+    /// What the two have in common.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Option<Self> {
+        self.overlaps(other).then(|| Self {
+            start: self.start.max(other.start),
+            last: self.last.min(other.last),
+        })
+    }
+
+    /// What is left of it before `other` and behind it.
+    #[must_use]
+    pub fn without(self, other: Self) -> [Option<Self>; 2] {
+        let before = (self.start < other.start).then(|| Self {
+            start: self.start,
+            last: self.last.min(other.start - 1),
+        });
+        let behind = (self.last > other.last).then(|| Self {
+            start: self.start.max(other.last + 1),
+            last: self.last,
+        });
+        [before, behind]
+    }
+}
+
+impl RangeBounds<u64> for Span {
+    fn start_bound(&self) -> Bound<&u64> {
+        Bound::Included(&self.start)
+    }
+
+    fn end_bound(&self) -> Bound<&u64> {
+        Bound::Included(&self.last)
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..={}", self.start, self.last)
@@ -146,6 +181,27 @@ mod tests {
         assert_eq!(Span::new(MAX..=MAX), Ok(Some(span(MAX, MAX))));
         let open = (Bound::Excluded(3), Bound::Excluded(6));
         assert_eq!(Span::new(open), Ok(Some(span(4, 5))));
+    }
+
+    #[test]
+    fn spans_are_cut() {
+        assert_eq!(span(3, 9).intersection(span(5, MAX)), Some(span(5, 9)));
+        assert_eq!(span(3, 9).intersection(span(10, 12)), None);
+        assert_eq!(
+            span(3, 9).without(span(5, 6)),
+            [Some(span(3, 4)), Some(span(7, 9))]
+        );
+        assert_eq!(span(3, 9).without(Span::ALL), [None, None]);
+        assert_eq!(span(3, 9).without(span(0, 4)), [None, Some(span(5, 9))]);
+        assert_eq!(Span::ALL.without(span(0, MAX)), [None, None]);
+        assert_eq!(
+            Span::ALL.without(span(MAX, MAX)),
+            [Some(span(0, MAX - 1)), None]
+        );
+        // Apart: the whole is on one side.
+        assert_eq!(span(3, 4).without(span(7, 8)), [Some(span(3, 4)), None]);
+        assert_eq!(span(7, 8).without(span(3, 4)), [None, Some(span(7, 8))]);
+        assert_eq!(Span::of(span(3, 9)), Some(span(3, 9)));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! thread when this one exits, and never moves. Other threads access only `epoch` and `parker`.
 
 use crate::range::list::{Node, TallNode};
+use crate::range::owner::OwnerId;
 use crate::range::segment::Segments;
 use crate::range::slots::Seats;
 use crate::reclaim::{Epoch, Pool, Recycled};
@@ -219,7 +220,7 @@ extern "C" fn after_fork() {
                 local.seats.forget_all();
                 if let Some(spare) = local.take_spare() {
                     // SAFETY: a spare node is alive, and known to its thread only.
-                    unsafe { Node::assign(spare, record.thread()) };
+                    unsafe { Node::assign(spare, OwnerId::of_thread(record.thread())) };
                     local.return_spare(spare);
                 }
             });
@@ -253,7 +254,7 @@ impl ThreadRecord {
         }
         let node = self.nodes.take(epochs);
         // SAFETY: `take` returns a live node that no other thread knows.
-        unsafe { Node::assign(node, self.thread()) };
+        unsafe { Node::assign(node, OwnerId::of_thread(self.thread())) };
         node
     }
 
@@ -266,7 +267,7 @@ impl ThreadRecord {
         unsafe { fresh.draw(levels) };
         let node = tall.cast();
         // SAFETY: alive and unknown to other threads, and a tall node begins with its base.
-        unsafe { Node::assign(node, self.thread()) };
+        unsafe { Node::assign(node, OwnerId::of_thread(self.thread())) };
         node
     }
 

@@ -9,6 +9,7 @@ mod figure_one;
 mod giving_up;
 mod giving_way;
 mod many;
+mod owners;
 mod waiting;
 
 pub use downgrade::*;
@@ -17,6 +18,7 @@ pub use figure_one::*;
 pub use giving_up::*;
 pub use giving_way::*;
 pub use many::*;
+pub use owners::*;
 pub use waiting::*;
 
 pub use crate::{Crew, World as _};
@@ -24,9 +26,9 @@ use prim::cell::UnsafeCell;
 use prim::clock::{Duration, Instant};
 use spanlock::range::Span;
 use spanlock::range::inspect::Snapshot;
-use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
-use spanlock::range::{RangeLock, RangeMutex};
-use std::ops::Range;
+use spanlock::range::raw::{Ask, AskBy, Mode, RawOwned, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::{RangeLock, RangeMutex, Refusal};
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// A range lock that threads share.
@@ -115,7 +117,7 @@ pub fn read_soon<L: Shared>(range: Range<u64>) -> Act<L> {
 /// Writes several ranges that it locks in one call.
 pub fn write_many<L: Exclusive>(ranges: &'static [Range<u64>]) -> Act<L> {
     act(|world| {
-        let lock = RangeMutex::from_raw(Borrowed(&world.lock));
+        let lock = RangeMutex::from_raw(Lent(&world.lock));
         let _guards = lock.lock_many(ranges.iter().cloned());
         world.touch(ranges, Mode::Exclusive);
     })
@@ -124,7 +126,7 @@ pub fn write_many<L: Exclusive>(ranges: &'static [Range<u64>]) -> Act<L> {
 /// Reads several ranges that it locks in one call.
 pub fn read_many<L: Shared>(ranges: &'static [Range<u64>]) -> Act<L> {
     act(|world| {
-        let lock = RangeLock::from_raw(Borrowed(&world.lock));
+        let lock = RangeLock::from_raw(Lent(&world.lock));
         let _guards = lock.read_many(ranges.iter().cloned());
         world.touch(ranges, Mode::Shared);
     })
@@ -295,18 +297,18 @@ impl<L: RawRangeMutex> Drop for Hold<'_, L> {
     }
 }
 
-/// A lock behind a reference, as the typed locks want to own one.
-struct Borrowed<'a, L>(&'a L);
+/// A lock elsewhere, as the typed locks want to own one.
+pub struct Lent<P>(P);
 
 // SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
-unsafe impl<L: RawRangeMutex> RawRangeMutex for Borrowed<'_, L> {
-    type Token = L::Token;
+unsafe impl<P: Deref<Target: RawRangeMutex>> RawRangeMutex for Lent<P> {
+    type Token = <P::Target as RawRangeMutex>::Token;
 
-    fn lock_exclusive(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+    fn lock_exclusive(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token> {
         self.0.lock_exclusive(ask)
     }
 
-    unsafe fn unlock(&self, token: L::Token) {
+    unsafe fn unlock(&self, token: Self::Token) {
         // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
         unsafe { self.0.unlock(token) };
     }
@@ -317,13 +319,30 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Borrowed<'_, L> {
 }
 
 // SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
-unsafe impl<L: RawRangeLock> RawRangeLock for Borrowed<'_, L> {
-    fn lock_shared(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+unsafe impl<P: Deref<Target: RawRangeLock>> RawRangeLock for Lent<P> {
+    fn lock_shared(&self, ask: Ask<'_, Self::Token>) -> Option<Self::Token> {
         self.0.lock_shared(ask)
     }
 
-    unsafe fn downgrade(&self, token: L::Token) -> L::Token {
+    unsafe fn downgrade(&self, token: Self::Token) -> Self::Token {
         // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
         unsafe { self.0.downgrade(token) }
+    }
+}
+
+// SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
+unsafe impl<P: Deref<Target: RawOwned>> RawOwned for Lent<P> {
+    fn lock_by(&self, ask: AskBy<'_, Self::Token>) -> Result<Self::Token, Refusal> {
+        self.0.lock_by(ask)
+    }
+
+    unsafe fn unlock_by(&self, token: Self::Token) {
+        // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
+        unsafe { self.0.unlock_by(token) };
+    }
+
+    unsafe fn share_by(&self, token: &Self::Token) {
+        // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
+        unsafe { self.0.share_by(token) };
     }
 }

@@ -19,8 +19,9 @@ use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
 use super::walk::Walk;
-use super::{Blocker, List, Protocol, RawList, Token, Tried};
+use super::{Behalf, Blocker, List, Protocol, RawList, Token, Tried};
 use crate::range::inspect::{Deadlock, Request};
+use crate::range::owner::OwnerId;
 use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::span::Span;
 use crate::range::thread::{self, Local, Pin, ThreadRecord};
@@ -141,7 +142,11 @@ impl<P: Protocol, I: Index> List<P, I> {
         at: &'static Location<'static>,
     ) -> NonNull<Node> {
         let node = self.index.take_node(record);
-        // SAFETY: `take_node` returns a live node that no other thread knows.
+        if request.owner != OwnerId::of_thread(record.thread()) {
+            // SAFETY: `take_node` returns a live node that no other thread knows.
+            unsafe { Node::assign(node, request.owner) };
+        }
+        // SAFETY: the same.
         unsafe { Node::prepare(node, request.span, request.mode, at) };
         node
     }
@@ -158,6 +163,8 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     /// What the thread holds before the range, if that is known. The range of the token ends before the request's range
     /// starts, and is held in this lock and in the request's mode.
     behind: Option<Behind<'a, Token>>,
+    /// Whose request it is, if not the thread's.
+    behalf: Option<Behalf<'a>>,
     /// The node to insert. Alive, and known to this thread only unless it is in the list.
     node: NonNull<Node>,
     /// Whether an attempt came across another thread's request. Only of interest to a lock that may move.
@@ -193,7 +200,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
 
     fn deadlock_with(&self, blocker: &Blocker) -> Option<Deadlock> {
         let own = blocker.node();
-        let is_ours = own.request(Link::NULL).thread == self.record.thread();
+        let is_ours = own.request(Link::NULL).owner == self.request.owner && !self.replaces(own);
         (is_ours && !blocker.is_gone()).then(|| Deadlock {
             asked: self.request,
             held: own.request(own.load()),
@@ -215,16 +222,18 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
     }
 
     fn held(&self) -> Vec<Request> {
-        if !self.record.may_hold_nodes() {
+        if !self.may_hold() {
             return Vec::new();
         }
         let mut held = self.list.holders(self.record);
-        held.retain(|holder| holder.thread == self.record.thread());
+        // A request of an owner blocks the thread as well.
+        let thread = OwnerId::of_thread(self.record.thread());
+        held.retain(|holder| [self.request.owner, thread].contains(&holder.owner));
         held
     }
 
     fn may_hold(&self) -> bool {
-        self.record.may_hold_nodes()
+        self.record.may_hold_nodes() || self.behalf.is_some_and(|behalf| behalf.owner.held() > 0)
     }
 
     fn adopt(&self, token: &Token, _: &Request) -> HolderId {
@@ -263,17 +272,38 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             request,
             at,
             behind,
+            behalf: None,
             node: list.fresh_node(record, &request, at),
             has_met_others: false,
             has_met_many: false,
         }
     }
 
+    /// The request is an owner's.
+    pub(in crate::range) fn on_behalf(self, behalf: Behalf<'a>) -> Self {
+        let behalf = Some(behalf);
+        Self { behalf, ..self }
+    }
+
+    /// Whether the request replaces that node, which then is not in the way.
+    #[inline]
+    fn replaces(&self, other: &Node) -> bool {
+        self.behalf.is_some_and(|behalf| behalf.replaces(other))
+    }
+
+    /// How many ranges are held by whose request it is. A hint.
+    fn holds(&self) -> usize {
+        self.behalf
+            .map_or_else(|| self.record.holds(), |behalf| behalf.owner.held())
+    }
+
     /// Ends the acquisition, with the token that its lock has granted, if any. The node stays in the list if it is that
     /// token's, or goes back to the pool.
     pub(in crate::range) fn end(self, granted: Option<&Token>) {
         if granted.is_some_and(|token| token.node() == self.node) {
-            self.record.acquired();
+            if self.behalf.is_none() {
+                self.record.acquired();
+            }
         } else {
             self.record.put_back(self.node);
         }
@@ -321,7 +351,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                     self.has_met_many = steps >= MANY || looks() && self.is_before_many(&pin);
                 }
                 // Where this thread holds many ranges, later walks will be long, although this one was short.
-                let passed = steps.max(self.record.holds());
+                let passed = steps.max(self.holds());
                 self.list.index.enter(&pin, self.node, passed);
                 return Tried::Granted(token);
             }
@@ -380,7 +410,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     fn insert(&mut self, pin: &Pin) -> Insertion {
         let mut has_met_others = false;
         let insertion = self.insert_among(pin, |other| {
-            has_met_others |= I::MAY_MOVE && other.thread != self.request.thread;
+            has_met_others |= I::MAY_MOVE && other.owner != self.request.owner;
         });
         self.has_met_others = has_met_others;
         insertion
@@ -406,7 +436,12 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             if let Some((other, link)) = walk.next() {
                 let theirs = other.request(link);
                 meets(&theirs);
-                match relation(&theirs, &self.request) {
+                let relation = match relation(&theirs, &self.request) {
+                    // Its range starts no later.
+                    Relation::Conflict if self.replaces(other) => Relation::Earlier,
+                    relation => relation,
+                };
+                match relation {
                     Relation::Earlier => {
                         steps += 1;
                         tries += u32::from(walk.step(other, link).is_err());
@@ -417,7 +452,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 }
             }
             let is_quiet = list.policy.fast_path == FastPath::On && walk.is_empty();
-            let is_fast = is_quiet && !mine.is_tall();
+            // The node of a fast release becomes the releasing thread's spare.
+            let is_fast = is_quiet && !mine.is_tall() && self.behalf.is_none();
             let link = if is_fast {
                 Link::to(self.node).fast()
             } else {
@@ -490,7 +526,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 Mode::Shared => prim::intact!("reader-validation"),
                 Mode::Exclusive => prim::intact!("writer-validation"),
             };
-            if is_checked && theirs.conflicts(request) {
+            if is_checked && theirs.conflicts(request) && !self.replaces(other) {
                 if self.list.policy.preference.favours(request.mode) {
                     await_decision(other);
                 }

@@ -30,6 +30,7 @@
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list; the only place that inserts and unlinks |
 //! | `acquire.rs`, `attempt.rs` | insertion and validation; what may become of them |
+//! | `owned.rs` | what owners hold that are no threads |
 //! | `release.rs` | release, downgrade and sweep |
 //! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
 //! | `skip/` | where walks begin: at the head, or at a node found in the index of a [skip list](skip) |
@@ -74,6 +75,7 @@
 //! - **reader-validation**, **writer-validation**: after the fence the walk checks each node it meets. A request that
 //!   meets a conflicting node, which stays, withdraws.
 //! - **withdraw**: it does not wait inside the list (invariant 4).
+//! - **replaced**: the node that a request of an owner replaces, and no other, is not in its way.
 //! - **fresh-node**: after a withdrawal it takes another node (invariant 3).
 //! - **demote**: a walk that finds the fast path's mark in the head removes the mark before it reads the node. From
 //!   then on the holder's fast release fails. While the mark stands no other thread has read the node, so a fast
@@ -103,6 +105,7 @@ mod acquire;
 mod attempt;
 mod builder;
 mod node;
+mod owned;
 mod policy;
 mod release;
 pub mod skip;
@@ -117,6 +120,7 @@ pub(in crate::range) use acquire::{ListAcquisition, MANY};
 pub(in crate::range) use attempt::{Blocker, Outside, Tried, await_decision};
 pub(crate) use node::Node;
 pub(in crate::range) use node::{AtomicLink, Link};
+pub(in crate::range) use owned::Behalf;
 pub(in crate::range) use policy::Policy;
 pub(in crate::range) use skip::StartHints;
 pub(crate) use skip::TallNode;

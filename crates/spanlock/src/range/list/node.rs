@@ -1,12 +1,13 @@
 //! The list's nodes, and the links between them.
 //!
 //! ```text
-//!   one cache line:   link | tentative | is tall | request: range, thread, line | pool's link
+//!   one cache line:   link | tentative | is tall | request: range, owner, line | pool's link
 //!
 //!   link:   +--------------------------- pointer to the next node ------------+-- SHARED --+- SLEEPER -+- GONE -+
 //! ```
 
 use crate::range::inspect::Request;
+use crate::range::owner::OwnerId;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::reclaim::Recycled;
@@ -31,11 +32,11 @@ pub(crate) struct Node {
     _track: Track,
 }
 
-/// The range of a request, and where the request comes from.
+/// The range of a request, and who made it where.
 #[derive(Clone, Copy)]
 struct NodeRequest {
     span: Span,
-    thread: u32,
+    owner: OwnerId,
     /// The line that asked for it. Kept in debug builds.
     at: &'static Location<'static>,
 }
@@ -70,7 +71,7 @@ impl Node {
             is_tall: height == Height::Tall,
             request: UnsafeCell::new(NodeRequest {
                 span: Span::ALL,
-                thread: 0,
+                owner: OwnerId::of_thread(0),
                 at: Location::caller(),
             }),
             pooled: Cell::new(ptr::null_mut()),
@@ -103,19 +104,19 @@ impl Node {
         self.request(Link::NULL).span
     }
 
-    /// Sets the thread whose requests the node will carry.
+    /// Sets who makes the requests that the node will carry.
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
-    pub(crate) unsafe fn assign(node: NonNull<Self>, thread: u32) {
+    pub(crate) unsafe fn assign(node: NonNull<Self>, owner: OwnerId) {
         // SAFETY: the node is alive, as the caller promises.
         unsafe { node.as_ref() }.request.with_mut(|request| {
             // SAFETY: no other thread knows the node, as the caller promises, so no other access is under way.
-            unsafe { (*request).thread = thread };
+            unsafe { (*request).owner = owner };
         });
     }
 
-    /// Writes a request of the thread that the node is assigned to.
+    /// Writes a request of the owner that the node is assigned to.
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
@@ -143,8 +144,8 @@ impl Node {
     #[inline]
     pub(in crate::range) fn request(&self, link: Link) -> Request {
         // SAFETY: no thread writes it between the node's publication and the end of all walks that can reach the node.
-        let NodeRequest { span, thread, .. } = self.request.with(|request| unsafe { *request });
-        Request::new(span, link.mode(), thread)
+        let NodeRequest { span, owner, .. } = self.request.with(|request| unsafe { *request });
+        Request::new(span, link.mode(), owner)
     }
 
     /// Where the request was made, in debug builds.

@@ -294,7 +294,7 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
         let (held, at) = record.held_segments(lock.id, self.segments)?;
         Some(Deadlock {
             asked: self.request,
-            held: Request::new(lock.span(held), held.mode, self.request.thread),
+            held: Request::new(lock.span(held), held.mode, self.request.owner),
             at,
         })
     }

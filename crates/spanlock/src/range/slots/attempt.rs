@@ -20,6 +20,7 @@ use super::token::{Granted, Token};
 use super::{Growth, InList, ListToken, RawSlots};
 use crate::range::inspect::{Deadlock, Request};
 use crate::range::list::{Blocker as NodeBlocker, MANY, Node, Tried, Walk};
+use crate::range::owner::OwnerId;
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
@@ -288,7 +289,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         match blocker {
             Blocker::Node(node) => self.list.deadlock_with(node),
             Blocker::Slot(met) => {
-                let is_ours = met.slot.thread() == self.request.thread;
+                let is_ours = OwnerId::of_thread(met.slot.thread()) == self.request.owner;
                 (is_ours && met.is_in_the_way(self.request.mode)).then(|| Deadlock {
                     asked: self.request,
                     held: met.slot.request(met.state),
@@ -313,7 +314,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn held(&self) -> Vec<Request> {
         let mut held = self.lock.holders(self.record);
-        held.retain(|holder| holder.thread == self.record.thread());
+        held.retain(|holder| holder.owner == self.request.owner);
         held
     }
 

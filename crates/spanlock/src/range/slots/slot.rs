@@ -115,7 +115,8 @@ impl Slot {
         }
         // Relaxed: hints and diagnostics.
         self.seniority.store(entry.seniority.0, Ordering::Relaxed);
-        self.thread.store(entry.request.thread, Ordering::Relaxed);
+        self.thread
+            .store(entry.request.owner.number(), Ordering::Relaxed);
         self.note(entry.at);
         if audience == Audience::Bucket && before.is_private() {
             // A compare-exchange and the fence of the handshake follow. Release is for listings.

@@ -11,6 +11,7 @@
 //! - **later-bypass**: nor does it give way to any reservation that is later than that one.
 //! - **reserve-asleep**: where others may come and go while a request sleeps, and do not wake it, it gets its
 //!   reservation asleep.
+//! - **one-upgrade**: of owners that share a range, and each want to have it alone, one sleeps. The next is refused.
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
@@ -18,6 +19,7 @@ use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::reservation::{Patience, Turn};
 use super::{Queue, WaitQueue};
 use crate::range::inspect::{Deadlock, Request};
+use crate::range::owner::{Listed, Owner, Refusal};
 use crate::range::raw::Wait;
 use crate::range::thread::ThreadRecord;
 use crate::wait::Ticket;
@@ -104,6 +106,10 @@ pub(in crate::range) enum Reserves {
 /// Why a request ends without its range.
 pub(in crate::range) enum Refused {
     OutOfTime,
+    /// Its owner was cancelled.
+    Cancelled,
+    /// It and another request would wait for each other: both are of owners that share what the other wants alone.
+    OtherUpgrade,
     /// In a box, so that the results of all requests stay small.
     SelfDeadlock(Box<Deadlock>),
 }
@@ -117,9 +123,27 @@ impl Refused {
     pub(in crate::range) fn answer<T>(outcome: Result<T, Self>) -> Option<T> {
         match outcome {
             Ok(token) => Some(token),
-            Err(Self::OutOfTime) => None,
+            // Only owners are cancelled, and only owners upgrade.
+            Err(Self::OutOfTime | Self::Cancelled | Self::OtherUpgrade) => None,
             Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
         }
+    }
+
+    /// The answer to an owner.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    ///
+    /// # Panics
+    /// When the owner would have waited for itself.
+    #[track_caller]
+    pub(in crate::range) fn answer_owner<T>(outcome: Result<T, Self>) -> Result<T, Refusal> {
+        outcome.map_err(|refused| match refused {
+            Self::OutOfTime => Refusal::Busy,
+            Self::Cancelled => Refusal::Cancelled,
+            Self::OtherUpgrade => Refusal::OtherUpgrade,
+            Self::SelfDeadlock(deadlock) => panic!("{deadlock}"),
+        })
     }
 }
 
@@ -152,6 +176,10 @@ pub(in crate::range) struct Waiter<'a> {
     waits: bool,
     /// When it asks for a reservation, if it ever does.
     due: Option<Instant>,
+    /// Who may cancel the wait.
+    owner: Option<&'a Owner>,
+    /// What the owner shares, and wants alone by this request.
+    shares: Option<Request>,
 }
 
 impl<'a> Waiter<'a> {
@@ -172,7 +200,21 @@ impl<'a> Waiter<'a> {
             reserved: None,
             waits: false,
             due: None,
+            owner: None,
+            shares: None,
         }
+    }
+
+    /// The owner may cancel the wait.
+    pub(in crate::range) fn cancelled_by(self, owner: &'a Owner) -> Self {
+        let owner = Some(owner);
+        Self { owner, ..self }
+    }
+
+    /// The owner shares this range meanwhile.
+    pub(in crate::range) fn sharing(self, shares: Request) -> Self {
+        let shares = Some(shares);
+        Self { shares, ..self }
     }
 
     /// Waits and tries until the request is granted, may wait no longer, or would wait for its own thread. `blocker` is
@@ -302,7 +344,7 @@ impl<'a> Waiter<'a> {
         {
             return Err(Refused::SelfDeadlock(Box::new(deadlock)));
         }
-        let asleep = self.register(acquisition, &blocker);
+        let asleep = self.register(acquisition, &blocker)?;
         // [grace-nonblocking] The thread walks no list while it sleeps.
         let _kept = Some(blocker).filter(|_| !prim::intact!("grace-nonblocking"));
         match asleep {
@@ -317,18 +359,27 @@ impl<'a> Waiter<'a> {
 
     /// Enters the request behind its blocker, and says when it gets its reservation. `None`: the blocker is no longer
     /// in the way.
+    ///
+    /// # Errors
+    /// It would wait for another request that waits for it.
     fn register<A: Acquisition>(
         &mut self,
         acquisition: &A,
         blocker: &A::Blocker,
-    ) -> Option<(Ticket, Reserves)> {
+    ) -> Result<Option<(Ticket, Reserves)>, Refused> {
         self.reserve_if_due();
         let holds = acquisition.may_hold();
         let ticket = self.record.parker.ticket();
         let queue = self.queue;
-        let (refused, reserves) = queue.with_queue(|queue, wakeups| {
-            let holder = acquisition.mark(blocker)?;
+        let registered = queue.with_queue(|queue, wakeups| {
+            let Some(holder) = acquisition.mark(blocker) else {
+                return Ok(None);
+            };
             let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
+            // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.
+            if queue.closes_a_circle(&entry) && prim::intact!("one-upgrade") {
+                return Err(Refused::OtherUpgrade);
+            }
             let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {
                 // [reserve-asleep] At once: it has spun before.
                 entry.reserved = self.reserve();
@@ -336,14 +387,16 @@ impl<'a> Waiter<'a> {
             } else {
                 A::RESERVES
             };
-            Some((queue.sleep(entry, wakeups), reserves))
+            Ok(Some((queue.sleep(entry, wakeups), reserves)))
         })?;
-        self.postpone(refused);
-        Some((ticket, reserves))
+        Ok(registered.map(|(refused, reserves)| {
+            self.postpone(refused);
+            (ticket, reserves)
+        }))
     }
 
     /// Parks the thread until it is signalled, until the turn ends that it gives way for, or as long as the request may
-    /// wait.
+    /// wait and is not cancelled.
     fn park(
         &mut self,
         ticket: Ticket,
@@ -351,6 +404,23 @@ impl<'a> Waiter<'a> {
         turn_ends: Option<Instant>,
     ) -> Result<Woken, Refused> {
         self.standing = Standing::Queued;
+        let listed = match self.owner {
+            Some(owner) => Some(owner.list(&self.record.parker).ok_or(Refused::Cancelled)?),
+            None => None,
+        };
+        let woken = self.park_until(ticket, reserves, turn_ends);
+        if listed.is_some_and(Listed::was_cancelled) {
+            return Err(Refused::Cancelled);
+        }
+        woken
+    }
+
+    fn park_until(
+        &mut self,
+        ticket: Ticket,
+        reserves: Reserves,
+        turn_ends: Option<Instant>,
+    ) -> Result<Woken, Refused> {
         let parker = &self.record.parker;
         let deadline = self.wait.deadline();
         let limit = [turn_ends, deadline].into_iter().flatten().min();
@@ -481,6 +551,7 @@ impl<'a> Waiter<'a> {
             patience: self.patience,
             due: self.due,
             holds,
+            shares: self.shares,
             gave_way: None, // The queue knows.
             stage,
             behind,

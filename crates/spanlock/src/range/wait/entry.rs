@@ -55,6 +55,8 @@ pub(super) struct Entry {
     pub(super) due: Option<Instant>,
     /// Whether its thread may hold a range of this lock.
     pub(super) holds: bool,
+    /// What its owner shares, and keeps while it waits to have some of it alone.
+    pub(super) shares: Option<Request>,
     /// The last turn in which it gave way, if it has: a pass for the rest of that round.
     pub(super) gave_way: Option<Turn<Instant>>,
     pub(super) stage: Stage,

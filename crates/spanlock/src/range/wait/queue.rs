@@ -86,6 +86,33 @@ impl Queue {
         Duration::from_nanos(self.paused_until.saturating_sub(clock::nanoseconds()))
     }
 
+    /// Whether a request of an owner that shares a range, and wants to have some of it alone, would wait for another
+    /// such request that waits for it: for what it shares, or for what the next one shares, and so on.
+    pub(super) fn closes_a_circle(&self, entry: &Entry) -> bool {
+        let Some(shares) = entry.shares else {
+            return false;
+        };
+        let others = || self.entries.iter().filter(|other| other.id != entry.id);
+        let waits_for = |request: Request| {
+            move |other: &&Entry| {
+                other
+                    .shares
+                    .is_some_and(|shared| request.conflicts(&shared))
+            }
+        };
+        // All that it waits for, in the end.
+        let mut found: Vec<&Entry> = others().filter(waits_for(entry.request)).collect();
+        let mut at = 0;
+        while let Some(&next) = found.get(at) {
+            let more = others().filter(waits_for(next.request));
+            let more = more.filter(|more| found.iter().all(|known| known.id != more.id));
+            let more: Vec<_> = more.collect();
+            found.extend(more);
+            at += 1;
+        }
+        found.iter().any(|other| other.request.conflicts(&shares))
+    }
+
     /// The first reservation that the request `id` has to give way to.
     ///
     /// Entries are in order of arrival, so every entry is ahead of a request that is not entered yet. A reservation

@@ -9,6 +9,7 @@ mod barrier;
 mod list;
 mod locks;
 mod mutants;
+mod owners;
 mod range;
 mod rw;
 mod segment;

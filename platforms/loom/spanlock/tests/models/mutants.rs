@@ -45,6 +45,10 @@ spanlock_testkit::mutants! {
     range::two_writers_overlapping::list: release release-acquire sleeper wake
     range::two_writers_overlapping::segments: admit-writer leave-writer mark-sleeper wake-sleeper
     range::two_writers_overlapping::tree: lost-race node-acquire node-publish node-winner
+    owners::a_wait_is_cancelled::unfair_list: cancel
+    owners::of_different_heights::a_writer_begins_behind_a_piece::slow_skip_list: pieces-descend
+    owners::an_upgrade_beside_a_reader::unfair_list: replaced
+    owners::two_upgrades::unfair_list: one-upgrade
     list::fast_nodes_come_and_go_under_a_walk::list: demote-acquire
     list::fast_path_against_regular_path::list: demote fast-acquire fast-publish fast-release unlink-acquire
     list::neighbours_are_unlinked_together::slow_list: cut-off
