@@ -113,12 +113,12 @@ over_raw_lock! {
 
 impl<L: RawOwned> RangeLock<L> {
     /// This lock as `owner` sees it: what is acquired by the result is held by the owner, and not by the thread.
-    pub fn by<'a>(&'a self, owner: &'a Owner) -> By<'a, &'a Self> {
+    pub fn by<'o>(&self, owner: &'o Owner) -> By<'o, &Self> {
         By::new(self, owner)
     }
 
     /// As [`by`](Self::by), where what is held is to keep the lock.
-    pub fn by_arc<'a>(self: &Arc<Self>, owner: &'a Owner) -> By<'a, Arc<Self>> {
+    pub fn by_arc<'o>(self: &Arc<Self>, owner: &'o Owner) -> By<'o, Arc<Self>> {
         By::new(Arc::clone(self), owner)
     }
 }
