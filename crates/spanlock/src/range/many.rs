@@ -1,4 +1,4 @@
-//! Acquiring one range or several, all or nothing, in one mode.
+//! Acquiring one range or several, all or nothing.
 //!
 //! ```text
 //!   wanted: A B C, ascending          round 1: wait for A;  try B, try C --> C is taken: release A and B
@@ -23,15 +23,17 @@ use super::guard::{Guards, Held};
 use super::raw::{Ask, Behind, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use smallvec::SmallVec;
+use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 /// In how many rounds a call releases everything before it waits again.
 const EMPTY_HANDED_ROUNDS: usize = 3;
 
-type Spans = SmallVec<[Span; 8]>;
+pub(super) type Spans = SmallVec<[Span; 8]>;
 
 /// What a call holds of several ranges.
-type AllHeld<'a, L> = SmallVec<[Held<'a, L>; 8]>;
+pub(super) type AllHeld<H> = SmallVec<[H; 8]>;
 
 /// The mode of an acquisition: [`Shared`] or [`Exclusive`].
 pub(super) trait AcquireMode<L: RawRangeMutex> {
@@ -92,7 +94,9 @@ pub(super) fn acquire<'a, L: RawRangeMutex, M: AcquireMode<L>, R: RangeBounds<u6
     guard: impl FnMut(Held<'a, L>) -> G,
 ) -> Option<Guards<G>> {
     let spans = arrange(raw, ranges);
-    let held = acquire_all::<L, M>(raw, &spans, wait)?;
+    let mode = PhantomData::<M>;
+    let Ok(held) = OfThread { raw, spans, mode }.acquire_all(wait);
+    let held = held?;
     Some(Guards::new(held.into_iter().map(guard).collect()))
 }
 
@@ -102,7 +106,7 @@ pub(super) fn acquire<'a, L: RawRangeMutex, M: AcquireMode<L>, R: RangeBounds<u6
 /// # Panics
 /// When a range is reversed.
 #[track_caller]
-fn arrange<R: RangeBounds<u64>>(
+pub(super) fn arrange<R: RangeBounds<u64>>(
     raw: &impl RawRangeMutex,
     ranges: impl IntoIterator<Item = R>,
 ) -> Spans {
@@ -129,74 +133,113 @@ fn arrange<R: RangeBounds<u64>>(
     arranged
 }
 
-/// Acquires one of `spans`. `last` is what the call holds of the span before it, if anything.
-#[track_caller]
-fn hold<'a, L: RawRangeMutex, M: AcquireMode<L>>(
-    raw: &'a L,
-    spans: &[Span],
-    at: usize,
-    wait: Wait,
-    last: Option<&Held<'a, L>>,
-) -> Option<Held<'a, L>> {
-    let ask = match last.and_then(Held::token) {
-        // SAFETY: it is held in this lock and mode. Spans ascend and are disjoint, so it ends before this one starts.
-        Some(token) => unsafe { Ask::after(Behind { token, ranges: at }, spans[at], wait) },
-        None => Ask::new(spans[at], wait),
-    };
-    let token = M::acquire(raw, ask)?;
-    Some(Held::new(raw, Some(token)))
-}
+/// Several ranges that a call acquires, all or none: in ascending order, and apart from each other.
+pub(super) trait Several {
+    /// What is held of one of them. Dropping it releases it.
+    type Held;
+    /// Why one is refused whatever the call does.
+    type Refusal;
 
-/// Acquires all of `spans`, which are [`arrange`]d; `None` if that takes longer than `wait` allows.
-///
-/// Each search but the first begins behind the range acquired before it: together they pass each range of the lock
-/// about once.
-#[track_caller]
-fn acquire_all<'a, L: RawRangeMutex, M: AcquireMode<L>>(
-    raw: &'a L,
-    spans: &[Span],
-    wait: Wait,
-) -> Option<AllHeld<'a, L>> {
-    let rounds = if wait == Wait::Never {
-        1
-    } else {
-        EMPTY_HANDED_ROUNDS
-    };
-    let mut awaited = 0;
-    for _ in 0..rounds {
-        if spans.is_empty() {
-            break;
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Acquires one of them. `last` is what the call holds of the one before it, if anything. `None`: that would take
+    /// longer than `wait` allows.
+    #[track_caller]
+    fn acquire(
+        &self,
+        at: usize,
+        wait: Wait,
+        last: Option<&Self::Held>,
+    ) -> Result<Option<Self::Held>, Self::Refusal>;
+
+    /// Acquires all of them; `None` if that takes longer than `wait` allows.
+    ///
+    /// Each search but the first may begin behind the range acquired before it: together they pass each range of the
+    /// lock about once.
+    #[track_caller]
+    fn acquire_all(&self, wait: Wait) -> Result<Option<AllHeld<Self::Held>>, Self::Refusal> {
+        let rounds = if wait == Wait::Never {
+            1
+        } else {
+            EMPTY_HANDED_ROUNDS
+        };
+        let all = self.count();
+        let mut awaited = 0;
+        for _ in 0..rounds {
+            if all == 0 {
+                break;
+            }
+            let mut held = AllHeld::new();
+            match self.acquire(awaited, wait, None)? {
+                Some(first) => held.push(first),
+                None => return Ok(None),
+            }
+            let mut taken = None;
+            for at in (0..all).filter(|&at| at != awaited) {
+                // The one before it was acquired first, or last.
+                let last = match at.checked_sub(1) {
+                    None => None,
+                    Some(before) if before == awaited => held.first(),
+                    Some(_) => held.last(),
+                };
+                let Some(next) = self.acquire(at, Wait::Never, last)? else {
+                    taken = Some(at);
+                    break;
+                };
+                held.push(next);
+            }
+            match taken {
+                None => return Ok(Some(held)),
+                Some(at) => awaited = at,
+            }
+        }
+        if wait == Wait::Never && all > 0 {
+            return Ok(None);
         }
         let mut held = AllHeld::new();
-        held.push(hold::<L, M>(raw, spans, awaited, wait, None)?);
-        let mut taken = None;
-        for at in (0..spans.len()).filter(|&at| at != awaited) {
-            // The span before it was acquired first, or last.
-            let last = match at.checked_sub(1) {
-                None => None,
-                Some(before) if before == awaited => held.first(),
-                Some(_) => held.last(),
-            };
-            let Some(next) = hold::<L, M>(raw, spans, at, Wait::Never, last) else {
-                taken = Some(at);
-                break;
-            };
-            held.push(next);
+        for at in 0..all {
+            match self.acquire(at, wait, held.last())? {
+                Some(next) => held.push(next),
+                None => return Ok(None),
+            }
         }
-        match taken {
-            None => return Some(held),
-            Some(at) => awaited = at,
-        }
+        Ok(Some(held))
     }
-    if wait == Wait::Never && !spans.is_empty() {
-        return None;
+}
+
+/// The ranges that a thread acquires in one mode.
+struct OfThread<'a, L, M> {
+    raw: &'a L,
+    spans: Spans,
+    mode: PhantomData<M>,
+}
+
+impl<'a, L: RawRangeMutex, M: AcquireMode<L>> Several for OfThread<'a, L, M> {
+    type Held = Held<'a, L>;
+    type Refusal = Infallible;
+
+    fn count(&self) -> usize {
+        self.spans.len()
     }
-    let mut held = AllHeld::new();
-    for at in 0..spans.len() {
-        let next = hold::<L, M>(raw, spans, at, wait, held.last())?;
-        held.push(next);
+
+    #[track_caller]
+    fn acquire(
+        &self,
+        at: usize,
+        wait: Wait,
+        last: Option<&Held<'a, L>>,
+    ) -> Result<Option<Held<'a, L>>, Infallible> {
+        let span = self.spans[at];
+        let ask = match last.and_then(Held::token) {
+            // SAFETY: it is held in this lock and mode. Spans ascend and are disjoint, so it ends before this one
+            // starts.
+            Some(token) => unsafe { Ask::after(Behind { token, ranges: at }, span, wait) },
+            None => Ask::new(span, wait),
+        };
+        let token = M::acquire(self.raw, ask);
+        Ok(token.map(|token| Held::new(self.raw, Some(token))))
     }
-    Some(held)
 }
 
 #[cfg(test)]

@@ -377,7 +377,7 @@ impl<'a> Waiter<'a> {
             };
             let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.
-            if queue.closes_a_circle(&entry) && prim::intact!("one-upgrade") {
+            if queue.would_wait_for_each_other(&entry) && prim::intact!("one-upgrade") {
                 return Err(Refused::OtherUpgrade);
             }
             let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {

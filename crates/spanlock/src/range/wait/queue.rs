@@ -86,31 +86,20 @@ impl Queue {
         Duration::from_nanos(self.paused_until.saturating_sub(clock::nanoseconds()))
     }
 
-    /// Whether a request of an owner that shares a range, and wants to have some of it alone, would wait for another
-    /// such request that waits for it: for what it shares, or for what the next one shares, and so on.
-    pub(super) fn closes_a_circle(&self, entry: &Entry) -> bool {
-        let Some(shares) = entry.shares else {
-            return false;
+    /// Whether a request of an owner, which shares a range and wants to have some of it alone, would wait for another
+    /// such request that waits for it: each wants what the other shares.
+    ///
+    /// More than two that wait in a circle need not be looked for. Their ranges are intervals, so two of them meet each
+    /// other: one that reaches from its own wish to another's has a part of all that is between.
+    pub(super) fn would_wait_for_each_other(&self, entry: &Entry) -> bool {
+        let wants_what_is_shared = |one: &Entry, other: &Entry| {
+            other
+                .shares
+                .is_some_and(|shares| one.request.conflicts(&shares))
         };
-        let others = || self.entries.iter().filter(|other| other.id != entry.id);
-        let waits_for = |request: Request| {
-            move |other: &&Entry| {
-                other
-                    .shares
-                    .is_some_and(|shared| request.conflicts(&shared))
-            }
-        };
-        // All that it waits for, in the end.
-        let mut found: Vec<&Entry> = others().filter(waits_for(entry.request)).collect();
-        let mut at = 0;
-        while let Some(&next) = found.get(at) {
-            let more = others().filter(waits_for(next.request));
-            let more = more.filter(|more| found.iter().all(|known| known.id != more.id));
-            let more: Vec<_> = more.collect();
-            found.extend(more);
-            at += 1;
-        }
-        found.iter().any(|other| other.request.conflicts(&shares))
+        let others = self.entries.iter().filter(|other| other.id != entry.id);
+        let mut others = others.filter(|other| wants_what_is_shared(entry, other));
+        others.any(|other| wants_what_is_shared(other, entry))
     }
 
     /// The first reservation that the request `id` has to give way to.
