@@ -1,14 +1,13 @@
 //! Who holds which `fcntl` locks. Whether a lock can be granted is decided by a range lock for each file.
 //!
 //! POSIX locks belong to an owner, a process as a rule. A new lock replaces what its owner has of the range, in parts
-//! if need be. A range lock has no such request. So the owner's ranges are released, the new one is tried, and what
-//! remains of the old ones is acquired again. One thread does all this, and so nobody gets in between.
+//! if need be: a conversion of what an [`Owner`] holds.
 
-use spanlock::range::Span;
 use spanlock::range::list::ListRw;
-use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
+use spanlock::range::raw::Mode;
+use spanlock::range::{Holding, Owner, RangeLock, Span};
 use std::collections::HashMap;
-use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Who has a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,164 +42,107 @@ pub(crate) struct Locks {
     files: HashMap<u64, FileLocks>,
 }
 
+/// The locks of one file.
+#[derive(Default)]
+struct FileLocks {
+    lock: Arc<RangeLock<ListRw>>,
+    owners: HashMap<u64, Owned>,
+}
+
+/// What an owner has of a file.
+struct Owned {
+    /// Who set the last lock.
+    holder: Holder,
+    holding: Holding<Arc<RangeLock<ListRw>>>,
+}
+
+impl Owned {
+    /// Its locks, in order. Neighbours of one mode are one lock.
+    fn locks(&self) -> Vec<Lock> {
+        let holder = self.holder;
+        let mut locks: Vec<Lock> = Vec::new();
+        for (span, mode) in self.holding.pieces() {
+            match locks.last_mut() {
+                Some(last) if last.mode == mode && last.span.joined(span).is_some() => {
+                    last.span = last.span.joined(span).expect("just seen");
+                }
+                _ => locks.push(Lock { span, mode, holder }),
+            }
+        }
+        locks
+    }
+}
+
 impl Locks {
     /// Sets a lock, in place of what its owner has of the range. If others are in the way, changes nothing and says
     /// false.
     pub(crate) fn set(&mut self, file: u64, lock: Lock) -> bool {
         let locks = self.files.entry(file).or_default();
-        let granted = locks.set(lock);
-        self.drop_if_empty(file);
+        let owned = locks
+            .owners
+            .entry(lock.holder.owner)
+            .or_insert_with(|| Owned {
+                holder: lock.holder,
+                holding: locks.lock.by_arc(&Owner::new()).nothing(),
+            });
+        let granted = owned.holding.try_convert(lock.span, lock.mode).is_ok();
+        if granted {
+            owned.holder = lock.holder;
+        }
+        self.forget_what_is_empty(file);
         granted
     }
 
     /// Removes what an owner has of a range. Whether there was anything.
     pub(crate) fn clear(&mut self, file: u64, owner: u64, span: Span) -> bool {
-        let cleared = self
-            .files
-            .get_mut(&file)
-            .is_some_and(|locks| locks.clear(owner, span));
-        self.drop_if_empty(file);
-        cleared
+        self.release(file, span, |holder| holder.owner == owner)
     }
 
     /// Removes all locks of a file that were set through a handle. Whether there were any.
     pub(crate) fn clear_handle(&mut self, file: u64, handle: u64) -> bool {
-        let cleared = self.files.get_mut(&file).is_some_and(|locks| {
-            let of_handle = |held: &Held| held.lock.holder.handle == handle;
-            !locks.take(of_handle).is_empty()
-        });
-        self.drop_if_empty(file);
-        cleared
+        self.release(file, Span::ALL, |holder| holder.handle == handle)
+    }
+
+    fn release(&mut self, file: u64, span: Span, whose: impl Fn(&Holder) -> bool) -> bool {
+        let mut released = false;
+        let owners = self
+            .files
+            .get_mut(&file)
+            .map(|locks| locks.owners.values_mut());
+        for owned in owners
+            .into_iter()
+            .flatten()
+            .filter(|owned| whose(&owned.holder))
+        {
+            released |= owned.holding.pieces().any(|(held, _)| held.overlaps(span));
+            owned.holding.release(span);
+        }
+        self.forget_what_is_empty(file);
+        released
     }
 
     /// The locks that are in the way of another one, in their order in the file.
     pub(crate) fn in_the_way(&self, file: u64, lock: &Lock) -> Vec<Lock> {
-        let held = self.files.get(&file).map_or(&[][..], |locks| &locks.held);
-        let conflicting = held.iter().map(|held| held.lock);
-        let mut found: Vec<_> = conflicting.filter(|held| held.conflicts(lock)).collect();
+        let owners = self.files.get(&file).map(|locks| locks.owners.values());
+        let held = owners.into_iter().flatten().flat_map(Owned::locks);
+        let mut found: Vec<_> = held.filter(|held| held.conflicts(lock)).collect();
         found.sort_by_key(|lock| lock.span.start());
         found
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.files.values().map(|locks| locks.held.len()).sum()
+        let owners = self.files.values().flat_map(|locks| locks.owners.values());
+        owners.map(|owned| owned.locks().len()).sum()
     }
 
-    fn drop_if_empty(&mut self, file: u64) {
-        if self
-            .files
-            .get(&file)
-            .is_some_and(|locks| locks.held.is_empty())
-        {
-            self.files.remove(&file);
-        }
-    }
-}
-
-/// The locks of one file. It stays on its thread, because range locks count what each thread holds.
-struct FileLocks {
-    lock: ListRw,
-    held: Vec<Held>,
-    not_send: PhantomData<*const ()>,
-}
-
-/// A lock, and the range lock's proof of it.
-struct Held {
-    lock: Lock,
-    token: <ListRw as RawRangeMutex>::Token,
-}
-
-impl Default for FileLocks {
-    fn default() -> Self {
-        Self {
-            lock: ListRw::new(),
-            held: Vec::new(),
-            not_send: PhantomData,
-        }
-    }
-}
-
-impl FileLocks {
-    fn set(&mut self, lock: Lock) -> bool {
-        let owner = lock.holder.owner;
-        let replaced = self.take(|held| {
-            let joins = held.lock.mode == lock.mode && held.lock.span.joined(lock.span).is_some();
-            held.lock.holder.owner == owner && (joins || held.lock.span.overlaps(lock.span))
-        });
-        let same = replaced.iter().filter(|old| old.mode == lock.mode);
-        let span = same.fold(lock.span, |span, old| span.joined(old.span).unwrap_or(span));
-        let granted = self.acquire(Lock { span, ..lock });
-        for old in replaced {
-            match granted {
-                true if old.mode == lock.mode => {}
-                true => self.keep_around(old, lock.span),
-                false => self.keep(old),
+    fn forget_what_is_empty(&mut self, file: u64) {
+        if let Some(locks) = self.files.get_mut(&file) {
+            locks.owners.retain(|_, owned| !owned.holding.is_empty());
+            if locks.owners.is_empty() {
+                self.files.remove(&file);
             }
         }
-        granted
-    }
-
-    fn clear(&mut self, owner: u64, span: Span) -> bool {
-        let cleared =
-            self.take(|held| held.lock.holder.owner == owner && held.lock.span.overlaps(span));
-        for &old in &cleared {
-            self.keep_around(old, span);
-        }
-        !cleared.is_empty()
-    }
-
-    /// Acquires what a lock covers besides a span.
-    fn keep_around(&mut self, old: Lock, without: Span) {
-        let before = (old.span.start() < without.start())
-            .then(|| Span::of(old.span.start()..without.start()))
-            .flatten();
-        let behind = (without.last() < old.span.last())
-            .then(|| Span::of(without.last() + 1..=old.span.last()))
-            .flatten();
-        for span in [before, behind].into_iter().flatten() {
-            self.keep(Lock { span, ..old });
-        }
-    }
-
-    /// Acquires a part of what was held just before.
-    fn keep(&mut self, lock: Lock) {
-        assert!(
-            self.acquire(lock),
-            "nobody else acquires while this thread rearranges"
-        );
-    }
-
-    fn acquire(&mut self, lock: Lock) -> bool {
-        let ask = Ask::new(lock.span, Wait::Never);
-        let token = match lock.mode {
-            Mode::Shared => self.lock.lock_shared(ask),
-            Mode::Exclusive => self.lock.lock_exclusive(ask),
-        };
-        match token {
-            Some(token) => {
-                self.held.push(Held { lock, token });
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Releases those locks, and returns them.
-    fn take(&mut self, which: impl Fn(&Held) -> bool) -> Vec<Lock> {
-        let taken = self.held.extract_if(.., |held| which(held));
-        let release = |held: Held| {
-            // SAFETY: the token came from this lock, on this thread, which `FileLocks` does not leave.
-            unsafe { self.lock.unlock(held.token) };
-            held.lock
-        };
-        taken.map(release).collect()
-    }
-}
-
-impl Drop for FileLocks {
-    fn drop(&mut self) {
-        self.take(|_| true);
     }
 }
 
@@ -236,10 +178,10 @@ mod tests {
     /// What the table says, position by position.
     fn seen(locks: &Locks) -> Model {
         let mut model = Model::new();
-        for held in locks.files.values().flat_map(|file| &file.held) {
-            for at in held.lock.span.start()..=held.lock.span.last() {
-                let owner = held.lock.holder.owner;
-                assert!(model.insert((owner, at), held.lock.mode).is_none());
+        let owners = locks.files.values().flat_map(|file| file.owners.values());
+        for held in owners.flat_map(Owned::locks) {
+            for at in held.span.start()..=held.span.last() {
+                assert!(model.insert((held.holder.owner, at), held.mode).is_none());
             }
         }
         model
