@@ -13,4 +13,4 @@ macro_rules! documents {
     };
 }
 
-documents!["README.md"];
+documents!["README.md", "docs/owners.md"];
