@@ -117,6 +117,27 @@ fn long_ranges_leave_the_buckets_to_others() {
     );
 }
 
+/// Narrow ranges that a thread asks for while it holds a wide one, in a lock that has yet to get buckets.
+fn beside_an_own_hold(last: u32) {
+    let lock = lock(RawSlots::builder().slots_at_once());
+    crowd(&lock, CROWD, |number, lock| {
+        drop(lock.write(narrow(number)))
+    });
+    let _held = lock.write(wide(0));
+    (0..1024 + last).for_each(|number| drop(lock.write(narrow(number))));
+}
+
+/// The thread learns from all of its requests, in whichever of its slots they are announced: they bring the buckets, and
+/// are listed.
+#[test]
+fn narrow_ranges_are_listed_beside_an_own_hold() {
+    let one = steps_of_one(beside_an_own_hold);
+    assert!(
+        one < u64::from(CROWD),
+        "{one} steps, so it looks at all slots"
+    );
+}
+
 /// Threads of narrow ranges that hold them most of the time. Two threads of wide ranges stop when the others have given
 /// the listing up.
 fn after_wide_ranges(last: u32) {

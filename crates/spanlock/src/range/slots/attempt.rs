@@ -10,24 +10,22 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::blocker::SlotBlocker;
-use super::board::{Board, FreeSlot};
-use super::enter::Entry;
-use super::home;
-use super::slot::Slot;
-use super::state::Seniority;
+use super::advice::Blocked;
+use super::board::Board;
+use super::home::{self, FreeSlot};
+use super::look::Blocker;
+use super::request::{Entry, Seniority};
 use super::token::{Granted, Token};
 use super::{Growth, InList, ListToken, RawSlots};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, MANY, Node, Tried, Walk};
+use crate::range::list::{Blocker as NodeBlocker, MANY, Tried};
 use crate::range::raw::{Ask, Mode, Wait};
-use crate::range::thread::{self, Pin, ThreadRecord};
+use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use crate::wait::Stay;
 use prim::atomic::Ordering;
 use prim::{clock, thread as threads};
 use std::panic::Location;
-use std::ptr::NonNull;
 
 impl RawSlots {
     #[cold] // The lock is in use.
@@ -92,12 +90,6 @@ struct SlotAcquisition<'a> {
     list: InList<'a>,
 }
 
-/// What is in the way of a request.
-pub(super) enum Blocker<'a> {
-    Node(NodeBlocker),
-    Slot(SlotBlocker<'a>),
-}
-
 impl<'a> SlotAcquisition<'a> {
     /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
     /// they gather, and then they hold their ranges together.
@@ -110,21 +102,31 @@ impl<'a> SlotAcquisition<'a> {
         }
     }
 
-    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken. Not where
-    /// long spins do not pay: if its thread did not run, it would keep others out for nothing.
+    /// What the advice says about a request that was blocked. `None`: it was not.
+    fn blocked(&self) -> Option<Blocked> {
+        self.was_blocked.then(|| Blocked {
+            mode: self.request.mode,
+            by_unasked_reader: self.blocked_by_unasked_reader,
+            is_unlimited: self.is_unlimited,
+            may_spin: !self.stay.is_over() && self.stay.may_pay(),
+        })
+    }
+
+    /// How long the request may wait in place, if it is to.
     fn may_wait_in_place(&self) -> Option<&Stay<'a>> {
-        let is_writer = self.request.mode == Mode::Exclusive;
-        let may = self.was_blocked && is_writer && self.is_unlimited;
-        Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
+        let waits = self
+            .blocked()
+            .is_some_and(|blocked| blocked.waits_in_place());
+        waits.then_some(&self.stay)
     }
 
     /// One attempt on the board.
     fn attempt_on(&mut self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
-        let most_others = match self.lock.list.index {
+        let most_others = match self.lock.setup().growth {
             Growth::Annex => 0,
             _ => MANY - 1,
         };
-        match board.free_slot(self.record, || self.lock.share(), most_others) {
+        match board.free_slot(self.record, most_others) {
             Some(own) => self.attempt_in_slot(board, own),
             None => self
                 .lock
@@ -144,24 +146,30 @@ impl<'a> SlotAcquisition<'a> {
             in_place: self.may_wait_in_place(),
             ..Entry::newcomer(self.request, self.at)
         };
-        let listing = own
+        let buckets = own
             .home
-            .and_then(|home| board.listing_of(home, slot, self.request.span));
+            .and_then(|home| self.lock.buckets_for(board, home, slot, self.request.span));
         if own.is_home() {
-            slot.policy().was_blocked();
+            slot.advice().grants.drop_next();
         }
-        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
-        // others a cache miss.
-        let foreseen =
-            if !self.was_blocked || self.blocked_by_unasked_reader && entry.in_place.is_some() {
-                Ok(None)
-            } else {
-                board.foresee(listing, slot, &entry)
-            };
+        let looks_first = self.blocked().is_some_and(|blocked| blocked.looks_first());
+        let foreseen = match looks_first {
+            true => board.foresee(buckets, slot, &entry),
+            false => Ok(None),
+        };
         let turn = foreseen.as_ref().ok().copied().flatten();
-        let entered = match foreseen {
-            Err(blocker) => Err(Blocker::Slot(blocker)),
-            Ok(_) => self.lock.enter(self.record, board, slot, listing, entry),
+        let entered = match (foreseen, own.home.zip(buckets)) {
+            (Err(met), _) => Err(Blocker::Slot(met)),
+            (Ok(_), announced) => {
+                let entered = match announced {
+                    Some((home, buckets)) => {
+                        self.lock.enter_listed(board, buckets, home, slot, entry)
+                    }
+                    None => board.enter(slot, slot.noted_state(), &entry),
+                };
+                self.lock
+                    .settle(self.record, board, slot, entered, &entry.request)
+            }
         };
         let entered = match entered {
             Ok(_) => self
@@ -216,29 +224,6 @@ impl<'a> SlotAcquisition<'a> {
     }
 }
 
-impl Board {
-    /// A node in the way of a request, of those that were in the list when the lock moved.
-    pub(super) fn residue_in_the_way_of(
-        &self,
-        pin: &Pin,
-        request: &Request,
-    ) -> Option<NonNull<Node>> {
-        let mut walk = Walk::from_head(pin, self.residue());
-        let mut met = None;
-        while let Some((node, link)) = walk.next() {
-            // [residue]
-            if node.request(link).conflicts(request) && prim::intact!("residue") {
-                met = Some(NonNull::from(node));
-                break;
-            }
-            walk.trim();
-            walk.pass(node, link);
-        }
-        walk.trim();
-        met
-    }
-}
-
 impl<'a> Acquisition for SlotAcquisition<'a> {
     type Token = Token;
     type Blocker = Blocker<'a>;
@@ -254,7 +239,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     self.lock.list.is_crowded.store(true, Ordering::Relaxed);
                 }
                 return self.attempt_on(board);
-            } else if self.lock.list.index != Growth::WhenMet {
+            } else if self.lock.setup().growth != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;
@@ -319,9 +304,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn may_hold(&self) -> bool {
         let holds_slot = |board: &Board| {
-            // SAFETY: the slots of a board live as long as the lock.
-            let home = home::known(board).map(|home| unsafe { home.as_ref() });
-            home.is_none_or(|home: &Slot| !home.is_free() || home.has_others())
+            home::known(board).is_none_or(|home| !home.is_free() || home.has_others())
         };
         self.list.may_hold() || self.lock.board().is_some_and(holds_slot)
     }
