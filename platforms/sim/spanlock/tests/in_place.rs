@@ -6,8 +6,8 @@ use spanlock_sim::range::RangeLock;
 use spanlock_sim::range::slots::{Fairness, RawSlots};
 use std::sync::Arc;
 
-/// When, after the first one, a try for a range that nobody holds was refused for the first and for the last time: while
-/// a writer of that range, and of more, waits for a reader of the rest.
+/// When, after the first one, a try for a range that nobody holds was refused for the first and for the last time:
+/// while a writer of that range, and of more, waits for a reader of the rest.
 fn refusals(after: Duration) -> Vec<Duration> {
     let machine = Machine::find("small-1x2x1").expect("it is built in");
     let ended = run(&Setup::new(machine), move || {
@@ -15,7 +15,11 @@ fn refusals(after: Duration) -> Vec<Duration> {
         let lock = Arc::new(RangeLock::from_raw(raw.fairness(Fairness::Unfair).build()));
         let reader = lock.read(0..10);
         let others = Arc::clone(&lock);
-        let writer = thread::spawn(move || drop(others.write(0..20)));
+        let writer = thread::spawn(move || {
+            // It has a slot then, in which it tries before it would sleep.
+            drop(others.write(20..30));
+            drop(others.write(0..20));
+        });
         let begin = Instant::now();
         let mut refused = Vec::new();
         while begin.elapsed() < after {

@@ -189,8 +189,8 @@ impl Spare {
         NonNull::new(node)
     }
 
-    /// Returns a node that no other thread knows, after its range was released. `Err`: there is a spare node already, or
-    /// the thread is exiting.
+    /// Returns a node that no other thread knows, after its range was released. `Err`: there is a spare node already,
+    /// or the thread is exiting.
     #[inline]
     pub(in crate::range) fn put(&self, node: NonNull<Node>) -> Result<(), NonNull<Node>> {
         if self.is_taken() {

@@ -112,8 +112,7 @@ impl RawSlots {
         debug_assert!(!state.is_held(), "an announcement would end that hold");
         let mut blocker = None;
         if board.residue_is_empty() {
-            let buckets = self.buckets_for(board, home, home, span);
-            let plan = self.plan(home, state, mode, span, buckets);
+            let (plan, buckets) = self.plan(board, home, state, mode, span);
             let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
             let entered = match (plan, buckets) {
                 (Plan::Once, _) => board.enter(home, state, &entry),
@@ -236,9 +235,33 @@ impl RawSlots {
         }
     }
 
-    /// The buckets, if there are any and the range is to be listed that the thread with that home slot is about to
-    /// announce in a slot of its own. Where there are none, it may be time to make them.
+    /// The plan for a request in the thread's home slot, whose grant does not cover it; and the buckets, if it could be
+    /// listed.
     #[inline]
+    fn plan<'a>(
+        &self,
+        board: &'a Board,
+        home: &Slot,
+        state: State,
+        mode: Mode,
+        span: Span,
+    ) -> (Plan, Option<&'a Buckets>) {
+        if let Advice::Always(plan) = self.setup().advice {
+            let buckets = Self::always(plan, board, span);
+            return (plan.limited_to(mode, buckets.is_some()), buckets);
+        }
+        let buckets = Self::learn_where(board, home, home, span);
+        let otherwise = buckets.map_or(Plan::Once, |_| Plan::Listed);
+        let last = Previous {
+            is_kept: home.keeps(state),
+            is_repeated: home.announces(span),
+            number: state.number(),
+        };
+        (home.advice().grants.plan(otherwise, last, mode), buckets)
+    }
+
+    /// The buckets, if there are any and the range is to be listed that the thread with that home slot is about to
+    /// announce in a slot of its own.
     pub(super) fn buckets_for<'a>(
         &self,
         board: &'a Board,
@@ -246,16 +269,31 @@ impl RawSlots {
         slot: &Slot,
         span: Span,
     ) -> Option<&'a Buckets> {
-        if let Advice::Always(plan) = self.setup().advice {
-            let is_narrow = |buckets: &&Buckets| buckets.is_narrow(span.start(), span.last());
-            return board
-                .buckets()
-                .filter(|_| plan == Plan::Listed)
-                .filter(is_narrow);
+        match self.setup().advice {
+            Advice::Always(plan) => Self::always(plan, board, span),
+            Advice::Learnt => Self::learn_where(board, home, slot, span),
         }
+    }
+
+    #[cold] // In tests.
+    fn always(plan: Plan, board: &Board, span: Span) -> Option<&Buckets> {
+        let is_narrow = |buckets: &&Buckets| buckets.is_narrow(span.start(), span.last());
+        let buckets = board.buckets().filter(|_| plan == Plan::Listed);
+        buckets.filter(is_narrow)
+    }
+
+    /// Where the thread has learned that it should look: as [`buckets_for`](Self::buckets_for). Where there are no
+    /// buckets, it may be time to make them.
+    #[inline]
+    fn learn_where<'a>(
+        board: &'a Board,
+        home: &Slot,
+        slot: &Slot,
+        span: Span,
+    ) -> Option<&'a Buckets> {
         let Some(buckets) = board.buckets() else {
             if is_sample(slot.noted_state().number(), slot.number()) {
-                self.vote_on_buckets(board, home, slot, span);
+                Self::vote_on_buckets(board, home, slot, span);
             }
             return None;
         };
@@ -263,14 +301,14 @@ impl RawSlots {
             return None;
         }
         if home.advice().window.count_narrow() {
-            self.vote_on_rest(board, home);
+            Self::vote_on_rest(board, home);
         }
         board.advice.lists().then_some(buckets)
     }
 
     /// Makes buckets, if the threads' samples are far apart.
     #[cold]
-    fn vote_on_buckets(&self, board: &Board, home: &Slot, slot: &Slot, span: Span) {
+    fn vote_on_buckets(board: &Board, home: &Slot, slot: &Slot, span: Span) {
         // What came before in the slot, or, in a new one, in the home slot.
         let was_used = |slot: &&Slot| slot.load(Ordering::Relaxed).number() != 0;
         let Some(before) = [slot, home].into_iter().find(was_used) else {
@@ -288,35 +326,13 @@ impl RawSlots {
 
     /// Ends a window of narrow requests. Now and then, takes the slots off the count that are idle.
     #[cold]
-    fn vote_on_rest(&self, board: &Board, home: &Slot) {
+    fn vote_on_rest(board: &Board, home: &Slot) {
         let window = &home.advice().window;
         if window.is_to_tidy() && !board.counted().is_none() {
             board.tidy();
         }
         let ballot = window.judge(board.len() as u32);
         board.advice.vote_on_rest(ballot, clock::nanoseconds());
-    }
-
-    /// The plan for a request in the thread's home slot, whose grant does not cover it.
-    #[inline]
-    fn plan(
-        &self,
-        home: &Slot,
-        state: State,
-        mode: Mode,
-        span: Span,
-        buckets: Option<&Buckets>,
-    ) -> Plan {
-        if let Advice::Always(plan) = self.setup().advice {
-            return plan.limited_to(mode, buckets.is_some());
-        }
-        let otherwise = buckets.map_or(Plan::Once, |_| Plan::Listed);
-        let last = Previous {
-            is_kept: home.keeps(state),
-            is_repeated: home.announces(span),
-            number: state.number(),
-        };
-        home.advice().grants.plan(otherwise, last, mode)
     }
 
     /// Announces a request in the thread's home slot, and keeps its grant if it may.
@@ -341,6 +357,7 @@ impl RawSlots {
     }
 
     /// Announces a narrow request in a slot of the thread with that home slot, where it is to be listed.
+    #[inline(always)] // An entry that is handed on twice is written to memory twice, and read too soon after.
     pub(super) fn enter_listed<'a>(
         &self,
         board: &'a Board,

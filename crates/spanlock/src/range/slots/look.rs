@@ -72,8 +72,8 @@ impl Slot {
         self.load(prim::order!("slot-acquire", Ordering::Acquire))
     }
 
-    /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that is
-    /// kept and in the way of the request; marks one that is in use and whose other parts are. If its owner does
+    /// Looks at the slot on behalf of a request of another slot, which is announced with `grant`. Revokes a grant that
+    /// is kept and in the way of the request; marks one that is in use and whose other parts are. If its owner does
     /// something else meanwhile, it looks again.
     #[inline]
     pub(super) fn look(&self, request: &Request, grant: Span) -> Look {

@@ -64,7 +64,8 @@
 //!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
 //!   handshake decides about the other.
 //! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
-//! - **board-part**: Release by publishing a chunk of slots, the buckets or the annex, Acquire by following the pointer.
+//! - **board-part**: Release by publishing a chunk of slots, the buckets or the annex, Acquire by following the
+//!   pointer.
 //! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
 //!   there: the holder's critical section, if the look finds no word that leads to the slot. A request that is listed
 //!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
@@ -100,8 +101,8 @@
 //! - **bucket-listed**: a request that is not counted is listed in each bucket of its range. So two that overlap have a
 //!   bucket in common, and by the handshake one of them finds the other there.
 //! - **bucket-look**: a listed request looks at the slots that are listed in its buckets.
-//! - **counted** / **counted-look**: a request that is not listed, or finds no free word, is counted before its fence. A
-//!   listed one loads the count after its fence, and looks at the slots that are counted.
+//! - **counted** / **counted-look**: a request that is not listed, or finds no free word, is counted before its fence.
+//!   A listed one loads the count after its fence, and looks at the slots that are counted.
 //! - **counted-only**: it passes by the others only if one slot alone is counted. Then the count says which.
 //! - **counted-again**: another thread may uncount a slot that is idle. The operation that announces the next request
 //!   shows whether that has happened, and then the owner counts it again.

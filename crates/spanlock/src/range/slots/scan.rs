@@ -96,8 +96,11 @@ impl Board {
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
-            met.others = WORDS as u32;
-            return self.look_at_all(mine, entry, met);
+            *met = Met {
+                others: WORDS as u32,
+                slots: self.len() as u32,
+            };
+            return self.look_at_all(mine, entry);
         }
         let mut scan = Scan::of_buckets();
         let end = buckets.find(&parts, &mut met.others, |number| {
@@ -111,7 +114,7 @@ impl Board {
         if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
             return scan.outcome(end);
         }
-        self.look_at_counted(counted, mine, entry, met)
+        self.look_at_counted(counted, mine, entry)
     }
 
     /// Looks at the slots that are counted, on behalf of a listed request.
@@ -121,10 +124,9 @@ impl Board {
         counted: Counted,
         mine: &Slot,
         entry: Entry<'_>,
-        met: &mut Met,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let Some(only) = counted.only() else {
-            return self.look_at_all(mine, entry, met);
+            return self.look_at_all(mine, entry);
         };
         // It may be the request's own, while another thread uncounts it.
         let other = self.slot(only).filter(|slot| !ptr::eq(*slot, mine));
@@ -133,18 +135,15 @@ impl Board {
         scan.outcome(end)
     }
 
-    /// Looks at all slots, on behalf of a request that was to be listed and look at few.
+    /// Looks at all slots, on behalf of a request that was to look at few.
     #[inline(never)]
     fn look_at_all<'a>(
         &'a self,
         mine: &Slot,
         entry: Entry<'_>,
-        met: &mut Met,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
         // [registry] As before.
-        let len = self.len();
-        met.slots = len as u32;
-        self.look_from(0, len, mine, entry, Scan::of_buckets())
+        self.look_from(0, self.len(), mine, entry, Scan::of_buckets())
     }
 
     /// The fence between an announcement and the look at the others.

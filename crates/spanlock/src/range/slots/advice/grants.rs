@@ -5,7 +5,7 @@
 //! - A reader that asks for another range each time has nothing to repeat. After `2^`[`FIRST_RUN`] such requests it
 //!   asks for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
-//!   it was of use, makes the next one come four times later.
+//!   it was of use, doubles the number of requests before the next one.
 //!
 //! A grant in the way of another request costs that request one compare-exchange. As the numbers double, useless grants
 //! become rare.
@@ -13,9 +13,6 @@
 use super::{FIRST_RUN, MOST_REPEATS, OFTEN, Plan};
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
-
-/// `2^LONGEST_RUN` is the longest run before a grant of everything.
-const LONGEST_RUN: u8 = 16;
 
 /// Requests for different ranges are counted.
 const DIFFERENT: u32 = 1 << 31;
@@ -114,25 +111,22 @@ impl Grants {
         self.keeps.store(false, Relaxed);
         let hits = (last.number as u32).wrapping_sub(self.granted.load(Relaxed));
         let was_worth_it = hits >= OFTEN;
-        if self.is_wide.load(Relaxed) {
-            if !was_worth_it && !last.is_kept {
-                self.wait_longer();
-            } else if was_worth_it {
-                self.long_run.store(FIRST_RUN, Relaxed);
-            }
-        } else if was_worth_it {
-            self.enough.store(0, Relaxed);
+        let (number, first) = match self.is_wide.load(Relaxed) {
+            true => (&self.long_run, FIRST_RUN),
+            false => (&self.enough, 0),
+        };
+        if was_worth_it {
+            number.store(first, Relaxed);
         } else if !last.is_kept {
-            let more = self.enough.load(Relaxed) + 1;
-            self.enough
-                .store(more.min(MOST_REPEATS.ilog2() as u8), Relaxed);
+            Self::double(number);
         }
     }
 
+    /// Doubles a number, of which these are the digits.
     #[cold]
-    fn wait_longer(&self) {
-        let longer = self.long_run.load(Relaxed) + 2;
-        self.long_run.store(longer.min(LONGEST_RUN), Relaxed);
+    fn double(digits: &AtomicU8) {
+        let more = digits.load(Relaxed) + 1;
+        digits.store(more.min(MOST_REPEATS.ilog2() as u8), Relaxed);
     }
 
     /// The request was granted by the announcement with that number, and its grant is to be kept.
@@ -144,9 +138,8 @@ impl Grants {
     }
 
     /// The request was granted, but not all of the grant of everything that it asked for.
-    #[cold]
     pub(in super::super) fn was_refused(&self) {
-        self.wait_longer();
+        Self::double(&self.long_run);
     }
 }
 

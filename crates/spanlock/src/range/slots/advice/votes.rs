@@ -13,7 +13,7 @@
 //! So a few threads of which the one is true do not outvote many of which the other is. A request that is not listed
 //! looks at all slots, and is counted.
 
-use super::{FAR, OFTEN, PRICE, REST, WINDOW};
+use super::{FAR, MOST_REPEATS, OFTEN, PRICE, REST, WINDOW};
 use crate::range::span::Span;
 use prim::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -38,8 +38,7 @@ pub(in super::super) fn is_sample(number: u64, slot: u32) -> bool {
 /// What a thread has seen of its requests since its last vote.
 #[derive(Debug, Default)]
 pub(in super::super) struct Window {
-    /// Without buckets, how many samples there were; with buckets, how many narrow requests, up to
-    /// [`MOST_REPEATS`](super::MOST_REPEATS).
+    /// Without buckets, how many samples there were; with buckets, how many narrow requests, up to [`MOST_REPEATS`].
     count: AtomicU32,
     /// Without buckets, how many samples were not far apart; with buckets, what listed requests paid, in looks at
     /// slots.
@@ -53,7 +52,7 @@ pub(in super::super) struct Window {
 pub(in super::super) struct Met {
     /// How many others are listed in its lines.
     pub(in super::super) others: u32,
-    /// How many slots it has looked at, because it found no room there, or because several slots are counted.
+    /// If it found no room there, how many slots it has looked at.
     pub(in super::super) slots: u32,
 }
 
@@ -78,8 +77,8 @@ impl Ballot {
 }
 
 impl Window {
-    /// Notes a sample in a lock without buckets: a request, and the range of the one before in the same slot. At the end
-    /// of a window, whether the lock should get buckets, and for ranges of which length, in digits.
+    /// Notes a sample in a lock without buckets: a request, and the range of the one before in the same slot. At the
+    /// end of a window, whether the lock should get buckets, and for ranges of which length, in digits.
     pub(in super::super) fn note_sample(
         &self,
         before: (u64, u64),
@@ -110,15 +109,15 @@ impl Window {
     /// Counts a narrow request in a lock with buckets. Returns whether a window ends with it.
     #[inline]
     pub(in super::super) fn count_narrow(&self) -> bool {
-        let count = self.count.load(Relaxed) % super::MOST_REPEATS + 1;
+        let count = self.count.load(Relaxed) % MOST_REPEATS + 1;
         self.count.store(count, Relaxed);
         count.is_multiple_of(WINDOW)
     }
 
-    /// Whether the thread is to uncount the slots that are idle: their owners may never come back, and one that does
-    /// loses by it no more than by a useless grant.
+    /// Whether the thread is to take the slots off the count that are idle: their owners may never come back, and one
+    /// that does loses by it no more than by a useless grant.
     pub(in super::super) fn is_to_tidy(&self) -> bool {
-        self.count.load(Relaxed) == super::MOST_REPEATS
+        self.count.load(Relaxed) == MOST_REPEATS
     }
 
     /// Notes what a listed request met.
@@ -209,10 +208,9 @@ impl OfLock {
 #[cfg(test)]
 mod tests {
     use super::{
-        Ballot, FAR, LONGEST_REST, Met, OFTEN, OfLock, PRICE, REST, SAMPLE_EVERY, WINDOW, Window,
-        is_sample,
+        Ballot, FAR, LONGEST_REST, MOST_REPEATS, Met, OFTEN, OfLock, PRICE, REST, SAMPLE_EVERY,
+        WINDOW, Window, is_sample,
     };
-    use crate::range::slots::advice::MOST_REPEATS;
     use crate::range::span::Span;
 
     /// A thread that does the same things in turn has each of them looked at, about as often as the others.
@@ -301,7 +299,7 @@ mod tests {
         assert_eq!(vote(met(1, 0), 2 * PRICE), Ballot::Against, "a pair");
         assert_eq!(vote(met(2, 0), 64), Ballot::Against);
         for slots in [1, 4, 40, 1 << 12] {
-            assert_eq!(vote(met(0, slots), slots), Ballot::For, "listed in vain");
+            assert_eq!(vote(met(0, slots), slots), Ballot::For, "no room");
             assert_eq!(vote(met(0, 0), slots), Ballot::Against);
         }
     }
