@@ -2,16 +2,15 @@
 
 use super::common::{HANG, assert_nothing_held, panic_message};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
-use spanlock::range::skip::SkipRw;
 use spanlock::range::{Owner, RangeLock, Refusal};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-type Lock = RangeLock<SkipRw>;
+type Lock = RangeLock;
 
 fn lock() -> Arc<Lock> {
-    Arc::new(RangeLock::from_raw(SkipRw::new()))
+    Arc::new(RangeLock::new())
 }
 
 /// Until so many requests sleep.

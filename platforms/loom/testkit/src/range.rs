@@ -186,6 +186,11 @@ impl<L: RawRangeMutex> World<L> {
         }
     }
 
+    /// The lock, for what only locks of its kind do.
+    pub fn lock(&self) -> &L {
+        &self.lock
+    }
+
     /// The holders and the waiting requests.
     pub fn snapshot(&self) -> Snapshot {
         self.lock.snapshot().unwrap()

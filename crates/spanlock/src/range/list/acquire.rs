@@ -99,7 +99,7 @@ impl<P: Protocol, I: Index> List<P, I> {
         if self.is_crowded.load(Ordering::Relaxed) || queue.has_reservations() {
             return None;
         }
-        let node = local.take_spare()?;
+        let node = local.spare.take()?;
         // SAFETY: a spare node is known to its thread only, and this thread has just taken it.
         unsafe { Node::prepare(node, span, mode, Location::caller()) };
         let fast = Link::to(node).fast();
@@ -118,37 +118,6 @@ impl<P: Protocol, I: Index> List<P, I> {
             return None;
         }
         Some(Token::new(fast))
-    }
-
-    /// A walk that meets all nodes which conflict with a request and may be granted.
-    #[inline]
-    pub(in crate::range) fn walk_to<'p>(
-        &'p self,
-        pin: &'p Pin,
-        request: &Request,
-        otherwise: impl FnOnce() -> Option<&'p Node>,
-    ) -> Walk<'p> {
-        match self.index.start_hint(pin, request).or_else(otherwise) {
-            Some(hint) => Walk::behind(pin, &self.head, hint),
-            None => Walk::from_head(pin, &self.head),
-        }
-    }
-
-    /// A node for a request, known to this thread only.
-    fn fresh_node(
-        &self,
-        record: &ThreadRecord,
-        request: &Request,
-        at: &'static Location<'static>,
-    ) -> NonNull<Node> {
-        let node = self.index.take_node(record);
-        if request.owner != OwnerId::of_thread(record.thread()) {
-            // SAFETY: `take_node` returns a live node that no other thread knows.
-            unsafe { Node::assign(node, request.owner) };
-        }
-        // SAFETY: the same.
-        unsafe { Node::prepare(node, request.span, request.mode, at) };
-        node
     }
 }
 
@@ -294,7 +263,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// How many ranges are held by whose request it is. A hint.
     fn holds(&self) -> usize {
         self.behalf
-            .map_or_else(|| self.record.holds(), |behalf| behalf.owner.held())
+            .map_or_else(|| self.record.list.holds(), |behalf| behalf.owner.held())
     }
 
     /// Ends the acquisition, with the token that its lock has granted, if any. The node stays in the list if it is that
@@ -302,10 +271,10 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     pub(in crate::range) fn end(self, granted: Option<&Token>) {
         if granted.is_some_and(|token| token.node() == self.node) {
             if self.behalf.is_none() {
-                self.record.acquired();
+                self.record.list.acquired();
             }
         } else {
-            self.record.put_back(self.node);
+            self.record.list.put_back(self.node);
         }
     }
 
@@ -340,8 +309,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         look: impl FnOnce(&Pin) -> Result<(), Outside>,
     ) -> Tried {
         let pin = self.record.pin();
-        if self.record.is_sweep_due() {
-            self.record.swept(self.list.sweep(&pin));
+        if self.record.list.is_sweep_due(|| self.record.random()) {
+            self.record.list.swept(self.list.sweep(&pin));
         }
         self.has_met_others = false;
         let blocker = match self.insert_and_validate(&pin, look) {

@@ -104,11 +104,12 @@
 mod acquire;
 mod attempt;
 mod builder;
-mod node;
+pub(in crate::range) mod node;
 mod owned;
 mod policy;
 mod release;
 pub mod skip;
+pub(in crate::range) mod stock;
 mod walk;
 
 pub use super::wait::Fairness;
@@ -123,16 +124,17 @@ pub(in crate::range) use node::{AtomicLink, Link};
 pub(in crate::range) use owned::Behalf;
 pub(in crate::range) use policy::Policy;
 pub(in crate::range) use skip::StartHints;
-pub(crate) use skip::TallNode;
 pub(in crate::range) use walk::Walk;
 
 use super::inspect::{Request, Snapshot};
+use super::owner::OwnerId;
 use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::wait::{Patience, WaitQueue};
-use crate::range::thread::{self, ThreadRecord};
+use crate::range::thread::{self, Pin, ThreadRecord};
 use prim::atomic::AtomicBool;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::ptr::NonNull;
 
 /// Which modes a list lock grants. Sealed: [`ExclusiveOnly`] or [`SharedExclusive`].
@@ -206,7 +208,7 @@ impl Token {
     }
 
     #[inline]
-    fn node(&self) -> NonNull<Node> {
+    pub(in crate::range) fn node(&self) -> NonNull<Node> {
         self.link().node().expect("a token has a node")
     }
 }
@@ -233,6 +235,37 @@ impl<P: Protocol, I: Index> List<P, I> {
                 index,
             }
         }
+    }
+
+    /// A walk that meets all nodes which conflict with a request and may be granted.
+    #[inline]
+    pub(in crate::range) fn walk_to<'p>(
+        &'p self,
+        pin: &'p Pin,
+        request: &Request,
+        otherwise: impl FnOnce() -> Option<&'p Node>,
+    ) -> Walk<'p> {
+        match self.index.start_hint(pin, request).or_else(otherwise) {
+            Some(hint) => Walk::behind(pin, &self.head, hint),
+            None => Walk::from_head(pin, &self.head),
+        }
+    }
+
+    /// A node for a request, known to this thread only.
+    fn fresh_node(
+        &self,
+        record: &ThreadRecord,
+        request: &Request,
+        at: &'static Location<'static>,
+    ) -> NonNull<Node> {
+        let node = self.index.take_node(record);
+        if request.owner != OwnerId::of_thread(record.thread()) {
+            // SAFETY: `take_node` returns a live node that no other thread knows.
+            unsafe { Node::assign(node, request.owner) };
+        }
+        // SAFETY: the same.
+        unsafe { Node::prepare(node, request.span, request.mode, at) };
+        node
     }
 
     /// The requests that hold their ranges, in order of range start.

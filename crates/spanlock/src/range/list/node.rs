@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(in crate::range) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
-    /// Whether it is the base of a [`TallNode`](super::TallNode). Never changes.
+    /// Whether it is the base of a [`TallNode`](super::skip::TallNode). Never changes.
     is_tall: bool,
     request: UnsafeCell<NodeRequest>,
     pooled: Cell<*mut Node>,
@@ -191,10 +191,6 @@ impl Link {
     const FLAGS: usize = Self::GONE | Self::SLEEPER | Self::SHARED;
 
     pub(in crate::range) const NULL: Self = Self(ptr::null_mut());
-    /// As if a lock had moved to slots that are nowhere.
-    pub(in crate::range) const MOVED_NOWHERE: Self =
-        Self(ptr::without_provenance_mut(Self::MOVED | Self::GONE));
-
     #[inline]
     pub(in crate::range) fn to(node: NonNull<Node>) -> Self {
         Self(node.as_ptr())

@@ -61,7 +61,7 @@ impl<P, I: Index> List<P, I> {
     }
 
     /// Marks a node of this thread as gone, and wakes the requests asleep behind it.
-    pub(super) fn leave(queue: &WaitQueue, node: NonNull<Node>) {
+    pub(in crate::range) fn leave(queue: &WaitQueue, node: NonNull<Node>) {
         let holder = node.as_ptr().addr();
         // SAFETY: the node is this thread's and not marked yet, so it stays in the list and is not reused.
         if let Some(tall) = unsafe { TallNode::of(node) } {

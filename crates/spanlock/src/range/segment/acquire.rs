@@ -8,6 +8,7 @@
 //!
 //! The edges cited are the parent module's.
 
+use super::held::Segments;
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
@@ -18,35 +19,6 @@ use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use smallvec::SmallVec;
 use std::panic::Location;
-
-/// Segments, by number, and the mode in which they are asked for or held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Segments {
-    pub(super) first: u64,
-    pub(super) last: u64,
-    pub(super) mode: Mode,
-}
-
-impl Segments {
-    /// One segment.
-    pub(super) fn one(segment: u64, mode: Mode) -> Self {
-        Self {
-            first: segment,
-            last: segment,
-            mode,
-        }
-    }
-
-    /// Whether a request of these has to wait for the holder of `held`.
-    pub(crate) fn meets(self, held: Self) -> bool {
-        held.mode.conflicts(self.mode) && held.first <= self.last && self.first <= held.last
-    }
-
-    /// The same at one of the segments.
-    pub(crate) fn meets_at(self, held: Self, segment: u64) -> bool {
-        held.mode.conflicts(self.mode) && (held.first..=held.last).contains(&segment)
-    }
-}
 
 /// The segment that refused a request. The request holds nothing.
 pub(super) struct Blocked(u64);
@@ -105,7 +77,7 @@ impl<S: Store> RawSegments<S> {
     #[track_caller]
     fn granted(&self, segments: Segments) -> Token {
         let at = Location::caller();
-        thread::with_record(|record| record.note_segments(self.id, segments, at));
+        thread::with_record(|record| record.segments.note(self.id, segments, at));
         Token(segments)
     }
 
@@ -168,7 +140,7 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     pub(super) fn release(&self, token: &Token) {
-        thread::with_record(|record| record.forget_segments(self.id, token.0));
+        thread::with_record(|record| record.segments.forget(self.id, token.0));
         self.leave(token.0);
     }
 
@@ -213,8 +185,8 @@ impl<S: Store> RawSegments<S> {
             ..token.0
         };
         thread::with_record(|record| {
-            if let Some(at) = record.forget_segments(self.id, token.0) {
-                record.note_segments(self.id, shared, at);
+            if let Some(at) = record.segments.forget(self.id, token.0) {
+                record.segments.note(self.id, shared, at);
             }
         });
         Token(shared)
@@ -288,10 +260,13 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
 
     fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
         let Self { lock, record, .. } = self;
-        if !record.holds_segment(lock.id, self.segments, blocker.segment) {
+        if !record
+            .segments
+            .holds(lock.id, self.segments, blocker.segment)
+        {
             return None;
         }
-        let (held, at) = record.held_segments(lock.id, self.segments)?;
+        let (held, at) = record.segments.in_the_way_of(lock.id, self.segments)?;
         Some(Deadlock {
             asked: self.request,
             held: Request::new(lock.span(held), held.mode, self.request.owner),
@@ -314,7 +289,7 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
     }
 
     fn held(&self) -> Vec<Request> {
-        self.record.segments_of(self.lock.id, |held| {
+        self.record.segments.of_lock(self.lock.id, |held| {
             Request::new(self.lock.span(held), held.mode, self.record.thread())
         })
     }

@@ -31,6 +31,7 @@
 //! |---|---|
 //! | `word.rs` | a segment's word |
 //! | `store.rs`, `array.rs`, `tree.rs` | where the words are |
+//! | `held.rs` | which segments a thread holds: its part of the thread's record |
 //! | `acquire.rs` | entering and leaving words, and what a blocked request does |
 //! | `builder.rs` | how a lock is made |
 //!
@@ -78,6 +79,7 @@
 mod acquire;
 mod array;
 mod builder;
+pub(in crate::range) mod held;
 mod store;
 mod tree;
 mod word;
@@ -88,13 +90,12 @@ pub use builder::{ArrayBuilder, TreeBuilder};
 pub use store::Store;
 pub use tree::Tree;
 
-pub(crate) use acquire::Segments;
-
 use super::inspect::{Request, Snapshot};
 use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
 use super::span::Span;
 use super::thread;
 use super::wait::{Patience, WaitQueue};
+use held::Segments;
 use prim::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
@@ -245,7 +246,7 @@ unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
 
 impl<S: Store> Drop for RawSegments<S> {
     fn drop(&mut self) {
-        thread::with_record(|record| record.forget_lock(self.id));
+        thread::with_record(|record| record.segments.forget_lock(self.id));
     }
 }
 

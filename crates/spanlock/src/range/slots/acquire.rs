@@ -14,15 +14,16 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::attempt::Blocker;
-use super::blocker::SlotBlocker;
+use super::advice::{Advice, Met, Plan, Previous, is_sample};
 use super::board::Board;
-use super::enter::{Entry, WholeGrant};
+use super::buckets::Buckets;
 use super::home;
-use super::listed::Listing;
-use super::policy::{MinRepeats, Plan, PreviousAnnouncement};
+use super::look::{Blocker, SlotBlocker};
+use super::request::Entry;
+use super::scan::WholeGrant;
 use super::slot::Slot;
 use super::token::{Granted, Token};
+use super::word::State;
 use super::{Growth, ListToken, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
@@ -30,6 +31,7 @@ use crate::range::raw::{Ask, Behind, Mode};
 use crate::range::span::Span;
 use crate::range::thread::{self, Local, ThreadRecord};
 use prim::atomic::Ordering;
+use prim::clock;
 use std::panic::Location;
 
 impl RawSlots {
@@ -56,12 +58,13 @@ impl RawSlots {
     #[inline(never)]
     #[track_caller]
     fn acquire_again(&self, mode: Mode, ask: &Ask<'_, ListToken>, local: &Local) -> Option<Token> {
-        let head = self.list.head.load(Ordering::Acquire);
-        let Some(home) = local.seats.first_in(head) else {
+        let Some(board) = self.board() else {
             return self.acquire_elsewhere(mode, ask);
         };
-        // SAFETY: the head leads to the board that the thread's seat is in, and the slots of a board live as long as
-        // the lock.
+        let Some(home) = local.seats.first_on(board.id()) else {
+            return self.acquire_elsewhere(mode, ask);
+        };
+        // SAFETY: the slot is on this board, whose slots live as long as the lock.
         let home = unsafe { home.as_ref() };
         if self.wait_queue.has_reservations() {
             return self.acquire_elsewhere(mode, ask);
@@ -70,10 +73,6 @@ impl RawSlots {
         if home.take_again(state, ask.span, mode, Location::caller()) {
             return Some(Token::of_slot(home, true));
         }
-        // SAFETY: the head leads to the board that the thread's seat is in.
-        let board = unsafe { home::board_at(head) };
-        // SAFETY: the lock keeps it.
-        let board = unsafe { board.as_ref() };
         if state.is_held() {
             return self.acquire_beside(mode, ask, home, board);
         }
@@ -113,19 +112,14 @@ impl RawSlots {
         debug_assert!(!state.is_held(), "an announcement would end that hold");
         let mut blocker = None;
         if board.residue_is_empty() {
-            let listing = board.listing_of(home, home, span);
-            let last = PreviousAnnouncement {
-                is_kept: home.keeps(state),
-                is_repeated: home.announces(span),
-                number: state.number(),
-            };
-            let min_repeats = listing.map_or(MinRepeats::One, |_| MinRepeats::Worth);
-            let plan = home.policy().plan(last, mode, min_repeats);
+            let (plan, buckets) = self.plan(board, home, state, mode, span);
             let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
-            let entered = match (plan, listing) {
-                (Plan::Once, None) => board.enter(home, state, &entry),
-                (Plan::Once, Some(listing)) => board.enter_buckets(listing, home, state, entry),
-                (Plan::Keep | Plan::Everything, _) => board.enter_to_keep(home, state, entry, plan),
+            let entered = match (plan, buckets) {
+                (Plan::Once, _) => board.enter(home, state, &entry),
+                (Plan::Listed, Some(buckets)) => {
+                    self.enter_listed(board, buckets, home, home, entry)
+                }
+                _ => self.enter_to_keep(board, home, state, entry, plan),
             };
             // As `settle`, which costs a fresh range more here.
             match entered {
@@ -151,7 +145,7 @@ impl RawSlots {
     #[inline(never)]
     #[track_caller]
     fn acquire_in_list(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
-        if self.list.index != Growth::WhenMet || self.wait_queue.has_reservations() {
+        if self.setup().growth != Growth::WhenMet || self.wait_queue.has_reservations() {
             return self.acquire_slowly(mode, *ask, None);
         }
         let at = Location::caller();
@@ -190,14 +184,13 @@ impl RawSlots {
     ) -> Option<Token> {
         let at = Location::caller();
         let mut blocker = None;
-        if let Some(buckets) = board.buckets()
+        if board.buckets().is_some()
             && board.residue_is_empty()
-            && let Some(listing) = board.listing(buckets, home, ask.span)
+            && let Some(buckets) = self.buckets_for(board, home, home, ask.span)
             && let Some(slot) = board.take_other(home)
         {
             let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
-            let entered = board.enter_buckets(listing, slot, slot.noted_state(), entry);
-            match entered {
+            match self.enter_listed(board, buckets, home, slot, entry) {
                 // [annex-look]
                 Ok(_) if board.annex_is_empty() => {
                     slot.decide();
@@ -242,21 +235,143 @@ impl RawSlots {
         }
     }
 
-    /// Announces a request, and makes sure that nothing is in its way in other slots and in the annex. Otherwise the
-    /// request withdraws.
-    pub(super) fn enter<'a>(
+    /// The plan for a request in the thread's home slot, whose grant does not cover it; and the buckets, if it could be
+    /// listed.
+    #[inline]
+    fn plan<'a>(
         &self,
-        record: &'static ThreadRecord,
         board: &'a Board,
-        slot: &'a Slot,
-        listing: Option<Listing<'_>>,
-        entry: Entry<'_>,
-    ) -> Result<WholeGrant, Blocker<'a>> {
-        let entered = match listing {
-            Some(listing) => board.enter_buckets(listing, slot, slot.noted_state(), entry),
-            None => board.enter(slot, slot.noted_state(), &entry),
+        home: &Slot,
+        state: State,
+        mode: Mode,
+        span: Span,
+    ) -> (Plan, Option<&'a Buckets>) {
+        if let Advice::Always(plan) = self.setup().advice {
+            let buckets = Self::always(plan, board, span);
+            return (plan.limited_to(mode, buckets.is_some()), buckets);
+        }
+        let buckets = Self::learn_where(board, home, home, span);
+        let otherwise = buckets.map_or(Plan::Once, |_| Plan::Listed);
+        let last = Previous {
+            is_kept: home.keeps(state),
+            is_repeated: home.announces(span),
+            number: state.number(),
         };
-        self.settle(record, board, slot, entered, &entry.request)
+        (home.advice().grants.plan(otherwise, last, mode), buckets)
+    }
+
+    /// The buckets, if there are any and the range is to be listed that the thread with that home slot is about to
+    /// announce in a slot of its own.
+    pub(super) fn buckets_for<'a>(
+        &self,
+        board: &'a Board,
+        home: &Slot,
+        slot: &Slot,
+        span: Span,
+    ) -> Option<&'a Buckets> {
+        match self.setup().advice {
+            Advice::Always(plan) => Self::always(plan, board, span),
+            Advice::Learnt => Self::learn_where(board, home, slot, span),
+        }
+    }
+
+    #[cold] // In tests.
+    fn always(plan: Plan, board: &Board, span: Span) -> Option<&Buckets> {
+        let is_narrow = |buckets: &&Buckets| buckets.is_narrow(span.start(), span.last());
+        let buckets = board.buckets().filter(|_| plan == Plan::Listed);
+        buckets.filter(is_narrow)
+    }
+
+    /// Where the thread has learned that it should look: as [`buckets_for`](Self::buckets_for). Where there are no
+    /// buckets, it may be time to make them.
+    #[inline]
+    fn learn_where<'a>(
+        board: &'a Board,
+        home: &Slot,
+        slot: &Slot,
+        span: Span,
+    ) -> Option<&'a Buckets> {
+        let Some(buckets) = board.buckets() else {
+            if is_sample(slot.noted_state().number(), slot.number()) {
+                Self::vote_on_buckets(board, home, slot, span);
+            }
+            return None;
+        };
+        if !buckets.is_narrow(span.start(), span.last()) {
+            return None;
+        }
+        if home.advice().window.count_narrow() {
+            Self::vote_on_rest(board, home);
+        }
+        board.advice.lists().then_some(buckets)
+    }
+
+    /// Makes buckets, if the threads' samples are far apart.
+    #[cold]
+    fn vote_on_buckets(board: &Board, home: &Slot, slot: &Slot, span: Span) {
+        // What came before in the slot, or, in a new one, in the home slot.
+        let was_used = |slot: &&Slot| slot.load(Ordering::Relaxed).number() != 0;
+        let Some(before) = [slot, home].into_iter().find(was_used) else {
+            return;
+        };
+        let window = &home.advice().window;
+        // The thread whose vote decides makes the buckets, for ranges of its own: a few long ranges of another thread
+        // would make them useless for all.
+        if let Some((ballot, digits)) = window.note_sample(before.announced(), span)
+            && board.advice.vote(ballot)
+        {
+            board.make_buckets(digits);
+        }
+    }
+
+    /// Ends a window of narrow requests. Now and then, takes the slots off the count that are idle.
+    #[cold]
+    fn vote_on_rest(board: &Board, home: &Slot) {
+        let window = &home.advice().window;
+        if window.is_to_tidy() && !board.counted().is_none() {
+            board.tidy();
+        }
+        let ballot = window.judge(board.len() as u32);
+        board.advice.vote_on_rest(ballot, clock::nanoseconds());
+    }
+
+    /// Announces a request in the thread's home slot, and keeps its grant if it may.
+    #[inline(never)] // So that one that is not kept is announced without it.
+    fn enter_to_keep<'a>(
+        &self,
+        board: &'a Board,
+        home: &'a Slot,
+        before: State,
+        mut entry: Entry<'_>,
+        plan: Plan,
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
+        entry.grant = plan.grant(entry.request.span);
+        let entered = board.enter(home, before, &entry);
+        let grants = &home.advice().grants;
+        match entered {
+            Ok(WholeGrant::Allowed) => grants.granted(plan, home.noted_state().number()),
+            Ok(WholeGrant::RuledOut) => grants.was_refused(),
+            Err(_) => {}
+        }
+        entered
+    }
+
+    /// Announces a narrow request in a slot of the thread with that home slot, where it is to be listed.
+    #[inline(always)] // An entry that is handed on twice is written to memory twice, and read too soon after.
+    pub(super) fn enter_listed<'a>(
+        &self,
+        board: &'a Board,
+        buckets: &Buckets,
+        home: &Slot,
+        slot: &'a Slot,
+        entry: Entry<'_>,
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
+        let mut met = Met::NOBODY;
+        let entered = board.enter_buckets(buckets, slot, slot.noted_state(), entry, &mut met);
+        if met != Met::NOBODY {
+            home.advice().window.pay(met);
+        }
+        entered
     }
 
     /// As [`settle`](Self::settle), for a request for that range which is announced in that slot. It makes the request
@@ -279,7 +394,7 @@ impl RawSlots {
     /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that
     /// is not granted withdraws.
     #[inline]
-    fn settle<'a>(
+    pub(super) fn settle<'a>(
         &self,
         record: &'static ThreadRecord,
         board: &'a Board,

@@ -22,36 +22,22 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::attempt::Blocker;
-use super::blocker::SlotBlocker;
 use super::board::Board;
-use super::slot::Look;
+use super::look::{Blocker, Look, SlotBlocker};
 use super::{RawSlots, Token};
 use crate::range::inspect::Request;
-use crate::range::list::{Blocker as NodeBlocker, Link, List, ListAcquisition, Policy};
 use crate::range::list::{
-    Outside, SharedExclusive, SkipIndex, StartHints, Tried, Walk, await_decision,
+    Behalf, Blocker as NodeBlocker, Link, ListAcquisition, Node, Outside, StartHints,
 };
+use crate::range::list::{Tried, Walk, await_decision};
 use crate::range::raw::Mode;
-use crate::range::thread::ThreadRecord;
+use crate::range::thread::{Pin, ThreadRecord};
 use crate::range::wait::Attempt;
 use prim::atomic::Ordering;
 use std::panic::Location;
-use std::ptr::{self, NonNull};
-
-/// A skip list, whose requests wait in the lock's queue.
-pub(super) type Annex = List<SharedExclusive, SkipIndex>;
+use std::ptr::NonNull;
 
 impl Board {
-    /// The annex, if there is one.
-    #[inline]
-    pub(super) fn annex(&self) -> Option<&Annex> {
-        // [annex] Acquire: pairs with the Release in `annex_or_new`.
-        let annex = self.annex.load(prim::order!("annex", Ordering::Acquire));
-        // SAFETY: an annex that was published lives as long as the board.
-        unsafe { annex.as_ref() }
-    }
-
     /// Whether nothing is in the annex. A request in a slot asks this after its fence [annex-look].
     #[inline]
     pub(super) fn annex_is_empty(&self) -> bool {
@@ -66,33 +52,6 @@ impl Board {
     pub(super) fn annex_allows_more(&self) -> bool {
         // [annex-whole]
         self.annex_is_empty() || !prim::intact!("annex-whole")
-    }
-
-    /// The annex. Makes it, if need be.
-    fn annex_or_new(&self) -> &Annex {
-        self.annex().unwrap_or_else(|| self.make_annex())
-    }
-
-    #[cold] // Once for a board.
-    fn make_annex(&self) -> &Annex {
-        let fresh = Box::into_raw(Box::new(List::new(Policy::INDEXED, SkipIndex::of_many())));
-        // [annex] Release: pairs with the Acquire in `annex`.
-        let published = self.annex.compare_exchange(
-            ptr::null_mut(),
-            fresh,
-            prim::order!("annex", Ordering::Release),
-            prim::order!("annex", Ordering::Acquire),
-        );
-        let annex = match published {
-            Ok(_) => fresh,
-            Err(theirs) => {
-                // SAFETY: it comes from the box above and was not published.
-                drop(unsafe { Box::from_raw(fresh) });
-                theirs
-            }
-        };
-        // SAFETY: an annex that was published lives as long as the board.
-        unsafe { &*annex }
     }
 
     /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
@@ -139,17 +98,36 @@ impl Board {
         }
     }
 
+    /// A node in the way of a request, of those that were in the list when the lock moved. Not the one that it replaces.
+    pub(super) fn residue_in_the_way_of(
+        &self,
+        pin: &Pin,
+        request: &Request,
+        behalf: Option<Behalf<'_>>,
+    ) -> Option<NonNull<Node>> {
+        let mut walk = Walk::from_head(pin, self.residue());
+        let mut met = None;
+        while let Some((node, link)) = walk.next() {
+            let is_replaced = || behalf.is_some_and(|behalf| behalf.replaces(node));
+            // [residue]
+            let is_met = node.request(link).conflicts(request) && prim::intact!("residue");
+            if is_met && !is_replaced() {
+                met = Some(NonNull::from(node));
+                break;
+            }
+            walk.trim();
+            walk.pass(node, link);
+        }
+        walk.trim();
+        met
+    }
+
     /// What is announced in a slot in the way of a request that is in the annex, after its fence. Grants that are kept
     /// and in its way are revoked, and others are not kept.
     fn slot_in_the_way_of(&self, request: &Request) -> Option<SlotBlocker<'_>> {
-        self.find(|slot| {
-            loop {
-                match slot.look(slot.see(), request, request.span) {
-                    Look::Held(state) => return Some(SlotBlocker::new(slot, state)),
-                    Look::Changed => {}
-                    Look::Clear | Look::RulesOutGrant => return None,
-                }
-            }
+        self.find(|slot| match slot.look(request, request.span) {
+            Look::Held(state) => Some(SlotBlocker::new(slot, state)),
+            Look::Clear | Look::RulesOutGrant => None,
         })
     }
 }
@@ -162,12 +140,16 @@ impl RawSlots {
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
+        behalf: Option<Behalf<'a>>,
     ) -> Attempt<Token, Blocker<'a>> {
         let annex = board.annex_or_new();
         if request.mode == Mode::Shared {
             annex.index.announce_shared(request.span);
         }
         let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
+        if let Some(behalf) = behalf {
+            node = node.on_behalf(behalf);
+        }
         let mut met = None;
         let tried = node.try_beside(|pin| {
             // [annex-insert] [registry]
@@ -178,7 +160,7 @@ impl RawSlots {
                 return Err(Outside::Other);
             }
             // Before the request is decided: whoever tries to get some of its range waits for that.
-            let met = board.residue_in_the_way_of(pin, &request);
+            let met = board.residue_in_the_way_of(pin, &request, behalf);
             met.map_or(Ok(()), |node| Err(Outside::Node(node)))
         });
         match tried {
@@ -220,7 +202,7 @@ mod tests {
         thread::with_record(|record| {
             let board = lock.board().expect("it has moved");
             let request = Request::new(span(6..9), Mode::Exclusive, record.thread());
-            let attempt = lock.try_in_annex(board, record, request, Location::caller());
+            let attempt = lock.try_in_annex(board, record, request, Location::caller(), None);
             assert!(matches!(attempt, Attempt::Blocked(Blocker::Node(_))));
         });
         // SAFETY: the lock has granted it.

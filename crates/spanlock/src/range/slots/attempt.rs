@@ -10,25 +10,23 @@
 //!
 //! The edges cited are the parent module's.
 
-use super::blocker::SlotBlocker;
-use super::board::{Board, FreeSlot};
-use super::enter::Entry;
-use super::home;
-use super::slot::Slot;
-use super::state::Seniority;
+use super::advice::Blocked;
+use super::board::{Annex, Board};
+use super::home::{self, FreeSlot};
+use super::look::Blocker;
+use super::request::{Entry, Seniority};
 use super::token::{Granted, Token};
 use super::{Growth, InList, ListToken, RawSlots};
 use crate::range::inspect::{Deadlock, Request};
-use crate::range::list::{Blocker as NodeBlocker, MANY, Node, Tried, Walk};
-use crate::range::owner::OwnerId;
-use crate::range::raw::{Ask, Mode, Wait};
-use crate::range::thread::{self, Pin, ThreadRecord};
+use crate::range::list::{Behalf, Blocker as NodeBlocker, MANY, Tried};
+use crate::range::owner::{OwnerId, Refusal};
+use crate::range::raw::{Ask, AskBy, Mode, RawOwned, Wait};
+use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
 use crate::wait::Stay;
 use prim::atomic::Ordering;
 use prim::{clock, thread as threads};
 use std::panic::Location;
-use std::ptr::NonNull;
 
 impl RawSlots {
     #[cold] // The lock is in use.
@@ -43,17 +41,10 @@ impl RawSlots {
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(span, mode, record.thread());
+            let list = self.in_list(record, request, at, ask.behind());
             let mut acquisition = SlotAcquisition {
-                lock: self,
-                record,
-                request,
-                at,
-                seniority: Seniority::NEWCOMER,
-                was_blocked: false,
-                stay: Stay::new(&record.spins),
-                blocked_by_unasked_reader: false,
                 is_unlimited: wait == Wait::Forever,
-                list: self.in_list(record, request, at, ask.behind()),
+                ..SlotAcquisition::new(self, record, request, at, list)
             };
             let mut blocker = blocker;
             if let Some(met @ Blocker::Slot(_)) = &blocker {
@@ -63,15 +54,42 @@ impl RawSlots {
             }
             let queue = &self.wait_queue;
             let waiter = Waiter::new(queue, record, request, wait, queue.patience());
-            let outcome = waiter.acquire(&mut acquisition, blocker);
-            let granted = outcome.as_ref().ok().filter(|token| token.is_of_list());
-            acquisition
-                .list
-                .end(granted.map(Token::as_list_token).as_ref());
-            outcome
+            acquisition.acquire(waiter, blocker)
         });
         // Outside the closure, so that a panic names the caller's line.
         Refused::answer(outcome)
+    }
+}
+
+// SAFETY: as for `RawRangeLock`. What an owner holds is a node, of the list or the annex. What a request replaces is
+// its owner's, and only that node is not in its way. Any thread may release a node.
+unsafe impl RawOwned for RawSlots {
+    fn lock_by(&self, ask: AskBy<'_, Token>) -> Result<Token, Refusal> {
+        let at = Location::caller();
+        let outcome = thread::with_record(|record| {
+            let request = Request::new(ask.span, ask.mode, ask.owner.id());
+            let behalf = Behalf::of(&ask, Token::node);
+            let list = self.in_list(record, request, at, None).on_behalf(behalf);
+            let acquisition = SlotAcquisition {
+                behalf: Some(behalf),
+                ..SlotAcquisition::new(self, record, request, at, list)
+            };
+            let queue = &self.wait_queue;
+            let waiter = Waiter::new(queue, record, request, ask.wait, queue.patience());
+            acquisition.acquire(behalf.waiter(waiter), None)
+        });
+        // Outside the closure, so that a panic names the caller's line.
+        Refused::answer_owner(outcome)
+    }
+
+    unsafe fn unlock_by(&self, token: Token) {
+        // Of the list, or of the annex: a release touches the node alone.
+        Annex::leave(&self.wait_queue, token.node());
+    }
+
+    unsafe fn share_by(&self, token: &Token) {
+        // SAFETY: this lock granted the token, as the caller promises.
+        unsafe { self.make_shared(token) };
     }
 }
 
@@ -89,17 +107,47 @@ struct SlotAcquisition<'a> {
     blocked_by_unasked_reader: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
+    /// Whose request it is, if not the thread's. What owners hold is not in slots.
+    behalf: Option<Behalf<'a>>,
     /// The request as one to the list, for as long as the lock has not moved.
     list: InList<'a>,
 }
 
-/// What is in the way of a request.
-pub(super) enum Blocker<'a> {
-    Node(NodeBlocker),
-    Slot(SlotBlocker<'a>),
-}
-
 impl<'a> SlotAcquisition<'a> {
+    fn new(
+        lock: &'a RawSlots,
+        record: &'static ThreadRecord,
+        request: Request,
+        at: &'static Location<'static>,
+        list: InList<'a>,
+    ) -> Self {
+        Self {
+            lock,
+            record,
+            request,
+            at,
+            seniority: Seniority::NEWCOMER,
+            was_blocked: false,
+            stay: Stay::new(&record.spins),
+            blocked_by_unasked_reader: false,
+            is_unlimited: false,
+            behalf: None,
+            list,
+        }
+    }
+
+    /// Waits for the request and ends it.
+    fn acquire(
+        mut self,
+        waiter: Waiter<'a>,
+        blocker: Option<Blocker<'a>>,
+    ) -> Result<Token, Refused> {
+        let outcome = waiter.acquire(&mut self, blocker);
+        let granted = outcome.as_ref().ok().filter(|token| token.is_of_list());
+        self.list.end(granted.map(Token::as_list_token).as_ref());
+        outcome
+    }
+
     /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
     /// they gather, and then they hold their ranges together.
     fn was_blocked(&mut self, by: &Blocker<'_>) {
@@ -111,26 +159,48 @@ impl<'a> SlotAcquisition<'a> {
         }
     }
 
-    /// A writer that was blocked waits in place: each newcomer in its way withdraws, so it is not overtaken. Not where
-    /// long spins do not pay: if its thread did not run, it would keep others out for nothing.
+    /// What the advice says about a request that was blocked. `None`: it was not.
+    fn blocked(&self) -> Option<Blocked> {
+        self.was_blocked.then(|| Blocked {
+            mode: self.request.mode,
+            by_unasked_reader: self.blocked_by_unasked_reader,
+            is_unlimited: self.is_unlimited,
+            may_spin: !self.stay.is_over() && self.stay.may_pay(),
+        })
+    }
+
+    /// How long the request may wait in place, if it is to.
     fn may_wait_in_place(&self) -> Option<&Stay<'a>> {
-        let is_writer = self.request.mode == Mode::Exclusive;
-        let may = self.was_blocked && is_writer && self.is_unlimited;
-        Some(&self.stay).filter(|stay| may && !stay.is_over() && stay.may_pay())
+        let waits = self
+            .blocked()
+            .is_some_and(|blocked| blocked.waits_in_place());
+        waits.then_some(&self.stay)
     }
 
     /// One attempt on the board.
     fn attempt_on(&mut self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
-        let most_others = match self.lock.list.index {
+        if self.behalf.is_some() {
+            return self.attempt_in_annex(board);
+        }
+        let most_others = match self.lock.setup().growth {
             Growth::Annex => 0,
             _ => MANY - 1,
         };
-        match board.free_slot(self.record, || self.lock.share(), most_others) {
+        match board.free_slot(self.record, most_others) {
             Some(own) => self.attempt_in_slot(board, own),
-            None => self
-                .lock
-                .try_in_annex(board, self.record, self.request, self.at),
+            None => self.attempt_in_annex(board),
         }
+    }
+
+    fn attempt_in_annex(&self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
+        let Self {
+            record,
+            request,
+            at,
+            behalf,
+            ..
+        } = *self;
+        self.lock.try_in_annex(board, record, request, at, behalf)
     }
 
     /// One attempt in a slot of the thread's.
@@ -145,24 +215,30 @@ impl<'a> SlotAcquisition<'a> {
             in_place: self.may_wait_in_place(),
             ..Entry::newcomer(self.request, self.at)
         };
-        let listing = own
+        let buckets = own
             .home
-            .and_then(|home| board.listing_of(home, slot, self.request.span));
+            .and_then(|home| self.lock.buckets_for(board, home, slot, self.request.span));
         if own.is_home() {
-            slot.policy().was_blocked();
+            slot.advice().grants.drop_next();
         }
-        // A request that was blocked before is likely to be blocked again. An announcement in vain would cost all
-        // others a cache miss.
-        let foreseen =
-            if !self.was_blocked || self.blocked_by_unasked_reader && entry.in_place.is_some() {
-                Ok(None)
-            } else {
-                board.foresee(listing, slot, &entry)
-            };
+        let looks_first = self.blocked().is_some_and(|blocked| blocked.looks_first());
+        let foreseen = match looks_first {
+            true => board.foresee(buckets, slot, &entry),
+            false => Ok(None),
+        };
         let turn = foreseen.as_ref().ok().copied().flatten();
-        let entered = match foreseen {
-            Err(blocker) => Err(Blocker::Slot(blocker)),
-            Ok(_) => self.lock.enter(self.record, board, slot, listing, entry),
+        let entered = match (foreseen, own.home.zip(buckets)) {
+            (Err(met), _) => Err(Blocker::Slot(met)),
+            (Ok(_), announced) => {
+                let entered = match announced {
+                    Some((home, buckets)) => {
+                        self.lock.enter_listed(board, buckets, home, slot, entry)
+                    }
+                    None => board.enter(slot, slot.noted_state(), &entry),
+                };
+                self.lock
+                    .settle(self.record, board, slot, entered, &entry.request)
+            }
         };
         let entered = match entered {
             Ok(_) => self
@@ -197,7 +273,7 @@ impl<'a> SlotAcquisition<'a> {
             return Ok(());
         }
         let pin = self.record.pin();
-        match board.residue_in_the_way_of(&pin, &self.request) {
+        match board.residue_in_the_way_of(&pin, &self.request, None) {
             // SAFETY: a walk has met the node under this pin.
             Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
             None => Ok(()),
@@ -217,29 +293,6 @@ impl<'a> SlotAcquisition<'a> {
     }
 }
 
-impl Board {
-    /// A node in the way of a request, of those that were in the list when the lock moved.
-    pub(super) fn residue_in_the_way_of(
-        &self,
-        pin: &Pin,
-        request: &Request,
-    ) -> Option<NonNull<Node>> {
-        let mut walk = Walk::from_head(pin, self.residue());
-        let mut met = None;
-        while let Some((node, link)) = walk.next() {
-            // [residue]
-            if node.request(link).conflicts(request) && prim::intact!("residue") {
-                met = Some(NonNull::from(node));
-                break;
-            }
-            walk.trim();
-            walk.pass(node, link);
-        }
-        walk.trim();
-        met
-    }
-}
-
 impl<'a> Acquisition for SlotAcquisition<'a> {
     type Token = Token;
     type Blocker = Blocker<'a>;
@@ -255,7 +308,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                     self.lock.list.is_crowded.store(true, Ordering::Relaxed);
                 }
                 return self.attempt_on(board);
-            } else if self.lock.list.index != Growth::WhenMet {
+            } else if self.lock.setup().growth != Growth::WhenMet {
                 self.lock.move_to_slots();
             } else if let Some(attempt) = self.attempt_in_list() {
                 return attempt;
@@ -314,15 +367,15 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn held(&self) -> Vec<Request> {
         let mut held = self.lock.holders(self.record);
-        held.retain(|holder| holder.owner == self.request.owner);
+        // A request of an owner blocks the thread as well.
+        let thread = OwnerId::of_thread(self.record.thread());
+        held.retain(|holder| [self.request.owner, thread].contains(&holder.owner));
         held
     }
 
     fn may_hold(&self) -> bool {
         let holds_slot = |board: &Board| {
-            // SAFETY: the slots of a board live as long as the lock.
-            let home = home::known(board).map(|home| unsafe { home.as_ref() });
-            home.is_none_or(|home: &Slot| !home.is_free() || home.has_others())
+            home::known(board).is_none_or(|home| !home.is_free() || home.has_others())
         };
         self.list.may_hold() || self.lock.board().is_some_and(holds_slot)
     }

@@ -1,15 +1,14 @@
-//! The board of a lock: all its slots.
+//! The board of a lock: all its slots, and what goes with them. The edges cited are the parent module's.
 
-use super::annex::Annex;
+use super::advice::{LINES_A_PROCESSOR, OfLock};
 use super::buckets::{Buckets, Places};
-use super::home::{self, Share};
-use super::owner::Owner;
+use super::lazy::Lazy;
 use super::slot::Slot;
-use crate::range::list::{AtomicLink, Link};
-use crate::range::thread::{self, ThreadRecord};
-use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::range::list::{AtomicLink, Link, List, Policy, SharedExclusive, SkipIndex};
+use prim::atomic::{AtomicU32, AtomicU64, Ordering};
+use prim::thread;
 use prim::track::Track;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// The slots of the first chunk. Each further chunk has twice as many as the one before it.
 const FIRST_CHUNK: usize = prim::sized(4, 2);
@@ -17,27 +16,33 @@ const FIRST_CHUNK: usize = prim::sized(4, 2);
 /// Enough for some slots more than [`MANY`](crate::range::list::MANY) of each thread that a program can have.
 const CHUNKS: usize = 24;
 
+/// A skip list, whose requests wait in the lock's queue.
+pub(super) type Annex = List<SharedExclusive, SkipIndex>;
+
+prim::global! {
+    static BOARDS: AtomicU64 = AtomicU64::new(0);
+}
+
 /// The slots of one lock, in chunks that never move.
 // The residue comes first, so that a pointer to the board leads to it. The alignment makes room for a link's mark.
 #[repr(C, align(16))]
-pub(crate) struct Board {
+pub(super) struct Board {
     /// The list of the lock, with what was held in it when the lock moved to slots. Nothing enters it any more.
     residue: AtomicLink,
-    /// Null until a thread holds many ranges.
-    pub(super) annex: AtomicPtr<Annex>,
-    /// How many [shares](Share) there are.
-    pub(super) shares: AtomicUsize,
+    /// Made when a thread holds many ranges.
+    annex: Lazy<Annex>,
+    /// The board's number, from one. No other board of the process has it.
+    id: u64,
     /// How many slots there are.
     len: AtomicU32,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
-    vacant: AtomicU32,
-    chunks: [AtomicPtr<Slot>; CHUNKS],
-    /// Until there are buckets: how many [looks](super::policy::MANY) at slots were for requests far apart.
-    pub(super) looks: AtomicU32,
+    pub(super) vacant: AtomicU32,
+    chunks: [Lazy<Slot>; CHUNKS],
     /// Which slots are [counted](Counted).
-    pub(super) counted: AtomicU64,
-    /// Null until narrow requests are far apart.
-    buckets: AtomicPtr<Buckets>,
+    counted: AtomicU64,
+    /// Made when narrow requests are far apart.
+    buckets: Lazy<Buckets>,
+    pub(super) advice: OfLock,
     _track: Track,
 }
 
@@ -46,14 +51,15 @@ pub(crate) struct Board {
 /// It is the sum of a number of each, which is one in the upper half and the slot's number in the lower half. So if
 /// one slot is counted, it says which.
 #[derive(Clone, Copy)]
-pub(super) struct Counted(pub(super) u64);
+pub(super) struct Counted(u64);
 
 impl Counted {
     /// The count when this slot alone is counted.
-    pub(super) fn of(slot: &Slot) -> Self {
+    fn of(slot: &Slot) -> Self {
         Self(1 << u32::BITS | u64::from(slot.number()))
     }
 
+    #[inline]
     pub(super) fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -66,20 +72,6 @@ impl Counted {
     }
 }
 
-/// A slot to announce a request in.
-#[derive(Clone, Copy)]
-pub(super) struct FreeSlot<'a> {
-    pub(super) slot: &'a Slot,
-    /// The home slot, if the thread has one.
-    pub(super) home: Option<&'a Slot>,
-}
-
-impl FreeSlot<'_> {
-    pub(super) fn is_home(&self) -> bool {
-        self.home.is_some_and(|home| ptr::eq(home, self.slot))
-    }
-}
-
 impl Board {
     /// How many slots the first chunk has.
     pub(super) const FEW: usize = FIRST_CHUNK;
@@ -88,17 +80,22 @@ impl Board {
     pub(super) fn new() -> Box<Self> {
         Box::new(Self {
             residue: AtomicLink::new(),
-            annex: AtomicPtr::new(ptr::null_mut()),
-            // The lock's.
-            shares: AtomicUsize::new(1),
+            annex: Lazy::new(),
+            // Relaxed: each number is handed out once, and nothing else matters.
+            id: BOARDS.fetch_add(1, Ordering::Relaxed) + 1,
             len: AtomicU32::new(0),
             vacant: AtomicU32::new(0),
-            chunks: prim::array![AtomicPtr::new(ptr::null_mut()); CHUNKS],
-            looks: AtomicU32::new(0),
+            chunks: prim::array![Lazy::new(); CHUNKS],
             counted: AtomicU64::new(0),
-            buckets: AtomicPtr::new(ptr::null_mut()),
+            buckets: Lazy::new(),
+            advice: OfLock::default(),
             _track: Track::new(),
         })
+    }
+
+    #[inline]
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The list with what was held before the lock moved here.
@@ -121,160 +118,43 @@ impl Board {
         self.len.load(Ordering::Relaxed) as usize
     }
 
-    /// A free slot for a request of the running thread. `None`: the thread holds as many ranges as `most_others`
-    /// besides the one in its home slot, so the request belongs in the annex. A thread that is new to the board
-    /// takes a share.
-    pub(super) fn free_slot(
-        &self,
-        record: &ThreadRecord,
-        share: impl FnOnce() -> Share,
-        most_others: usize,
-    ) -> Option<FreeSlot<'_>> {
-        let record = ptr::from_ref(record).addr();
-        if !thread::is_here(record) {
-            let slot = self.claim(Owner::Guest);
-            return Some(FreeSlot { slot, home: None });
-        }
-        let home = self.home(record, share);
-        let slot = if home.is_free() {
-            home
-        } else {
-            let other = self.take_other(home);
-            let other = other.or_else(|| self.claim_other(record, home, most_others))?;
-            other.attach(home);
-            other
-        };
-        Some(FreeSlot {
-            slot,
-            home: Some(home),
-        })
-    }
-
-    /// A slot for the thread with the record at that address, besides those that it has. `None`: it has `most` already.
-    fn claim_other(&self, record: usize, home: &Slot, most: usize) -> Option<&Slot> {
-        home.add_other(most)
-            .then(|| self.claim(Owner::Other(record)))
-    }
-
-    /// A free slot of the thread whose home slot that is.
-    #[inline]
-    pub(super) fn take_other(&self, home: &Slot) -> Option<&Slot> {
-        let other = home.take_other()?;
-        // SAFETY: the slots of a board live as long as the board, and a thread's slots are all in one lock.
-        Some(unsafe { other.as_ref() })
-    }
-
-    /// The buckets, if there are any.
-    #[inline]
-    pub(super) fn buckets(&self) -> Option<&Buckets> {
-        // [buckets] Acquire: pairs with the Release in `make_buckets`.
-        let buckets = self
-            .buckets
-            .load(prim::order!("buckets", Ordering::Acquire));
-        // SAFETY: buckets that were published live as long as the board.
-        unsafe { buckets.as_ref() }
-    }
-
-    /// Makes buckets for ranges of up to `2^digits` positions, if there are none.
-    #[cold] // Once for a board.
-    pub(super) fn make_buckets(&self, digits: u32) {
-        let fresh = Box::into_raw(Buckets::new(digits));
-        // [buckets] Release: pairs with the Acquire in `buckets`.
-        let published = self.buckets.compare_exchange(
-            ptr::null_mut(),
-            fresh,
-            prim::order!("buckets", Ordering::Release),
-            Ordering::Relaxed,
-        );
-        if published.is_err() {
-            // SAFETY: it comes from the box above and was not published.
-            drop(unsafe { Box::from_raw(fresh) });
-        }
-    }
-
-    /// The home slot of the running thread, whose record is at that address.
-    fn home(&self, record: usize, share: impl FnOnce() -> Share) -> &Slot {
-        if let Some(home) = home::known(self) {
-            // SAFETY: the slots of a board live as long as the board.
-            return unsafe { home.as_ref() };
-        }
-        let owner = Owner::Home(record);
-        let known = self.find(|slot| slot.is_owned_by(owner).then_some(slot));
-        let home = known.unwrap_or_else(|| self.claim(owner));
-        if !home.is_free() && prim::intact!("heir-waits") {
-            // [heir-waits] A thread that has exited, and had this thread's record before, holds something there. It may
-            // be in the midst of the release, so what it has noted on the owner's line is not to be relied on yet.
-            return home;
-        }
-        home::remember(share(), home);
-        home
-    }
-
-    /// A slot that was nobody's, or a new one.
-    #[cold] // A thread's first acquisition, and when it holds more ranges than ever before.
-    fn claim(&self, owner: Owner) -> &Slot {
-        // Relaxed: a count that is wrong costs a search, or a slot more.
-        if self.vacant.load(Ordering::Relaxed) != 0
-            && let Some(slot) = self.find(|slot| slot.claim(owner).then_some(slot))
-        {
-            self.vacant.fetch_sub(1, Ordering::Relaxed);
-            return slot;
-        }
-        loop {
-            // [registry] Counted before it is announced in: so a scan after a later fence meets it. Relaxed: the fence
-            // of the handshake orders it.
-            let number = self.len.fetch_add(1, Ordering::Relaxed);
-            let slot = self.make(number as usize);
-            if slot.claim(owner) {
-                return slot;
-            }
-            // Another thread found it while it searched, and has taken it off the count.
-            self.vacant.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
-    pub(super) fn give_back(&self, slot: &Slot) {
-        if !slot.return_to_owner() {
-            self.give_up(slot);
-        }
-    }
-
-    /// Leaves a free slot to nobody.
-    pub(super) fn give_up(&self, slot: &Slot) {
-        slot.abandon();
-        self.vacant.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The slot with that number. Makes its chunk, if need be.
-    fn make(&self, number: usize) -> &Slot {
-        let (at, within) = place(number);
+    /// One slot more.
+    pub(super) fn add_slot(&self) -> &Slot {
+        // [registry] Counted before it is announced in: so a scan after a later fence meets it. Relaxed: the fence of
+        // the handshake orders it.
+        let number = self.len.fetch_add(1, Ordering::Relaxed);
+        let (at, within) = place(number as usize);
         let chunk = &self.chunks[at];
-        // [chunk] Acquire: pairs with the Release below.
-        let mut first = chunk.load(prim::order!("chunk", Ordering::Acquire));
-        if first.is_null() {
-            let slots = (0..chunk_len(at)).map(|slot| Slot::new((number - within + slot) as u32));
+        let first = chunk.get().unwrap_or_else(|| {
+            let first = number - within as u32;
+            let slots = (0..chunk_len(at)).map(|slot| Slot::new(first + slot as u32));
             let slots: Box<[Slot]> = slots.collect();
-            let fresh = Box::into_raw(slots).cast::<Slot>();
-            let published = chunk.compare_exchange(
-                ptr::null_mut(),
-                fresh,
-                prim::order!("chunk", Ordering::Release),
-                prim::order!("chunk", Ordering::Acquire),
-            );
-            first = match published {
-                Ok(_) => fresh,
+            let fresh = NonNull::from(Box::leak(slots)).cast::<Slot>();
+            match chunk.publish(fresh) {
+                Ok(()) => fresh,
                 Err(theirs) => {
                     // SAFETY: `fresh` comes from the box above and was not published.
                     drop(unsafe { chunk_at(fresh, at) });
                     theirs
                 }
-            };
-        }
+            }
+        });
         // SAFETY: a chunk that was published has so many slots.
         let slot = unsafe { first.add(within) };
         // SAFETY: it lives as long as the board.
-        unsafe { &*slot }
+        unsafe { slot.as_ref() }
+    }
+
+    /// The slot with that number, if there is one.
+    pub(super) fn slot(&self, number: u32) -> Option<&Slot> {
+        let (at, within) = place(number as usize);
+        // `None`: a word was seen, but not what came before it. Then the other request's fence is second
+        // [slot-handshake].
+        let first = self.chunks[at].get()?;
+        // SAFETY: a chunk that was published has so many slots.
+        let slot = unsafe { first.add(within) };
+        // SAFETY: it lives as long as the board.
+        Some(unsafe { slot.as_ref() })
     }
 
     /// What `f` returns for the first slot for which it returns anything.
@@ -315,22 +195,38 @@ impl Board {
         count: usize,
         f: &mut impl FnMut(&'a Slot) -> Option<R>,
     ) -> Option<R> {
-        // [chunk] Acquire: pairs with the Release in `make`.
-        let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
-        if first.is_null() {
-            // Nothing is announced there: a slot is counted before its chunk is made.
-            return None;
-        }
+        // `None`: nothing is announced there, for a slot is counted before its chunk is made.
+        let first = self.chunks[at].get()?;
         for slot in 0..count {
             // SAFETY: a chunk that was published has so many slots.
             let slot = unsafe { first.add(slot) };
             // SAFETY: it lives as long as the board.
-            let found = f(unsafe { &*slot });
+            let found = f(unsafe { slot.as_ref() });
             if found.is_some() {
                 return found;
             }
         }
         None
+    }
+
+    /// The buckets, if there are any.
+    #[inline]
+    pub(super) fn buckets(&self) -> Option<&Buckets> {
+        // SAFETY: buckets that were published live as long as the board.
+        self.buckets
+            .get()
+            .map(|buckets| unsafe { buckets.as_ref() })
+    }
+
+    /// Makes buckets for ranges of up to `2^digits` positions, if there are none.
+    #[cold] // Once for a board.
+    pub(super) fn make_buckets(&self, digits: u32) {
+        let lines = LINES_A_PROCESSOR * thread::processors();
+        let fresh = NonNull::from(Box::leak(Buckets::new(digits, lines)));
+        if self.buckets.publish(fresh).is_err() {
+            // SAFETY: it comes from the box above and was not published.
+            drop(unsafe { Box::from_raw(fresh.as_ptr()) });
+        }
     }
 
     /// Strikes an announcement that is about to end off the buckets.
@@ -343,56 +239,87 @@ impl Board {
         }
     }
 
-    /// The slot with that number, if there is one.
-    pub(super) fn slot(&self, number: u32) -> Option<&Slot> {
-        let (at, within) = place(number as usize);
-        // [chunk] Acquire: pairs with the Release in `make`. Null: a word was seen, but not what came before it. Then
-        // the other request's fence is second [slot-handshake].
-        let first = self.chunks[at].load(prim::order!("chunk", Ordering::Acquire));
-        if first.is_null() {
-            return None;
-        }
-        // SAFETY: a chunk that was published has so many slots.
-        let slot = unsafe { first.add(within) };
-        // SAFETY: it lives as long as the board.
-        Some(unsafe { &*slot })
+    /// The annex, if there is one.
+    #[inline]
+    pub(super) fn annex(&self) -> Option<&Annex> {
+        // SAFETY: an annex that was published lives as long as the board.
+        self.annex.get().map(|annex| unsafe { annex.as_ref() })
     }
-}
 
-impl Board {
-    /// Frees the slots, the buckets and the annex.
-    ///
-    /// # Safety
-    /// The lock is being dropped, so nobody uses them any more. Threads may still have shares.
-    pub(super) unsafe fn clear(&self) {
-        // Relaxed: shares order it before the end of the board.
-        let buckets = self.buckets.load(Ordering::Relaxed);
-        if !buckets.is_null() {
-            self.buckets.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: it comes from a box, and nobody uses it, by the caller's promise.
-            drop(unsafe { Box::from_raw(buckets) });
-        }
-        let annex = self.annex.load(Ordering::Relaxed);
-        if !annex.is_null() {
-            self.annex.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: as for the buckets.
-            drop(unsafe { Box::from_raw(annex) });
-        }
-        for (at, chunk) in self.chunks.iter().enumerate() {
-            let first = chunk.load(Ordering::Relaxed);
-            if !first.is_null() {
-                chunk.store(ptr::null_mut(), Ordering::Relaxed);
-                // SAFETY: the chunk comes from a box of so many slots, and nobody uses it, by the caller's promise.
-                drop(unsafe { chunk_at(first, at) });
+    /// The annex. Makes it, if need be.
+    pub(super) fn annex_or_new(&self) -> &Annex {
+        self.annex().unwrap_or_else(|| self.make_annex())
+    }
+
+    #[cold] // Once for a board.
+    fn make_annex(&self) -> &Annex {
+        let fresh = List::new(Policy::INDEXED, SkipIndex::of_many());
+        let fresh = NonNull::from(Box::leak(Box::new(fresh)));
+        let annex = match self.annex.publish(fresh) {
+            Ok(()) => fresh,
+            Err(theirs) => {
+                // SAFETY: it comes from the box above and was not published.
+                drop(unsafe { Box::from_raw(fresh.as_ptr()) });
+                theirs
             }
+        };
+        // SAFETY: an annex that was published lives as long as the board.
+        unsafe { annex.as_ref() }
+    }
+
+    /// Which slots are counted.
+    #[inline]
+    pub(super) fn counted(&self) -> Counted {
+        // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
+        let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
+        Counted(self.counted.load(acquire))
+    }
+
+    /// Adds a slot to the count, before the fence of the request that it is for.
+    #[inline]
+    pub(super) fn add_to_count(&self, slot: &Slot) {
+        // [counted] Relaxed: the fence orders it.
+        if prim::intact!("counted") {
+            self.counted
+                .fetch_add(Counted::of(slot).0, Ordering::Relaxed);
         }
+    }
+
+    /// Takes a slot off the count.
+    pub(super) fn take_off_count(&self, slot: &Slot) {
+        // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
+        let release = prim::order!("uncount", Ordering::Release);
+        self.counted.fetch_sub(Counted::of(slot).0, release);
+    }
+
+    /// Takes the slots off the count that are idle.
+    #[cold]
+    pub(super) fn tidy(&self) {
+        self.find(|slot| {
+            if slot.clear_counted_if_idle() {
+                self.take_off_count(slot);
+            }
+            None::<()>
+        });
     }
 }
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: nobody uses a board that is dropped.
-        unsafe { self.clear() };
+        if let Some(buckets) = self.buckets.take() {
+            // SAFETY: it comes from a box, and nobody uses a board that is dropped.
+            drop(unsafe { Box::from_raw(buckets.as_ptr()) });
+        }
+        if let Some(annex) = self.annex.take() {
+            // SAFETY: as for the buckets.
+            drop(unsafe { Box::from_raw(annex.as_ptr()) });
+        }
+        for (at, chunk) in self.chunks.iter_mut().enumerate() {
+            if let Some(first) = chunk.take() {
+                // SAFETY: the chunk comes from a box of so many slots, and nobody uses it any more.
+                drop(unsafe { chunk_at(first, at) });
+            }
+        }
     }
 }
 
@@ -416,8 +343,8 @@ const fn first_of(at: usize) -> usize {
 ///
 /// # Safety
 /// `first` comes from the box of the chunk at that place, and nobody else has it.
-unsafe fn chunk_at(first: *mut Slot, at: usize) -> Box<[Slot]> {
-    let all = ptr::slice_from_raw_parts_mut(first, chunk_len(at));
+unsafe fn chunk_at(first: NonNull<Slot>, at: usize) -> Box<[Slot]> {
+    let all = ptr::slice_from_raw_parts_mut(first.as_ptr(), chunk_len(at));
     // SAFETY: the caller promises it.
     unsafe { Box::from_raw(all) }
 }

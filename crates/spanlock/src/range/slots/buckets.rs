@@ -13,18 +13,13 @@
 //!
 //! A word is a hint where to look. What is held is in the slot that it names.
 
-use super::crowd::Rest;
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicU64, Ordering};
-use prim::thread;
 use prim::track::Track;
 
 /// The words of a cache line.
 pub(super) const WORDS: usize = prim::sized(8, 2);
-
-/// Cache lines for each processor: the requests of threads that run rarely meet in one.
-const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
 
 /// Binary digits of each of the two offsets in a word: where in its bucket a request begins, and where it ends.
 const OFFSET_DIGITS: u32 = 16;
@@ -75,35 +70,21 @@ pub(super) struct Buckets {
     /// There are `2^line_digits` lines.
     line_digits: u32,
     lines: Box<[Line]>,
-    pub(super) rest: Rest,
     _track: Track,
-}
-
-/// What is listed in the lines of a request.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Neighbours {
-    /// How many other requests.
-    pub(super) others: u32,
-    /// Whether one of them may be in its way.
-    pub(super) is_in_the_way: bool,
 }
 
 #[repr(align(64))]
 struct Line([AtomicU64; WORDS]);
 
 impl Buckets {
-    /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket.
-    pub(super) fn new(digits: u32) -> Box<Self> {
-        let line_digits = (LINES_A_PROCESSOR * thread::processors())
-            .next_power_of_two()
-            .trailing_zeros()
-            .max(1);
+    /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket, in at least so many lines.
+    pub(super) fn new(digits: u32, lines: usize) -> Box<Self> {
+        let line_digits = lines.next_power_of_two().trailing_zeros().max(1);
         let line = |_| Line(prim::array![AtomicU64::new(Word::FREE); WORDS]);
         Box::new(Self {
             width_digits: (digits + 1).min(u64::BITS - 1),
             line_digits,
             lines: (0..1 << line_digits).map(line).collect(),
-            rest: Rest::default(),
             _track: Track::new(),
         })
     }
@@ -197,27 +178,22 @@ impl Buckets {
         }
     }
 
-    /// What is listed beside a request, which is listed, too.
-    #[inline]
-    pub(super) fn neighbours(&self, parts: &Parts) -> Neighbours {
-        let Parts { first, second } = parts;
-        let neighbours = self.lines[first.line].neighbours(first.word, Neighbours::default());
-        match second {
-            None => neighbours,
-            Some(second) => self.lines[second.line].neighbours(second.word, neighbours),
-        }
-    }
-
     /// What `f` returns for the first slot listed in a bucket of the request for which it returns anything. The slot
-    /// may be in the way of the request, which is listed, too.
+    /// may be in the way of the request. Adds to `others` the words in its lines that it passes, and that are not its
+    /// own.
     #[inline]
-    pub(super) fn find<R>(&self, parts: &Parts, mut f: impl FnMut(u32) -> Option<R>) -> Option<R> {
+    pub(super) fn find<R>(
+        &self,
+        parts: &Parts,
+        others: &mut u32,
+        mut f: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
         let Parts { first, second } = parts;
-        let found = self.lines[first.line].find(first.word, &mut f);
+        let found = self.lines[first.line].find(first.word, others, &mut f);
         let Some(second) = second else {
             return found;
         };
-        found.or_else(|| self.lines[second.line].find(second.word, &mut f))
+        found.or_else(|| self.lines[second.line].find(second.word, others, &mut f))
     }
 }
 
@@ -241,25 +217,22 @@ impl Line {
             .find(|&at| self.try_take(at, word))
     }
 
-    /// What is listed here besides that word, and elsewhere.
+    /// What `f` returns for the first slot listed here, in the way of that word, for which it returns anything. Counts
+    /// the other words that it passes.
     #[inline]
-    fn neighbours(&self, mine: Word, elsewhere: Neighbours) -> Neighbours {
-        self.0.iter().fold(elsewhere, |neighbours, word| {
-            // [bucket-acquire] As in `find`.
-            let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
-            Neighbours {
-                others: neighbours.others + u32::from(word.0 != Word::FREE && word.0 != mine.0),
-                is_in_the_way: neighbours.is_in_the_way || word.may_conflict(mine),
-            }
-        })
-    }
-
-    /// What `f` returns for the first slot listed here, in the way of that word, for which it returns anything.
-    #[inline]
-    fn find<R>(&self, mine: Word, f: &mut impl FnMut(u32) -> Option<R>) -> Option<R> {
+    fn find<R>(
+        &self,
+        mine: Word,
+        others: &mut u32,
+        f: &mut impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
         for word in &self.0 {
             // [bucket-acquire] Acquire: what the holder did before [bucket-release], if it is not listed any more.
             let word = Word(word.load(prim::order!("bucket-acquire", Ordering::Acquire)));
+            if word.0 == Word::FREE || word.0 == mine.0 {
+                continue;
+            }
+            *others += 1;
             if word.may_conflict(mine)
                 && let Some(found) = f(word.slot())
             {
@@ -308,12 +281,10 @@ impl Word {
         (self.0 >> 32) as u32 & Self::NO_SLOT
     }
 
-    /// Whether the request behind the word, which may be free, may be in the way of another slot's.
+    /// Whether the request behind the word may be in the way of another slot's.
     #[inline]
     fn may_conflict(self, mine: Self) -> bool {
-        let differs = self.0 ^ mine.0;
-        // Most are free. A request is not in its own way.
-        if differs & Self::SAME != 0 || differs == 0 {
+        if (self.0 ^ mine.0) & Self::SAME != 0 {
             return false;
         }
         let part = |word: Self| (word.0 >> OFFSET_DIGITS & LAST_OFFSET, word.0 & LAST_OFFSET);
@@ -339,7 +310,7 @@ mod tests {
     }
 
     fn find(buckets: &Buckets, request: &Request, slot: u32) -> Option<u32> {
-        buckets.find(&buckets.parts(request, slot), Some)
+        buckets.find(&buckets.parts(request, slot), &mut 0, Some)
     }
 
     /// Of two narrow requests that conflict, each is listed where the other one looks, and is not passed by.
@@ -347,7 +318,7 @@ mod tests {
     fn requests_that_conflict_meet_in_a_bucket() {
         let mut met = 0;
         for (digits, scale) in [(0, 0), (1, 0), (3, 0), (20, 18), (62, 60)] {
-            let buckets = Buckets::new(digits);
+            let buckets = Buckets::new(digits, 64);
             let places = [0, 1 << 40, u64::MAX - (15 << scale)]
                 .map(|base: u64| (0..16u64).map(move |at| base.saturating_add(at << scale)));
             let places: Vec<u64> = places.into_iter().flatten().collect();
@@ -375,7 +346,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_a_bucket_are_passed_by() {
-        let buckets = Buckets::new(10);
+        let buckets = Buckets::new(10, 64);
         let listed = request(0, 100, Mode::Exclusive);
         list(&buckets, &listed, 7).expect("there is room");
         let beside = request(100, 100, Mode::Exclusive);
@@ -389,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_line_is_full_at_last() {
-        let buckets = Buckets::new(4);
+        let buckets = Buckets::new(4, 64);
         let narrow = request(0, 1, Mode::Shared);
         let listed = (0..100).take_while(|&slot| list(&buckets, &narrow, slot).is_some());
         assert_eq!(listed.count(), super::WORDS);

@@ -1,196 +1,216 @@
-//! Shares in boards, and where a thread finds its home slots.
-//!
-//! A thread remembers its home slots by the addresses of their boards. So a board keeps its memory, and with it its
-//! address, until the last *share* in it is given up. These have one:
-//!
-//! ```text
-//!   the lock -------------------------------------+
-//!   each thread that knows its home slot there ---+---->  board
-//! ```
-//!
-//! Its slots are freed with the lock. The edges cited are the parent module's.
+//! Whose a slot is, and how the running thread gets one. The edges cited are the parent module's.
 
 use super::board::Board;
 use super::slot::Slot;
-use crate::range::list::Link;
-use crate::range::thread::{self, Local};
+use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
-use std::cell::Cell;
-use std::mem::ManuallyDrop;
-use std::ops::Deref;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
-/// A share in a board.
-pub(crate) struct Share(NonNull<Board>);
-
-// SAFETY: a board may be used and dropped by any thread.
-unsafe impl Send for Share {}
-
-impl Share {
-    /// The first share.
-    pub(super) fn first(board: Box<Board>) -> Self {
-        Self(NonNull::from(Box::leak(board)))
-    }
-
-    /// One more share.
-    ///
-    /// # Safety
-    /// The board is alive, and the head of a lock led to it: a pointer that comes from a reference must not free it.
-    pub(super) unsafe fn of(board: NonNull<Board>) -> Self {
-        // SAFETY: the caller promises it.
-        let shares = unsafe { &board.as_ref().shares };
-        // Relaxed: another share keeps the board meanwhile.
-        let others = shares.fetch_add(1, Ordering::Relaxed);
-        assert!(others > 0, "a board was used after its last share");
-        Self(board)
-    }
-
-    /// The address of the board. The share is not given up.
-    pub(super) fn keep(self) -> NonNull<Board> {
-        ManuallyDrop::new(self).0
-    }
-
-    /// # Safety
-    /// The address comes from [`keep`](Self::keep), and no other share was made of it.
-    pub(super) unsafe fn kept(board: NonNull<Board>) -> Self {
-        Self(board)
-    }
-
-    pub(super) fn address(&self) -> NonNull<Board> {
-        self.0
-    }
-}
-
-impl Deref for Share {
-    type Target = Board;
-
-    fn deref(&self) -> &Board {
-        // SAFETY: the share keeps the board.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        // Release: what this thread did with the board comes before its end. Acquire: so does what the others did.
-        if self.shares.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: it comes from a box, and this was the last share.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-        }
-    }
-}
-
-/// In how many locks a thread finds its slot without a look at all slots.
-const SEATS: usize = 16;
-
-/// A board in which the thread has a share, and the thread's home slot there.
+/// A slot to announce a request in.
 #[derive(Clone, Copy)]
-struct Seat {
-    /// What the head of a lock is that leads to the board.
-    head: Link,
-    slot: NonNull<Slot>,
+pub(super) struct FreeSlot<'a> {
+    pub(super) slot: &'a Slot,
+    /// The home slot, if the thread has one.
+    pub(super) home: Option<&'a Slot>,
 }
 
-impl Seat {
-    const EMPTY: Self = Self {
-        head: Link::MOVED_NOWHERE,
-        slot: NonNull::dangling(),
-    };
+impl FreeSlot<'_> {
+    pub(super) fn is_home(&self) -> bool {
+        self.home.is_some_and(|home| ptr::eq(home, self.slot))
+    }
+}
 
-    /// Gives the share up.
-    fn leave(self) {
-        if let Some(board) = self.head.new_head() {
-            // SAFETY: `remember` has put the share here.
-            drop(unsafe { Share::kept(board.cast()) });
+/// Who owns a slot.
+#[derive(Clone, Copy)]
+enum Owner {
+    /// The thread with the record at that address, as its home slot.
+    Home(usize),
+    /// The thread with the record at that address, as one of its other slots.
+    Other(usize),
+    /// A thread that is exiting, for one acquisition.
+    Guest,
+}
+
+// Whether it is the home slot is in the address of the record.
+const _: () = assert!(align_of::<ThreadRecord>() > Owner::GUEST);
+
+impl Owner {
+    const NOBODY: usize = 0;
+    const GUEST: usize = 1;
+
+    /// The address of the thread's record; plus one, if it is the home slot.
+    fn word(self) -> usize {
+        match self {
+            Self::Home(record) => record + 1,
+            Self::Other(record) => record,
+            Self::Guest => Self::GUEST,
         }
     }
 }
 
-/// The seats of a thread: its home slots in the locks that it used last.
-pub(crate) struct Seats {
-    taken: [Cell<Seat>; SEATS],
-    /// Which one the next board gets. Never the first: that is the one of the lock that was used last.
-    next: Cell<usize>,
+/// This thread's home slot on a board, if the thread used it lately.
+#[inline]
+pub(super) fn known(board: &Board) -> Option<&Slot> {
+    let home = thread::with_local(|local| local.seats.slot_on(board.id()))?;
+    // SAFETY: the slots of a board live as long as the board.
+    Some(unsafe { home.as_ref() })
 }
 
-impl Seats {
-    pub(crate) const fn new() -> Self {
-        Self {
-            taken: [const { Cell::new(Seat::EMPTY) }; SEATS],
-            next: Cell::new(1),
+impl Board {
+    /// A free slot for a request of the running thread. `None`: the thread holds as many ranges as `most_others`
+    /// besides the one in its home slot, so the request belongs in the annex.
+    pub(super) fn free_slot(
+        &self,
+        record: &ThreadRecord,
+        most_others: usize,
+    ) -> Option<FreeSlot<'_>> {
+        let record = ptr::from_ref(record).addr();
+        if !thread::is_here(record) {
+            let slot = self.claim(Owner::Guest);
+            return Some(FreeSlot { slot, home: None });
         }
+        let home = self.home(record);
+        let slot = if home.is_free() {
+            home
+        } else {
+            let other = self.take_other(home);
+            let other = other.or_else(|| {
+                home.add_other(most_others)
+                    .then(|| self.claim(Owner::Other(record)))
+            })?;
+            other.attach(home);
+            other
+        };
+        Some(FreeSlot {
+            slot,
+            home: Some(home),
+        })
     }
 
-    /// The thread's home slot on the board to which that head leads, if that is the thread's first seat. Then the
-    /// thread has a share in the board.
+    /// A free slot of the thread whose home slot that is.
     #[inline]
-    pub(super) fn first_in(&self, head: Link) -> Option<NonNull<Slot>> {
-        let first = self.taken[0].get();
-        // No head leads to where an empty seat is.
-        (first.head == head).then_some(first.slot)
+    pub(super) fn take_other(&self, home: &Slot) -> Option<&Slot> {
+        let other = home.take_other()?;
+        // SAFETY: the slots of a board live as long as the board, and a thread's slots are all in one lock.
+        Some(unsafe { other.as_ref() })
     }
 
-    /// The seat in the board to which that head leads. (A search: a place by the board's address would differ from run
-    /// to run, and so would simulated results.)
-    fn find(&self, head: Link) -> Option<&Cell<Seat>> {
-        self.taken.iter().find(|seat| seat.get().head == head)
+    /// The home slot of the running thread, whose record is at that address.
+    fn home(&self, record: usize) -> &Slot {
+        if let Some(home) = known(self) {
+            return home;
+        }
+        let owner = Owner::Home(record);
+        // Relaxed: a thread that finds its own record has written it, or comes after the thread that did.
+        let is_ours = |slot: &Slot| slot.owner.who.load(Ordering::Relaxed) == owner.word();
+        let known = self.find(|slot| is_ours(slot).then_some(slot));
+        let home = known.unwrap_or_else(|| self.claim(owner));
+        if !home.is_free() && prim::intact!("heir-waits") {
+            // [heir-waits] A thread that has exited, and had this thread's record before, holds something there. It may
+            // be in the midst of the release, so what it has noted on the owner's line is not to be relied on yet.
+            return home;
+        }
+        thread::with_local(|local| local.seats.remember(self.id(), home));
+        home
     }
 
-    /// The slot on that board. Makes its seat the first.
-    fn slot_in(&self, head: Link) -> Option<NonNull<Slot>> {
-        let seat = self.find(head)?;
-        let slot = seat.get().slot;
-        self.taken[0].swap(seat);
-        Some(slot)
-    }
-
-    /// Forgets all of them, and gives the shares up.
-    pub(crate) fn forget_all(&self) {
-        for seat in &self.taken {
-            seat.replace(Seat::EMPTY).leave();
+    /// A slot that was nobody's, or a new one.
+    #[cold] // A thread's first acquisition, and when it holds more ranges than ever before.
+    fn claim(&self, owner: Owner) -> &Slot {
+        // Acquire: pairs with the Release in `give_up`.
+        let claim = |slot: &Slot| {
+            slot.owner
+                .who
+                .compare_exchange(
+                    Owner::NOBODY,
+                    owner.word(),
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+        };
+        // Relaxed: a count that is wrong costs a search, or a slot more.
+        if self.vacant.load(Ordering::Relaxed) != 0
+            && let Some(slot) = self.find(|slot| claim(slot).then_some(slot))
+        {
+            self.vacant.fetch_sub(1, Ordering::Relaxed);
+            return slot;
+        }
+        loop {
+            let slot = self.add_slot();
+            if claim(slot) {
+                return slot;
+            }
+            // Another thread found it while it searched, and has taken it off the count.
+            self.vacant.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
+    pub(super) fn give_back(&self, slot: &Slot) {
+        if !slot.return_to_owner() {
+            self.give_up(slot);
+        }
+    }
+
+    /// Leaves a free slot to nobody.
+    pub(super) fn give_up(&self, slot: &Slot) {
+        // SAFETY: null, or a slot of the same lock, whose slots live as long as the lock.
+        if let Some(home) = unsafe { slot.owner.home.replace(ptr::null()).as_ref() } {
+            // Relaxed: as in `add_other`.
+            home.owner.others.fetch_sub(1, Ordering::Relaxed);
+        }
+        slot.owner.who.store(Owner::NOBODY, Ordering::Release);
+        self.vacant.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// What the head of a lock is that leads to that board.
-#[inline]
-pub(super) fn head_of(board: NonNull<Board>) -> Link {
-    // A board begins with its residue.
-    Link::moved(board)
-}
+impl Slot {
+    /// Takes one of the free slots that a thread has besides its home slot, which this is.
+    #[inline]
+    fn take_other(&self) -> Option<NonNull<Self>> {
+        let other = NonNull::new(self.owner.free.get().cast_mut())?;
+        // A slot in no list has no successor: it may be given up, and become the home slot of another thread.
+        // SAFETY: the slots of a lock live as long as the lock, and this is one of them.
+        let next = unsafe { other.as_ref() }.owner.free.replace(ptr::null());
+        self.owner.free.set(next);
+        Some(other)
+    }
 
-/// The board to which a head leads.
-///
-/// # Safety
-/// It leads to a board.
-#[inline]
-pub(super) unsafe fn board_at(head: Link) -> NonNull<Board> {
-    // SAFETY: the caller promises it.
-    unsafe { head.new_head().unwrap_unchecked() }.cast()
-}
+    /// Counts one more slot for the thread whose home slot this is, if it has fewer than `most` others.
+    fn add_other(&self, most: usize) -> bool {
+        // Relaxed: a hint. Another thread takes one off when it releases late what a thread held that has exited.
+        let may = (self.owner.others.load(Ordering::Relaxed) as usize) < most;
+        if may {
+            self.owner.others.fetch_add(1, Ordering::Relaxed);
+        }
+        may
+    }
 
-/// This thread's home slot on a board, if the thread used it lately. Then the thread has a share in the board.
-#[inline]
-pub(super) fn known(board: &Board) -> Option<NonNull<Slot>> {
-    thread::with_local(|local| local.seats.slot_in(head_of(NonNull::from(board))))
-}
+    /// Attaches one of a thread's slots to its home slot.
+    fn attach(&self, home: &Self) {
+        self.owner.home.set(home);
+        home.owner.home.set(home);
+    }
 
-/// Remembers this thread's home slot on a board that it does not know, and keeps the share.
-pub(super) fn remember(share: Share, slot: &Slot) {
-    let (head, slot) = (head_of(share.keep()), NonNull::from(slot));
-    let before = thread::with_local(|local| {
-        let seats = &local.seats;
-        let next = seats.next.get();
-        seats.next.set(next % (SEATS - 1) + 1);
-        seats.taken[next].replace(Seat { head, slot })
-    });
-    before.leave();
-}
+    /// Whether the thread, whose home slot this is, may have other slots.
+    pub(super) fn has_others(&self) -> bool {
+        !self.owner.home.get().is_null()
+    }
 
-/// Forgets it, and gives the share up.
-pub(super) fn forget(board: NonNull<Board>) {
-    let find = |local: &Local| Some(local.seats.find(head_of(board))?.replace(Seat::EMPTY));
-    if let Some(seat) = thread::with_local(find) {
-        seat.leave();
+    /// Puts a slot that is not a home slot into the list of the running thread's free slots, if it is that thread's. It
+    /// is free, or the thread frees it before it does anything else in this lock.
+    #[inline]
+    pub(super) fn return_to_owner(&self) -> bool {
+        let record = self.owner.who.load(Ordering::Relaxed);
+        let is_ours = record != Owner::GUEST && thread::is_here(record);
+        let Some(home) = NonNull::new(self.owner.home.get().cast_mut()).filter(|_| is_ours) else {
+            return false;
+        };
+        // SAFETY: as in `take_other`.
+        let home = unsafe { home.as_ref() };
+        self.owner.free.set(home.owner.free.get());
+        home.owner.free.set(self);
+        true
     }
 }

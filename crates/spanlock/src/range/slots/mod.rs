@@ -1,73 +1,34 @@
 //! The slot lock: a range lock that starts as a list and moves to a slot for each thread.
 //!
-//! Every thread that uses the lock has a *slot*, on cache lines of its own. A request is *announced* in its thread's
-//! slot, and then the thread looks at all other slots. If no announcement there is in its way, the request holds its
-//! range. A release ends the announcement. So threads that do not conflict write to no line in common.
+//! A request is *announced* in its thread's slot, and then the thread looks at the slots of the others. A lock begins
+//! as a [list lock](super::list). When its threads meet it makes a *board* for the slots; what is held in the list
+//! stays there, as the *residue*. A narrow request may be *listed* in buckets, and looks only at the slots listed there
+//! and at those that are *counted*. What a thread holds beside 32 ranges is in the *annex*, a [skip list](super::skip).
+//! `docs/slot-locks.md` tells this in order, and argues why it is correct.
 //!
-//! ```text
-//!   slots of threads      A              B              C                 D
-//!                     [ 0..=9   ]    [ 40..=49 ]    [ free     ]    [ 5..=6 ?    ]
-//!                       writes         reads                          about to read
-//!                          ^              ^              ^                |
-//!                          |              |              |   looks at     |
-//!                          +--------------+--------------+----------------+
-//!                       conflicts: D withdraws, and waits for A in the queue
-//! ```
-//!
-//! What a thread may hold by its announcement is its *grant*. A release may *keep* the grant, if it is likely to be
-//! asked for again: then the thread takes it again by one atomic operation on its own slot, and looks at no other slot.
-//! A request that has a kept grant in its way revokes it, by one atomic operation, too.
-//!
-//! A lock begins as a [list lock](super::list) of one cache line, with the list's fast path. When its threads meet, it
-//! *moves*: it makes a *board* for the slots, and puts a link to the board into its head. What is held in the list
-//! then stays there, as the *residue*, until it is released.
-//!
-//! ```text
-//!   before:   head ----> [0,9] ----> [40,49]            after:   head --moved--> board: residue ----> [0,9] ---> ...
-//!                                                                                       slots
-//! ```
-//!
-//! A thread holds few ranges in slots, so that a scan stays short. What it holds beyond that is in the board's *annex*,
-//! which is a [skip list](super::skip).
-//!
-//! Requests for narrow ranges at random places rarely conflict, and so it does not pay to look at all slots. They share
-//! *buckets*: a narrow request is announced in its slot, and *listed* in the one or two buckets of its range. Then it
-//! looks only at the slots listed there, unless some slot is *counted*. Each request that is not listed, since its
-//! range is wide or a bucket is full, counts its slot, and looks at all slots. So a wide request meets a narrow one in
-//! its slot, and a narrow one looks at the slot that is counted, or at all slots, if there are several.
-//!
-//! ```text
-//!                                   looks at                      is met by a narrow request    by a wide request
-//!   narrow, listed in buckets       slots listed there,           there                         in its slot
-//!                                   and the one that is counted,
-//!                                   or all, if several are
-//!   wide, or a bucket was full      all slots                     in its slot: it is counted    in its slot
-//! ```
-//!
-//! Both wait for the slot that they meet, so rivals, sleepers, downgrades and listings know nothing of buckets.
+//! Each file imports from those above it:
 //!
 //! | file | content |
 //! |---|---|
-//! | `slot.rs`, `state.rs` | slots, and the word that is a slot's state |
-//! | `owner.rs` | whose a slot is, and what only the owner uses |
-//! | `buckets.rs` | buckets: which slots a narrow request looks at |
-//! | `listed.rs` | which requests are listed in them, and when a lock gets them |
-//! | `crowd.rs` | when no request is listed, since requests crowd |
-//! | `board.rs` | the slots of a lock |
-//! | `annex.rs` | the annex: what a thread holds that holds many ranges |
-//! | `blocker.rs` | an announcement in the way of a request |
-//! | `home.rs` | where a thread finds its home slots, and what keeps a board's address |
+//! | `word.rs` | the word that is a slot's state |
+//! | `request.rs` | a request as it is announced, and which of several rivals stays |
+//! | `advice/` | which plan is best. It knows nothing of what follows, and only acquisitions call it |
+//! | `buckets.rs` | which slots a narrow request looks at |
+//! | `slot.rs` | a slot: what its owner does there |
+//! | `look.rs` | what others do there |
+//! | `seats.rs` | where a thread finds its home slots: the lock's part of the thread's record |
+//! | `board.rs`, `lazy.rs` | all slots of a lock, and what goes with them |
 //! | `token.rs` | tokens |
-//! | `moving.rs` | the move from the list to a board |
-//! | `enter.rs` | announcing a request, and looking at the others |
-//! | `acquire.rs` | how a range is acquired at once, in the list or in the home slot |
-//! | `attempt.rs` | one attempt of a request that waits |
-//! | `policy.rs` | when a thread keeps its grant |
+//! | `mod.rs` | the lock, and how it is built |
+//! | `home.rs` | whose a slot is |
+//! | `scan.rs` | how a request is announced, and how it looks at the others |
+//! | `foresee.rs` | how a request that was blocked looks before it is announced again |
+//! | `acquire.rs` | a range acquired at once, in the list or in a slot: asks for a plan, and tells what it met |
+//! | `annex.rs` | what a thread holds that holds many ranges |
+//! | `attempt.rs`, `moving.rs` | one attempt of a request that waits; the move from the list to a board |
 //! | `release.rs` | release and downgrade |
 //!
-//! The waiting loop and the queue are in `range/wait/`, shared with the other range locks. `docs/slot-locks.md`
-//! explains the protocol in order and argues why it is correct. Below are the invariants and edges that the code
-//! cites.
+//! The waiting loop and the queue are in `range/wait/`. Below are the invariants and edges that the code cites.
 //!
 //! # Invariants
 //!
@@ -82,9 +43,11 @@
 //!    taken off after the flag is gone.
 //! 7. A lock that has moved keeps its board.
 //! 8. A slot is in at most one thread's list of free slots. One that is in none has no successor.
-//! 9. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
-//!    but for the grant and the count, which others may end while it is not. What a thread has noted that had this
-//!    thread's record before counts only once the slot has been found free.
+//! 9. Boards have different numbers. A thread that knows its home slot by the number of a board uses it only on that
+//!    board.
+//! 10. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
+//!     but for the grant and the count, which others may end while it is not. What a thread has noted that had this
+//!     thread's record before counts only once the slot has been found free.
 //!
 //! # Edges: memory ordering
 //!
@@ -101,8 +64,8 @@
 //!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
 //!   handshake decides about the other.
 //! - **grant-part**: Release by taking a grant again, Acquire by looking at the slot: which part of the grant is held.
-//! - **chunk**: Release by publishing a chunk of new slots, Acquire by following the pointer: the slots.
-//! - **buckets**, **annex**: the same for the buckets, and for the annex.
+//! - **board-part**: Release by publishing a chunk of slots, the buckets or the annex, Acquire by following the
+//!   pointer.
 //! - **bucket-release** / **bucket-acquire**: Release by striking an announcement off a bucket, Acquire by looking
 //!   there: the holder's critical section, if the look finds no word that leads to the slot. A request that is listed
 //!   acquires, too: it may strike its word before its fence, and then whoever looks meets only that strike.
@@ -138,9 +101,8 @@
 //! - **bucket-listed**: a request that is not counted is listed in each bucket of its range. So two that overlap have a
 //!   bucket in common, and by the handshake one of them finds the other there.
 //! - **bucket-look**: a listed request looks at the slots that are listed in its buckets.
-//! - **bucket-full**: a request that finds no free word is counted.
-//! - **counted** / **counted-look**: a request that is not listed is counted before its fence. A listed one loads the
-//!   count after its fence, and looks at the slots that are counted.
+//! - **counted** / **counted-look**: a request that is not listed, or finds no free word, is counted before its fence.
+//!   A listed one loads the count after its fence, and looks at the slots that are counted.
 //! - **counted-only**: it passes by the others only if one slot alone is counted. Then the count says which.
 //! - **counted-again**: another thread may uncount a slot that is idle. The operation that announces the next request
 //!   shows whether that has happened, and then the owner counts it again.
@@ -156,28 +118,29 @@
 //!   fence is first, the walk meets its node. If the latter's fence is first, the former finds that the lock has moved.
 
 mod acquire;
+mod advice;
 mod annex;
 mod attempt;
-mod blocker;
 mod board;
 mod buckets;
-mod crowd;
-mod enter;
+mod foresee;
 mod home;
-mod listed;
+mod lazy;
+mod look;
 mod moving;
-mod owner;
-mod policy;
 mod release;
+mod request;
+mod scan;
+pub(in crate::range) mod seats;
 mod slot;
-mod state;
 mod token;
+mod word;
 
 pub use super::wait::Fairness;
 
+#[doc(hidden)]
+pub use advice::{Advice, Plan};
 pub use token::Token;
-
-pub(crate) use home::{Seats, Share};
 
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, List, Policy, SharedExclusive, StartHints};
@@ -189,7 +152,6 @@ use board::Board;
 use prim::atomic::Ordering;
 use std::fmt;
 use std::panic::Location;
-use std::ptr::NonNull;
 
 /// The slot lock, in raw form.
 ///
@@ -224,8 +186,7 @@ use std::ptr::NonNull;
 /// requests are narrow and far apart, it gets buckets: 2 KB for each processor. What a thread holds besides 32 ranges
 /// takes one line, or three, as in a skip list.
 ///
-/// Dropping the lock frees all of it, except that other threads which have used the lock may keep the four lines of the
-/// board. A thread keeps up to 16 of them, which are 4 KB, until it uses other locks or exits.
+/// Dropping the lock frees all of it.
 ///
 /// # Fairness, what blocks, errors and panics
 /// As [`RangeLock`](super::RangeLock). Of requests that ask for a free range at the same time, a writer that was
@@ -235,7 +196,7 @@ use std::ptr::NonNull;
 /// The announcement is the registration of Dekker's algorithm, per range. The list is P1's, see [`list`](super::list).
 #[repr(align(64))] // It fills a cache line, and should not lie across two.
 pub struct RawSlots {
-    list: List<SharedExclusive, Growth>,
+    list: List<SharedExclusive, Setup>,
     wait_queue: WaitQueue,
 }
 
@@ -252,8 +213,15 @@ pub(super) enum Growth {
     Annex,
 }
 
+/// What was chosen when the lock was built.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup {
+    growth: Growth,
+    advice: Advice,
+}
+
 /// A request to the list that a lock begins as.
-type InList<'a> = ListAcquisition<'a, SharedExclusive, Growth>;
+type InList<'a> = ListAcquisition<'a, SharedExclusive, Setup>;
 
 impl RawSlots {
     fn in_list<'a>(
@@ -267,9 +235,9 @@ impl RawSlots {
     }
 }
 
-impl Index for Growth {}
+impl Index for Setup {}
 
-impl StartHints for Growth {
+impl StartHints for Setup {
     const MAY_MOVE: bool = true;
 }
 
@@ -278,7 +246,7 @@ impl StartHints for Growth {
 #[must_use]
 pub struct Builder {
     patience: Patience,
-    growth: Growth,
+    setup: Setup,
 }
 
 impl Builder {
@@ -290,7 +258,7 @@ impl Builder {
 
     /// The lock moves to slots at its first acquisition: for a lock that is known to be contended, and for tests.
     pub const fn slots_at_once(mut self) -> Self {
-        self.growth = Growth::AtOnce;
+        self.setup.growth = Growth::AtOnce;
         self
     }
 
@@ -298,7 +266,7 @@ impl Builder {
     /// ranges of up to `width` positions, at random places.
     pub const fn buckets_at_once(mut self, width: u64) -> Self {
         let digits = u64::BITS - width.saturating_sub(1).leading_zeros();
-        self.growth = Growth::Buckets(digits as u8);
+        self.setup.growth = Growth::Buckets(digits as u8);
         self
     }
 
@@ -306,7 +274,14 @@ impl Builder {
     /// for tests, which hold few ranges.
     #[doc(hidden)]
     pub const fn annex_at_once(mut self) -> Self {
-        self.growth = Growth::Annex;
+        self.setup.growth = Growth::Annex;
+        self
+    }
+
+    /// The lock's acquisitions follow that advice: for tests.
+    #[doc(hidden)]
+    pub const fn advice(mut self, advice: Advice) -> Self {
+        self.setup.advice = advice;
         self
     }
 
@@ -314,13 +289,13 @@ impl Builder {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawSlots {
-            let fast_path = match self.growth {
+            let fast_path = match self.setup.growth {
                 Growth::WhenMet => FastPath::On,
                 Growth::AtOnce | Growth::Buckets(_) | Growth::Annex => FastPath::Off,
             };
             let policy = Policy { fast_path, ..Policy::DEFAULT };
             RawSlots {
-                list: List::new(policy, self.growth),
+                list: List::new(policy, self.setup),
                 wait_queue: WaitQueue::new(self.patience),
             }
         }
@@ -340,30 +315,40 @@ impl RawSlots {
     pub const fn builder() -> Builder {
         Builder {
             patience: Patience::of(Fairness::DEFAULT),
-            growth: Growth::WhenMet,
+            setup: Setup {
+                growth: Growth::WhenMet,
+                advice: Advice::Learnt,
+            },
         }
     }
 
-    /// Where the board is, if the lock has moved.
-    #[inline]
-    fn board_address(&self) -> Option<NonNull<Board>> {
-        // Acquire: pairs with the Release in `move_to_slots` [move]. A board begins with its residue.
-        let head = self.list.head.load(Ordering::Acquire);
-        head.new_head().map(NonNull::cast)
+    fn setup(&self) -> Setup {
+        self.list.index
     }
 
     /// The board, if the lock has moved.
     #[inline]
     fn board(&self) -> Option<&Board> {
+        // Acquire: pairs with the Release in `move_to_slots` [move]. A board begins with its residue.
+        let head = self.list.head.load(Ordering::Acquire);
         // SAFETY: a lock that has moved keeps its board.
-        self.board_address().map(|board| unsafe { board.as_ref() })
+        head.new_head()
+            .map(|board| unsafe { board.cast().as_ref() })
     }
 
-    /// A share in the board of a lock that has moved.
-    fn share(&self) -> Share {
-        let board = self.board_address().expect("the lock has moved");
-        // SAFETY: the lock keeps its board.
-        unsafe { Share::of(board) }
+    /// Takes the slots off the count that are idle, as threads do now and then: for tests.
+    #[doc(hidden)]
+    pub fn tidy(&self) {
+        self.board().into_iter().for_each(Board::tidy);
+    }
+
+    /// Makes buckets for ranges of up to `2^digits` positions in a lock that has moved, as threads do when their ranges
+    /// are far apart: for tests.
+    #[doc(hidden)]
+    pub fn make_buckets(&self, digits: u32) {
+        self.board()
+            .into_iter()
+            .for_each(|board| board.make_buckets(digits));
     }
 
     /// The requests that hold their ranges, in order of range start.
@@ -415,12 +400,9 @@ impl Drop for RawSlots {
         let Some(residue) = self.list.head.load(Ordering::Relaxed).new_head() else {
             return;
         };
-        // SAFETY: `move_to_slots` has put a board into the head, which begins with its residue, and the lock's share.
-        let board = unsafe { Share::kept(residue.cast()) };
-        // This thread may never use another lock, and so never forget this one.
-        home::forget(board.address());
-        // SAFETY: this lock's head led to it, nobody else uses the lock, and so nobody is about to come here.
-        unsafe { board.clear() };
+        // SAFETY: `move_to_slots` has put a board into the head, which comes from a box and begins with its residue.
+        // Nobody else uses the lock.
+        let board = unsafe { Box::from_raw(residue.cast::<Board>().as_ptr()) };
         // The list frees what is left of it.
         self.list.head = AtomicLink::holding(board.residue().load(Ordering::Relaxed));
     }
@@ -448,8 +430,9 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    fn a_slot_is_two_pairs_of_cache_lines_and_a_token_is_a_pointer() {
+    fn a_slot_and_a_board_are_two_pairs_of_cache_lines_and_a_token_is_a_pointer() {
         assert_eq!(size_of::<super::slot::Slot>(), 256);
+        assert_eq!(size_of::<super::Board>(), 256);
         assert_eq!(size_of::<Option<Token>>(), 8);
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! The edges cited are the parent module's.
 
+use super::advice::MEETINGS_DIGITS;
 use super::board::Board;
-use super::home::{self, Share};
 use super::{Growth, InList, RawSlots};
+use crate::range::list::Link;
 use crate::range::thread::ThreadRecord;
 use prim::atomic::Ordering;
-
-/// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads. To make a board costs about as much as
-/// so many meetings.
-const MEETINGS_DIGITS: u32 = 4;
+use std::ptr::NonNull;
 
 impl RawSlots {
     /// Moves to slots, by lot, if an attempt in the list came across another thread's request; or if it found many.
@@ -25,24 +23,28 @@ impl RawSlots {
     /// Makes a board, and moves what is in the list to its residue. What is held stays held.
     #[cold] // Once for many acquisitions.
     pub(super) fn move_to_slots(&self) {
-        let board = Share::first(Board::new());
-        if let Growth::Buckets(digits) = self.list.index {
+        let fresh = NonNull::from(Box::leak(Board::new()));
+        // SAFETY: it comes from a box, and nobody else knows it yet.
+        let board = unsafe { fresh.as_ref() };
+        if let Growth::Buckets(digits) = self.setup().growth {
             board.make_buckets(digits.into());
         }
         let list = &self.list;
         let mut seen = list.head.load(Ordering::Acquire);
-        while !seen.is_moved() {
+        loop {
+            if seen.is_moved() {
+                // SAFETY: it comes from a box, and nobody else has come to know it.
+                drop(unsafe { Box::from_raw(fresh.as_ptr()) });
+                break;
+            }
             // Relaxed: published with the board.
             board.residue().set(seen, Ordering::Relaxed);
-            let moved = home::head_of(board.address());
             // [move] Release: pairs with the Acquire in `board`, and with the loads of the head by walks.
             let release = prim::order!("move", Ordering::Release);
+            let moved = Link::moved(fresh);
             match list.head.replace(seen, moved, release, Ordering::Acquire) {
-                Ok(()) => {
-                    // From now on the lock's head leads to it.
-                    board.keep();
-                    break;
-                }
+                // From now on the lock has the board.
+                Ok(()) => break,
                 Err(now) => seen = now,
             }
         }

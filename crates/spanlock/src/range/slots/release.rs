@@ -31,7 +31,7 @@ impl RawSlots {
         }
         // SAFETY: this lock granted the token, and is alive.
         let slot = unsafe { token.slot() };
-        if slot.policy().keeps() && slot.keep() {
+        if slot.advice().grants.keeps() && slot.keep() {
             return;
         }
         if !token.is_home() || slot.is_listed() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   line 0, which others read:    state | first and last position | seniority | thread | line of code
-//!   line 2, the owner's:          owner | its other slots | the state that it has made last | policy
+//!   line 2, the owner's:          owner | its other slots | the state that it has made last | advice
 //! ```
 //!
 //! Lines 1 and 3 are empty. Processors fetch lines in pairs: whoever looked at line 0 would take line 1 from the owner.
@@ -10,47 +10,73 @@
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
 
-use super::blocker::SlotBlocker;
-use super::enter::Entry;
-use super::owner::OwnerLine;
-use super::state::{Audience, Extent, Seniority, State};
+use super::advice::OfThread;
+use super::buckets::Places;
+use super::request::{Entry, Seniority};
+use super::word::{Audience, Extent, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use prim::cell::UnsafeCell;
 use prim::debug;
+use std::cell::Cell;
 use std::panic::Location;
-use std::ptr::{self, NonNull};
-
-/// What a look at a slot found, given a request and the grant that it is to leave behind.
-pub(super) enum Look {
-    /// Nothing is in the way.
-    Clear,
-    /// The request may be granted, but not all of the grant.
-    RulesOutGrant,
-    /// What is held is in the way.
-    Held(State),
-    /// The state has changed meanwhile.
-    Changed,
-}
+use std::ptr;
 
 /// Where a thread announces one request.
 #[repr(C, align(128))] // A pair of cache lines. No other slot has a part of it.
 pub(crate) struct Slot {
     pub(super) state: AtomicU64,
     /// The range of the grant.
-    start: AtomicU64,
-    last: AtomicU64,
+    pub(super) start: AtomicU64,
+    pub(super) last: AtomicU64,
     /// What is held, if that is only a part.
-    held_start: AtomicU64,
-    held_last: AtomicU64,
-    seniority: AtomicU64,
-    thread: AtomicU32,
+    pub(super) held_start: AtomicU64,
+    pub(super) held_last: AtomicU64,
+    pub(super) seniority: AtomicU64,
+    pub(super) thread: AtomicU32,
     /// The slot's number in its lock. Never changes.
     number: u32,
     /// The line that asked for the range. Kept in debug builds.
-    at: AtomicPtr<Location<'static>>,
+    pub(super) at: AtomicPtr<Location<'static>>,
     pub(super) owner: OwnerLine,
+}
+
+/// What only the slot's owner uses, and who that is.
+#[repr(align(128))] // A pair of cache lines: others, which read the slot's first line, do not fetch this with it.
+pub(super) struct OwnerLine {
+    /// Who owns the slot: see `home.rs`.
+    pub(super) who: AtomicUsize,
+    /// In a home slot, the first of its thread's other slots that are free; in one of those, the next.
+    pub(super) free: Cell<*const Slot>,
+    /// In one of a thread's other slots, the home slot; in a home slot whose thread has had others, that slot itself.
+    pub(super) home: Cell<*const Slot>,
+    /// In a home slot, how many others its thread has.
+    pub(super) others: AtomicU32,
+    /// Where the announcement is listed in buckets.
+    places: AtomicU64,
+    /// The state as the owner has made it last.
+    noted: AtomicU64,
+    /// Nothing. A model checker reports uses of `places` and `noted` that are not ordered [heir] [heir-waits].
+    race: UnsafeCell<()>,
+    /// In a home slot.
+    advice: OfThread,
+}
+
+impl Default for OwnerLine {
+    fn default() -> Self {
+        Self {
+            who: AtomicUsize::new(0),
+            free: Cell::new(ptr::null()),
+            home: Cell::new(ptr::null()),
+            others: AtomicU32::new(0),
+            places: AtomicU64::new(Places::NONE.0),
+            noted: AtomicU64::new(0),
+            race: UnsafeCell::new(()),
+            advice: OfThread::default(),
+        }
+    }
 }
 
 // SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
@@ -84,6 +110,72 @@ impl Slot {
         self.number
     }
 
+    /// What the owner's thread has learned, if this is a home slot.
+    #[inline]
+    pub(super) fn advice(&self) -> &OfThread {
+        &self.owner.advice
+    }
+
+    /// The state as the owner has made it last. Since then others may have marked it, if it is held, or revoked its
+    /// grant or taken it off the count, if it is not.
+    ///
+    /// The owner asks this rather than the state itself: that is on a line that others use, and a load soon after the
+    /// owner's own atomic operation would wait for it.
+    #[inline]
+    pub(super) fn noted_state(&self) -> State {
+        self.is_alone();
+        // Relaxed: the owner's.
+        State(self.owner.noted.load(Ordering::Relaxed))
+    }
+
+    /// Notes the state that the owner makes. It does so before it makes that state: after a release, another thread may
+    /// have got the record of one that is exiting, and with it the slot.
+    ///
+    /// So until that state is made, the owner's thread alone may use the slot. A release on another thread than the
+    /// acquisition, which the contract of the lock rules out, might end what the owner announces meanwhile. And a
+    /// signal handler must not acquire ranges of a lock that the thread it interrupts is using: in the midst of a
+    /// release it would take a held slot for free, and the release would end what the handler holds.
+    #[inline]
+    fn note_state(&self, state: State) {
+        self.is_alone();
+        self.owner.noted.store(state.0, Ordering::Relaxed);
+    }
+
+    /// Whoever calls this is the only one that uses what the owner alone uses.
+    #[inline]
+    fn is_alone(&self) {
+        self.owner.race.with_mut(|_| ());
+    }
+
+    /// Notes where the announcement is listed.
+    #[inline]
+    pub(super) fn set_places(&self, places: Places) {
+        self.is_alone();
+        // Relaxed: the owner's.
+        self.owner.places.store(places.0, Ordering::Relaxed);
+    }
+
+    /// Whether the announcement is listed in buckets.
+    #[inline]
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_alone();
+        self.owner.places.load(Ordering::Relaxed) != Places::NONE.0
+    }
+
+    /// Where the announcement is listed. Forgets it.
+    ///
+    /// Called while the slot is held: after that, another thread may have got the record of one that is exiting, and
+    /// with it the slot.
+    #[inline]
+    pub(super) fn take_places(&self) -> Places {
+        self.is_alone();
+        let places = Places(self.owner.places.load(Ordering::Relaxed));
+        if places != Places::NONE {
+            self.set_places(Places::NONE);
+        }
+        places
+    }
+
     #[inline]
     pub(super) fn load(&self, order: Ordering) -> State {
         State(self.state.load(order))
@@ -106,7 +198,7 @@ impl Slot {
         let extent = Extent::of(span, grant);
         let state = before.next(mode, extent, audience);
         self.note_state(state);
-        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
+        // [rewrite] Release: pairs with the Acquire in `look.rs`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
         self.start.store(grant.start(), rewrite());
         self.last.store(grant.last(), rewrite());
@@ -171,7 +263,7 @@ impl Slot {
 
     #[inline]
     fn set_part(&self, span: Span) {
-        // [rewrite] Release: pairs with the Acquire in `grant_overlaps`.
+        // [rewrite] Release: pairs with the Acquire in `look.rs`.
         let rewrite = || prim::order!("rewrite", Ordering::Release);
         self.held_start.store(span.start(), rewrite());
         self.held_last.store(span.last(), rewrite());
@@ -229,7 +321,7 @@ impl Slot {
         );
         let kept = held.kept();
         self.note_state(kept);
-        // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
+        // [slot-release] Release: pairs with the Acquire in `see`; [heir] and with that in `is_free`.
         let release = prim::order!("slot-release", Ordering::Release);
         let keep = |held: u64| {
             self.state
@@ -282,7 +374,7 @@ impl Slot {
     pub(super) fn leave(&self) -> State {
         let freed = self.noted_state().freed();
         self.note_state(freed);
-        // [slot-release] Release: pairs with the Acquire in `look`; [heir] and with that in `is_free`.
+        // [slot-release] Release: pairs with the Acquire in `see`; [heir] and with that in `is_free`.
         let before = self
             .state
             .swap(freed.0, prim::order!("slot-release", Ordering::Release));
@@ -293,7 +385,7 @@ impl Slot {
     /// Shares what the owner holds. Returns the state before.
     pub(super) fn downgrade(&self) -> State {
         self.note_state(State(self.noted_state().0 | State::SHARED));
-        // [slot-downgrade] Release: pairs with the Acquire in `look`.
+        // [slot-downgrade] Release: pairs with the Acquire in `see`.
         let order = prim::order!("slot-downgrade", Ordering::Release);
         State(self.state.fetch_or(State::SHARED, order))
     }
@@ -302,147 +394,5 @@ impl Slot {
     pub(super) fn inherit_sleeper(&self) {
         // Relaxed: the owner's own release comes later.
         self.state.fetch_or(State::SLEEPER, Ordering::Relaxed);
-    }
-
-    /// Whether a range overlaps the grant; it may be a mixture with one that is about to be announced.
-    #[inline]
-    fn grant_overlaps(&self, span: Span) -> bool {
-        // [rewrite] Acquire: if a word is newer than the state that was seen, the thread comes after the release of
-        // what that state stood for.
-        let acquire = || prim::order!("rewrite", Ordering::Acquire);
-        self.start.load(acquire()) <= span.last() && span.start() <= self.last.load(acquire())
-    }
-
-    /// The first and last position of what is held.
-    #[inline]
-    fn bounds(&self, state: State) -> (u64, u64) {
-        // [rewrite] Acquire, as in `grant_overlaps`.
-        let acquire = || prim::order!("rewrite", Ordering::Acquire);
-        if state.0 & State::PART != 0 {
-            (
-                self.held_start.load(acquire()),
-                self.held_last.load(acquire()),
-            )
-        } else {
-            (self.start.load(acquire()), self.last.load(acquire()))
-        }
-    }
-
-    /// Whether what is held is in the way of a request.
-    #[inline]
-    fn hold_conflicts(&self, state: State, request: &Request) -> bool {
-        let (start, last) = self.bounds(state);
-        state.mode().conflicts(request.mode)
-            && start <= request.span.last()
-            && request.span.start() <= last
-    }
-
-    /// What is announced here, if it is in the way of a request.
-    #[inline]
-    pub(super) fn blocks(&self, request: &Request) -> Option<SlotBlocker<'_>> {
-        // Acquire, to read the range that belongs to it. Nothing is granted by it.
-        let state = self.load(Ordering::Acquire);
-        let is_in_the_way = state.is_held() && self.hold_conflicts(state, request);
-        is_in_the_way.then(|| SlotBlocker::new(self, state))
-    }
-
-    /// The state, for a request of another slot.
-    #[inline]
-    pub(super) fn see(&self) -> State {
-        // [slot-acquire] Acquire: what the holder did before [slot-release] or [slot-downgrade].
-        self.load(prim::order!("slot-acquire", Ordering::Acquire))
-    }
-
-    /// Looks at the slot, which was seen in that state, on behalf of a request of another slot, which is announced with
-    /// `grant`. Revokes a grant that is kept and in the way of the request; marks one that is in use and whose other
-    /// parts are.
-    #[inline]
-    pub(super) fn look(&self, state: State, request: &Request, grant: Span) -> Look {
-        if !state.concerns(request.mode) {
-            return Look::Clear;
-        }
-        if !self.grant_overlaps(request.span) {
-            // [grant-whole] The grant of the request would overlap this one.
-            return if grant != request.span
-                && self.grant_overlaps(grant)
-                && prim::intact!("grant-whole")
-            {
-                Look::RulesOutGrant
-            } else {
-                Look::Clear
-            };
-        }
-        // [slot-validation]
-        if state.is_held()
-            && self.hold_conflicts(state, request)
-            && prim::intact!("slot-validation")
-        {
-            return Look::Held(state);
-        }
-        let now = if state.is_held() {
-            // [grant-contended] The holder may not take the grant again after its release.
-            State(state.0 | State::CONTENDED)
-        } else if prim::intact!("grant-revoke") {
-            // [grant-revoke] The owner may not take it again.
-            state.freed()
-        } else {
-            return Look::Clear;
-        };
-        // Relaxed: the owner's own operations on the word decide, and the look has acquired.
-        let relaxed = Ordering::Relaxed;
-        let changed = now != state
-            && self
-                .state
-                .compare_exchange(state.0, now.0, relaxed, relaxed)
-                .is_err();
-        match changed {
-            true => Look::Changed,
-            false if grant != request.span => Look::RulesOutGrant,
-            false => Look::Clear,
-        }
-    }
-
-    /// The request that the slot announces.
-    pub(super) fn request(&self, state: State) -> Request {
-        let (start, last) = self.bounds(state);
-        // A mixture may be reversed.
-        let span = Span::of(start..=last.max(start)).expect("it has positions");
-        Request::new(span, state.mode(), self.thread())
-    }
-
-    /// The request announced, unless it is undecided.
-    pub(super) fn holder(&self) -> Option<Request> {
-        let state = self.load(Ordering::Acquire);
-        let request = self.request(state);
-        let is_same = self.load(Ordering::Relaxed).number() == state.number();
-        (state.is_held() && is_same && !self.is_undecided()).then_some(request)
-    }
-
-    pub(super) fn thread(&self) -> u32 {
-        self.thread.load(Ordering::Relaxed)
-    }
-
-    /// The line that asked for the range, in debug builds.
-    pub(super) fn at(&self) -> &'static Location<'static> {
-        let at = NonNull::new(self.at.load(Ordering::Relaxed));
-        // SAFETY: each location that is stored lives as long as the program.
-        at.map_or(Location::caller(), |at| unsafe { at.as_ref() })
-    }
-
-    /// Whether the request announced is undecided, and junior to another one.
-    #[inline]
-    pub(super) fn is_junior_to(&self, seniority: Seniority, number: u32) -> bool {
-        let mine = self.seniority();
-        !mine.is_decided() && (seniority, number) < (mine, self.number)
-    }
-
-    #[inline]
-    pub(super) fn seniority(&self) -> Seniority {
-        // Relaxed: a hint.
-        Seniority(self.seniority.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn is_undecided(&self) -> bool {
-        !self.seniority().is_decided()
     }
 }

@@ -88,6 +88,14 @@ impl Token {
         unsafe { &*slot.cast::<Slot>() }
     }
 
+    /// The node of what an owner holds.
+    pub(super) fn node(&self) -> NonNull<Node> {
+        match self.is_of_annex() {
+            true => self.as_annex_token().node(),
+            false => self.as_list_token().node(),
+        }
+    }
+
     /// # Safety
     /// The lock of the token is alive for `'a`.
     #[inline]

@@ -4,7 +4,7 @@ use prim::clock::Duration;
 use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
 use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
-use spanlock_loom::range::slots::RawSlots;
+use spanlock_loom::range::slots::{Advice, Plan, RawSlots};
 use spanlock_testkit_loom::locks;
 use spanlock_testkit_loom::range::World;
 
@@ -19,6 +19,12 @@ const PATIENT: Fairness = Fairness::After(Duration::from_micros(1));
 const ASLEEP: Fairness = Fairness::After(Duration::from_micros(20));
 
 const UNFAIR: Fairness = Fairness::Unfair;
+
+/// The plans of slot locks, which do not learn here.
+const ONCE: Advice = Advice::Always(Plan::Once);
+const KEEP: Advice = Advice::Always(Plan::Keep);
+const EVERYTHING: Advice = Advice::Always(Plan::Everything);
+const LISTED: Advice = Advice::Always(Plan::Listed);
 
 locks! {
     pub list: ListRw = ListRw::builder().build();
@@ -47,19 +53,30 @@ locks! {
     pub higher_skip_list: SkipRw = SkipRw::builder().height(3).fast_path(FastPath::Off).build();
     pub unfair_exclusive_skip_list: SkipEx = SkipEx::builder().height(2).fairness(UNFAIR).build();
 
-    /// Moves when its threads meet for the first time.
+    /// Moves when its threads meet for the first time, and learns then.
     pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();
-    pub slots: RawSlots = RawSlots::builder().slots_at_once().build();
-    pub fair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(AT_ONCE).build();
+    /// Slots from the beginning, without advice.
+    pub slots: RawSlots = RawSlots::builder().slots_at_once().advice(ONCE).build();
+    pub fair_slots: RawSlots = RawSlots::builder().slots_at_once().advice(ONCE).fairness(AT_ONCE).build();
+    pub patient_slots: RawSlots = RawSlots::builder().slots_at_once().advice(ONCE).fairness(PATIENT).build();
+    pub later_slots: RawSlots = RawSlots::builder().slots_at_once().advice(ONCE).fairness(ASLEEP).build();
+    pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().advice(ONCE).fairness(UNFAIR).build();
+    /// Each grant is kept.
+    pub keeping_slots: RawSlots = RawSlots::builder().slots_at_once().advice(KEEP).fairness(AT_ONCE).build();
+    /// Each reader asks for everything.
+    pub everything_slots: RawSlots = RawSlots::builder().slots_at_once().advice(EVERYTHING).build();
+    /// Narrow requests are listed once there are buckets.
+    pub listing_slots: RawSlots = RawSlots::builder().slots_at_once().advice(LISTED).build();
     /// With buckets of two positions, two lines for all buckets, and two words in each.
-    pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(AT_ONCE).build();
-    pub unfair_bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).fairness(UNFAIR).build();
+    pub bucket_slots: RawSlots = RawSlots::builder().buckets_at_once(1).advice(LISTED).fairness(AT_ONCE).build();
+    pub unfair_bucket_slots: RawSlots =
+        RawSlots::builder().buckets_at_once(1).advice(LISTED).fairness(UNFAIR).build();
     /// What a thread holds besides one range is in the annex.
-    pub annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(AT_ONCE).build();
-    pub unfair_annex_slots: RawSlots = RawSlots::builder().annex_at_once().fairness(UNFAIR).build();
-    pub patient_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(PATIENT).build();
-    pub later_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(ASLEEP).build();
-    pub unfair_slots: RawSlots = RawSlots::builder().slots_at_once().fairness(UNFAIR).build();
+    pub annex_slots: RawSlots = RawSlots::builder().annex_at_once().advice(ONCE).fairness(AT_ONCE).build();
+    pub unfair_annex_slots: RawSlots = RawSlots::builder().annex_at_once().advice(ONCE).fairness(UNFAIR).build();
+    pub keeping_annex_slots: RawSlots = RawSlots::builder().annex_at_once().advice(KEEP).fairness(AT_ONCE).build();
+    pub everything_annex_slots: RawSlots =
+        RawSlots::builder().annex_at_once().advice(EVERYTHING).fairness(AT_ONCE).build();
 
     /// Eight segments of one position.
     pub segments: SrlArray = SrlArray::builder().segments(8).fairness(AT_ONCE).build();

@@ -57,33 +57,33 @@ spanlock_testkit::mutants! {
     skip::entering_behind_one_that_leaves::slow_exclusive_skip_list: tower-prepare tower-publish
     skip::searching_past_neighbours_that_leave::slow_exclusive_skip_list: tower-cut-off
     skip::the_last_link_is_removed_by_another_thread::slow_exclusive_skip_list: last-link
-    slots::a_grant_of_everything_beside_the_annex::annex_slots: annex-whole
-    slots::a_request_in_the_annex_beside_one_in_a_slot::annex_slots: annex annex-insert annex-look
+    slots::a_grant_of_everything_beside_the_annex::everything_annex_slots: annex-whole
+    slots::a_request_in_the_annex_beside_one_in_a_slot::annex_slots: annex-insert annex-look
     slots::of_different_heights::a_writer_searches_the_annex_beside_a_downgrade::annex_slots: shared-len-again
     slots::a_busy_slot_stays_counted::bucket_slots: uncount-idle
-    slots::a_grant_is_revoked_while_it_is_taken::slots: grant-revoke
-    slots::a_grant_of_everything_beside_a_writer::slots: grant-whole
+    slots::a_grant_is_revoked_while_it_is_taken::keeping_slots: grant-revoke
+    slots::a_grant_of_everything_beside_a_writer::everything_slots: grant-whole
     slots::a_holder_stays_in_the_list::moving_slots: residue
-    slots::a_line_is_full::bucket_slots: bucket-full
+    slots::a_line_is_full::bucket_slots: counted
     slots::a_narrow_request_beside_two_wide_ones::bucket_slots: counted-only
-    slots::a_part_of_a_grant_is_taken_beside_a_writer::slots: grant-part
+    slots::a_part_of_a_grant_is_taken_beside_a_writer::everything_slots: grant-part
     slots::a_range_in_two_buckets::bucket_slots: bucket-listed bucket-look
-    slots::a_reader_s_grant_does_not_do_for_a_writer::slots: grant-mode
+    slots::a_reader_s_grant_does_not_do_for_a_writer::keeping_slots: grant-mode
     slots::a_slot_is_not_counted_any_more::bucket_slots: uncount uncount-acquire
     slots::a_slot_is_used_again_under_a_look::slots: rewrite
     slots::a_wide_request_meets_a_narrow_one::bucket_slots: counted counted-look
-    slots::a_writer_s_grant_is_shared_for_once::slots: grant-contended
+    slots::a_writer_s_grant_is_shared_for_once::keeping_slots: grant-contended
     slots::an_announcement_beside_a_tidy_thread::bucket_slots: counted-again
     slots::an_heir_beside_a_late_release::slots: heir heir-waits
     slots::an_insertion_beside_the_move::moving_slots: moved-check
-    slots::buckets_are_made_beside_a_request::slots: buckets
+    slots::buckets_are_made_beside_a_request::listing_slots: board-part
     slots::downgrade_lets_waiting_readers_in::slots: slot-downgrade slot-downgrade-wake
     slots::spinning::a_reader_comes_again_behind_a_writer_in_place::unfair_slots: outwait-noted
     slots::spinning::a_reader_wants_more_before_a_writer::unfair_slots: stay-bounded
     slots::spinning::a_writer_in_place_meets_slots_out_of_order::unfair_bucket_slots: outwait-in-order
     slots::spinning::a_reader_sleeps_behind_a_writer_in_place::unfair_bucket_slots: slot-sleeper slot-wake stay-bounded
     slots::the_first_of_two_sleepers_wakes_the_second::unfair_slots: slot-inherit
-    slots::two_writers_overlapping::slots: chunk move registry slot-acquire slot-handshake
+    slots::two_writers_overlapping::slots: board-part move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened

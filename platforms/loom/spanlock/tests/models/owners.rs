@@ -5,13 +5,25 @@ use spanlock_testkit_loom::models;
 use spanlock_testkit_loom::range::*;
 
 models! {
-    another_thread_releases: 3 on list slow_skip_list;
-    a_part_is_released: 1 on unfair_list fair_list;
-    a_part_that_is_shared_is_released: 2 on unfair_list slow_skip_list;
-    a_part_is_shared: 2 on unfair_list slow_skip_list;
-    an_upgrade_beside_a_reader: 2 on unfair_list fair_list slow_skip_list;
-    an_upgrade_beside_a_writer: 2 on unfair_list fair_list slow_skip_list;
-    two_upgrades: 2 on unfair_list fair_list;
+    another_thread_releases:
+        3 on list slow_skip_list,
+        2 on moving_slots slots bucket_slots;
+    a_part_is_released: 1 on unfair_list fair_list unfair_slots;
+    a_part_that_is_shared_is_released:
+        2 on unfair_list slow_skip_list,
+        1 on unfair_slots;
+    a_part_is_shared:
+        2 on unfair_list slow_skip_list,
+        1 on unfair_slots moving_slots;
+    an_upgrade_beside_a_reader:
+        2 on unfair_list fair_list slow_skip_list,
+        1 on unfair_slots fair_slots moving_slots bucket_slots;
+    an_upgrade_beside_a_writer:
+        2 on unfair_list fair_list slow_skip_list,
+        1 on unfair_slots fair_slots bucket_slots;
+    two_upgrades:
+        2 on unfair_list fair_list,
+        1 on unfair_slots;
     a_wait_is_cancelled: 3 on unfair_list;
     a_cancellation_beside_a_grant: 2 on unfair_list fair_list;
 }
@@ -22,6 +34,8 @@ mod of_different_heights {
 
     models! {
         [.wins(&[0, 1, 1])]
-        a_writer_begins_behind_a_piece: 2 on slow_skip_list;
+        a_writer_begins_behind_a_piece:
+            2 on slow_skip_list,
+            1 on unfair_slots;
     }
 }

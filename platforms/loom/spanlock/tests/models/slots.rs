@@ -1,22 +1,12 @@
 //! What only slot locks do: the lock moves while requests are under way, threads get their slots, slots are used again.
 
 use crate::locks::*;
-use spanlock_loom::range::raw::{Mode, Wait};
+use spanlock_loom::range::raw::Wait;
 use spanlock_loom::range::slots::RawSlots;
 use spanlock_testkit_loom::models;
 use spanlock_testkit_loom::range::*;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Does so twice, so that this thread has a slot, and keeps its grant.
-fn twice<L: Shared>(world: &Arc<World<L>>, mode: Mode, range: Range<u64>) {
-    for _ in 0..2 {
-        match mode {
-            Mode::Shared => world.read(range.clone()).done(),
-            Mode::Exclusive => world.write(range.clone()).done(),
-        }
-    }
-}
 
 /// Writes there, if nothing is in the way.
 fn tries(world: &Arc<World<RawSlots>>, range: Range<u64>) {
@@ -37,25 +27,25 @@ fn a_slot_is_used_again_under_a_look(world: &Arc<World<RawSlots>>) {
 
 /// A kept grant is taken again and revoked at the same time.
 fn a_grant_is_revoked_while_it_is_taken(world: &Arc<World<RawSlots>>) {
-    twice(world, Mode::Exclusive, 0..2);
+    world.write(0..2).done();
     world.meet([write(1..3), write(0..2)]);
 }
 
 /// The same for a reader's grant, by a writer.
 fn a_shared_grant_is_revoked_while_it_is_taken(world: &Arc<World<RawSlots>>) {
-    twice(world, Mode::Shared, 0..2);
+    world.read(0..2).done();
     world.meet([write(1..3), read(0..2)]);
 }
 
 /// A reader keeps its grant, and then writes what another reader reads.
 fn a_reader_s_grant_does_not_do_for_a_writer(world: &Arc<World<RawSlots>>) {
-    twice(world, Mode::Shared, 0..1);
+    world.read(0..1).done();
     world.meet([read(0..1), write(0..1)]);
 }
 
 /// A writer takes its grant again to read, beside another reader, who reads on. Then it does not get to write.
 fn a_writer_s_grant_is_shared_for_once(world: &Arc<World<RawSlots>>) {
-    twice(world, Mode::Exclusive, 0..1);
+    world.write(0..1).done();
     let mine = world.read(0..1);
     world.run([act(|world: &Arc<World<RawSlots>>| {
         std::mem::forget(world.read(0..1));
@@ -65,10 +55,8 @@ fn a_writer_s_grant_is_shared_for_once(world: &Arc<World<RawSlots>>) {
     assert!(!writes, "a reader is overtaken");
 }
 
-/// A reader of ever other ranges asks for a grant of everything beside a writer, and reads what that one writes.
+/// A reader asks for a grant of everything beside a writer, and reads what that one writes.
 fn a_grant_of_everything_beside_a_writer(world: &Arc<World<RawSlots>>) {
-    world.read(0..1).done();
-    world.read(1..2).done();
     let other = world.start([write(5..6)]);
     world.read(2..3).done();
     world.read(5..6).done();
@@ -77,15 +65,13 @@ fn a_grant_of_everything_beside_a_writer(world: &Arc<World<RawSlots>>) {
 
 /// A part of a grant of everything is taken again, while a writer of that part comes.
 fn a_part_of_a_grant_is_taken_beside_a_writer(world: &Arc<World<RawSlots>>) {
-    for at in 0..3 {
-        world.read(at..at + 1).done();
-    }
+    world.read(0..1).done();
     world.meet([write(4..6), read(5..6)]);
 }
 
 /// A writer asleep behind a grant that was taken again is woken by the release, which does not keep the grant.
 fn a_sleeper_behind_a_grant(world: &Arc<World<RawSlots>>) {
-    twice(world, Mode::Exclusive, 0..1);
+    world.write(0..1).done();
     world.behind_a_writer(0..1, [write(0..1)]);
     world.is_free();
 }
@@ -189,7 +175,7 @@ fn a_slot_is_not_counted_any_more(world: &Arc<World<RawSlots>>) {
 /// The same, where another thread ends that the slot is counted.
 fn an_idle_slot_is_uncounted_by_another_thread(world: &Arc<World<RawSlots>>) {
     let tidies = act(|world: &Arc<World<RawSlots>>| {
-        drop(world.write(6..7));
+        world.lock().tidy();
         tries(world, 0..1);
     });
     let mine = world.write(0..5);
@@ -202,7 +188,7 @@ fn an_idle_slot_is_uncounted_by_another_thread(world: &Arc<World<RawSlots>>) {
 fn a_busy_slot_stays_counted(world: &Arc<World<RawSlots>>) {
     let mine = world.write(0..5);
     world.run([act(|world: &Arc<World<RawSlots>>| {
-        world.write(6..7).done();
+        world.lock().tidy();
         assert!(world.write_within(0..1, Wait::Never).is_none());
     })]);
     mine.done();
@@ -223,7 +209,7 @@ fn a_narrow_request_beside_two_wide_ones(world: &Arc<World<RawSlots>>) {
 fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
     world.write(0..5).done();
     let other = world.start([act(|world: &Arc<World<RawSlots>>| {
-        world.write(6..7).done();
+        world.lock().tidy();
         tries(world, 0..1);
     })]);
     let mine = world.write(0..5);
@@ -232,12 +218,11 @@ fn an_announcement_beside_a_tidy_thread(world: &Arc<World<RawSlots>>) {
     other.join();
 }
 
-/// Ranges come so far apart that a thread makes buckets, while another one announces a request.
+/// A thread makes buckets, while another one announces a request.
 fn buckets_are_made_beside_a_request(world: &Arc<World<RawSlots>>) {
-    for at in [0, 100, 200] {
-        drop(world.write(at..at + 1));
-    }
+    drop(world.write(100..101));
     let other = world.start([write(0..1)]);
+    world.lock().make_buckets(0);
     drop(world.write(300..301));
     other.join();
 }
@@ -319,7 +304,7 @@ fn a_reader_and_a_writer_in_the_annex(world: &Arc<World<RawSlots>>) {
 fn a_grant_is_revoked_from_the_annex(world: &Arc<World<RawSlots>>) {
     let mine = world.write(4..5);
     let other = world.start([act(|world: &Arc<World<RawSlots>>| {
-        twice(world, Mode::Exclusive, 0..2);
+        world.write(0..2).done();
         world.write(0..2).done();
     })]);
     world.write(1..3).done();
@@ -333,9 +318,7 @@ fn a_grant_of_everything_beside_the_annex(world: &Arc<World<RawSlots>>) {
     let in_annex = world.write(5..6);
     in_slot.done();
     world.run([act(|world: &Arc<World<RawSlots>>| {
-        for at in 0..3 {
-            world.read(at..at + 1).done();
-        }
+        world.read(0..1).done();
         assert!(world.read_within(5..6, Wait::Never).is_none());
     })]);
     in_annex.done();
@@ -390,8 +373,8 @@ fn a_writer_searches_the_annex_beside_a_downgrade(world: &Arc<World<RawSlots>>) 
 models! {
     a_request_in_the_annex_beside_one_in_a_slot: 2 on annex_slots;
     a_reader_and_a_writer_in_the_annex: 1 on annex_slots;
-    a_grant_is_revoked_from_the_annex: 1 on annex_slots;
-    a_grant_of_everything_beside_the_annex: 2 on annex_slots;
+    a_grant_is_revoked_from_the_annex: 1 on keeping_annex_slots;
+    a_grant_of_everything_beside_the_annex: 2 on everything_annex_slots;
     sleepers_behind_the_annex: 1 on annex_slots unfair_annex_slots;
     a_downgrade_in_the_annex: 2 on annex_slots;
 }
@@ -419,7 +402,7 @@ mod spinning {
         two_writers_overlapping: 1 on slots bucket_slots;
         a_reader_and_a_writer: 1 on slots;
         one_behind_two: 1 on fair_slots;
-        a_grant_is_revoked_while_it_is_taken: 1 on slots;
+        a_grant_is_revoked_while_it_is_taken: 1 on keeping_slots;
     }
 }
 
@@ -432,21 +415,21 @@ models! {
     a_busy_slot_stays_counted: 2 on bucket_slots;
     a_narrow_request_beside_two_wide_ones: 2 on bucket_slots;
     an_announcement_beside_a_tidy_thread: 2 on bucket_slots;
-    buckets_are_made_beside_a_request: 2 on slots;
+    buckets_are_made_beside_a_request: 2 on listing_slots;
 }
 
 models! {
-    a_slot_is_used_again_under_a_look: 2 on slots;
-    an_heir_beside_a_late_release: 2 on slots, 1 on bucket_slots;
+    a_slot_is_used_again_under_a_look: 2 on slots, 1 on keeping_slots;
+    an_heir_beside_a_late_release: 2 on slots, 1 on keeping_slots bucket_slots;
     an_heir_beside_two_late_releases: 1 on slots bucket_slots annex_slots;
     one_narrow_range_after_another_beside_a_hold: 2 on bucket_slots annex_slots;
-    a_grant_is_revoked_while_it_is_taken: 2 on slots;
-    a_shared_grant_is_revoked_while_it_is_taken: 2 on slots;
-    a_reader_s_grant_does_not_do_for_a_writer: 2 on slots;
-    a_writer_s_grant_is_shared_for_once: 2 on slots;
-    a_grant_of_everything_beside_a_writer: 2 on slots;
-    a_part_of_a_grant_is_taken_beside_a_writer: 2 on slots;
-    a_sleeper_behind_a_grant: 2 on slots fair_slots;
+    a_grant_is_revoked_while_it_is_taken: 2 on keeping_slots;
+    a_shared_grant_is_revoked_while_it_is_taken: 2 on keeping_slots;
+    a_reader_s_grant_does_not_do_for_a_writer: 2 on keeping_slots;
+    a_writer_s_grant_is_shared_for_once: 2 on keeping_slots;
+    a_grant_of_everything_beside_a_writer: 1 on everything_slots;
+    a_part_of_a_grant_is_taken_beside_a_writer: 1 on everything_slots;
+    a_sleeper_behind_a_grant: 2 on keeping_slots;
     the_first_of_two_sleepers_wakes_the_second: 1 on unfair_slots;
     a_holder_stays_in_the_list: 2 on moving_slots;
     an_insertion_beside_the_move: 2 on moving_slots;
@@ -454,8 +437,8 @@ models! {
 
 // The scenarios of all range locks. A request takes more steps than in a list, so the bounds are tighter.
 models! {
-    two_writers_overlapping: 2 on slots bucket_slots, 3 on moving_slots;
-    a_reader_and_a_writer: 1 on slots bucket_slots, 3 on moving_slots;
+    two_writers_overlapping: 2 on slots keeping_slots bucket_slots, 3 on moving_slots;
+    a_reader_and_a_writer: 1 on slots keeping_slots everything_slots bucket_slots, 3 on moving_slots;
     overlapping_readers_coexist: 2 on slots bucket_slots moving_slots;
     disjoint_holders_coexist: 2 on slots moving_slots, 1 on bucket_slots;
     neighbours_do_not_wait_for_each_other: 2 on slots bucket_slots;
@@ -473,7 +456,7 @@ models! {
     downgrade_lets_waiting_readers_in: 2 on slots bucket_slots;
     a_downgrade_beside_a_reader: 1 on slots bucket_slots;
     downgrade_keeps_writers_out: 2 on slots;
-    many_against_each_other: 1 on fair_slots bucket_slots annex_slots;
+    many_against_each_other: 1 on fair_slots annex_slots;
     many_shared_beside_a_writer: 2 on slots, 1 on annex_slots;
     a_holder_joins_a_worker: 1 on fair_slots annex_slots;
     a_holder_does_not_give_way_to_a_request_behind_it: 1 on fair_slots;

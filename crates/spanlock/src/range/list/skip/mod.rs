@@ -46,7 +46,7 @@
 
 mod index;
 mod levels;
-mod tower;
+pub(in crate::range::list) mod tower;
 
 pub(in crate::range) use index::StartHints;
 pub use index::{Index, NoIndex};

@@ -16,7 +16,6 @@
 
 use crate::range::raw::Mode;
 use crate::range::span::Span;
-use crate::wait::LONGEST_SPIN;
 
 /// What a slot's thread does with it, and in which of its announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,102 +190,5 @@ impl Audience {
             Self::Bucket => 0,
             Self::All => State::COUNTED,
         }
-    }
-}
-
-/// For how long, in nanoseconds, the writers of one node may follow one another while those of other nodes wait: as
-/// long as the longest spin, so that a writer which spins meanwhile is there when the turn ends. That is many times
-/// what it takes to move what the writers write to another node.
-const TURN: u64 = LONGEST_SPIN;
-
-/// Which of several rivals stays: the one with the smaller number.
-///
-/// - Of a request that is not decided: when it was blocked first.
-/// - Of one that is decided: [`DECIDED`](Self::DECIDED). If the node of its thread is known, the last digits are the
-///   node's number plus one, and those between tell when the turn of that node began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seniority(pub(super) u64);
-
-impl Seniority {
-    /// The request holds its range. It is not a rival any more.
-    pub(super) const DECIDED: Self = Self(1 << 63);
-    const NODE: u64 = (1 << 8) - 1;
-    /// It tries for the first time.
-    pub(super) const NEWCOMER: Self = Self(Self::DECIDED.0 - 1);
-
-    /// It was blocked at that time for the first time.
-    pub(super) fn blocked_at(nanoseconds: u64) -> Self {
-        Self(nanoseconds.min(Self::NEWCOMER.0 - 1))
-    }
-
-    /// It holds its range. Its thread runs on that node of the machine, whose turn began at that time.
-    pub(super) fn decided_on(node: usize, turn: u64) -> Self {
-        let node = (node as u64 + 1).min(Self::NODE);
-        Self(Self::DECIDED.0 | Self::blocked_at(turn).0 & !Self::NODE | node)
-    }
-
-    #[inline]
-    pub(super) fn is_decided(self) -> bool {
-        self >= Self::DECIDED
-    }
-
-    /// When the turn of its node began, if it holds its range and its node is known.
-    pub(super) fn turn(self) -> Option<u64> {
-        let is_known = self.is_decided() && self.0 & Self::NODE != 0;
-        is_known.then_some(self.0 & !Self::DECIDED.0 & !Self::NODE)
-    }
-
-    /// Whether its node, which is known, is that one.
-    pub(super) fn is_on(self, node: usize) -> bool {
-        self.0 & Self::NODE == Self::decided_on(node, 0).0 & Self::NODE
-    }
-
-    /// Whether it was blocked, and does not hold its range yet.
-    pub(super) fn has_waited(self) -> bool {
-        self < Self::NEWCOMER
-    }
-}
-
-/// Whether a turn that began at that time is under way.
-pub(super) fn is_under_way(turn: u64, now: u64) -> bool {
-    now.saturating_sub(turn) < TURN
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Seniority, TURN, is_under_way};
-
-    #[test]
-    fn a_holder_tells_its_node_and_when_the_turn_began() {
-        let began = 1_234_567_890;
-        for node in [0, 1, 253] {
-            let holder = Seniority::decided_on(node, began);
-            assert!(holder.is_decided() && !holder.has_waited());
-            assert!(holder.is_on(node) && !holder.is_on(node + 1));
-            let turn = holder.turn().expect("its node is known");
-            assert!(turn <= began && began - turn <= Seniority::NODE);
-            // The next writer of the node hands on the same time.
-            assert_eq!(Seniority::decided_on(node, turn), holder);
-        }
-        assert_eq!(Seniority::DECIDED.turn(), None);
-    }
-
-    #[test]
-    fn a_turn_ends() {
-        assert!(is_under_way(TURN, TURN));
-        assert!(is_under_way(TURN, 2 * TURN - 1));
-        assert!(!is_under_way(TURN, 2 * TURN));
-        assert!(is_under_way(TURN, 0), "its clock was ahead");
-    }
-
-    #[test]
-    fn a_rival_that_has_waited_is_senior_to_a_newcomer() {
-        for blocked in [0, 1_234_567_890, u64::MAX] {
-            let rival = Seniority::blocked_at(blocked);
-            assert!(!rival.is_decided() && rival.has_waited());
-            assert_eq!(rival.turn(), None);
-            assert!(rival < Seniority::NEWCOMER);
-        }
-        assert!(!Seniority::NEWCOMER.is_decided() && !Seniority::NEWCOMER.has_waited());
     }
 }

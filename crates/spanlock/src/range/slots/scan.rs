@@ -1,47 +1,16 @@
 //! How a request is announced on a board, and how it looks at the others. The edges cited are the parent module's.
 
-use super::blocker::SlotBlocker;
+use super::advice::Met;
 use super::board::{Board, Counted};
-use super::buckets::{Buckets, Parts};
-use super::crowd::met_in_vain;
-use super::listed::Listing;
-use super::policy::Plan;
-use super::slot::{Look, Slot};
-use super::state::{Audience, Seniority, State, is_under_way};
-use crate::range::inspect::Request;
+use super::buckets::{Buckets, Parts, WORDS};
+use super::look::{Look, SlotBlocker};
+use super::request::Entry;
+use super::slot::Slot;
+use super::word::{Audience, State};
 use crate::range::raw::Mode;
-use crate::range::span::Span;
 use crate::wait::Stay;
-use prim::atomic::{Ordering, fence_after_rmw};
-use prim::{clock, thread};
-use std::panic::Location;
+use prim::atomic::fence_after_rmw;
 use std::ptr;
-
-/// A request to be announced.
-#[derive(Clone, Copy)] // By value it stays in registers on the short paths.
-pub(super) struct Entry<'a> {
-    pub(super) request: Request,
-    /// What the thread may take again later, if it keeps it.
-    pub(super) grant: Span,
-    pub(super) seniority: Seniority,
-    /// If the request is to wait in place while others are in its way, for how long.
-    pub(super) in_place: Option<&'a Stay<'a>>,
-    pub(super) at: &'static Location<'static>,
-}
-
-impl<'a> Entry<'a> {
-    /// The entry of a request that tries for the first time.
-    #[inline]
-    pub(super) fn newcomer(request: Request, at: &'static Location<'static>) -> Self {
-        Self {
-            request,
-            grant: request.span,
-            seniority: Seniority::NEWCOMER,
-            in_place: None,
-            at,
-        }
-    }
-}
 
 /// Whether a request that was granted has all of the grant that it was announced with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,57 +52,6 @@ impl Scan {
 }
 
 impl Board {
-    /// What is announced in the way of a request and would make it withdraw. The request itself is not announced
-    /// meanwhile, so it disturbs nobody. One that is to be listed looks in its buckets alone. If nothing would, and the
-    /// request is to wait in place for a writer of its node: when the turn of that node began.
-    ///
-    /// What a writer has written is in the caches of its node. So the next writer should be one of the same node, and
-    /// those of other nodes do not wait in place while the turn of that node is under way.
-    pub(super) fn foresee<'a>(
-        &'a self,
-        listing: Option<Listing<'_>>,
-        mine: &Slot,
-        entry: &Entry<'_>,
-    ) -> Result<Option<u64>, SlotBlocker<'a>> {
-        let first = |stops: &mut dyn FnMut(&SlotBlocker<'a>) -> bool| {
-            let mut stops = |slot: &'a Slot| {
-                let met = slot.blocks(&entry.request)?;
-                (!ptr::eq(slot, mine) && stops(&met)).then_some(met)
-            };
-            let Some(Listing { buckets, .. }) = listing else {
-                return self.find(stops);
-            };
-            let parts = buckets.parts(&entry.request, mine.number());
-            buckets.find(&parts, |number| self.slot(number).and_then(&mut stops))
-        };
-        if entry.in_place.is_none() {
-            let senior = first(&mut |met| !met.slot.is_junior_to(entry.seniority, mine.number()));
-            return senior.map_or(Ok(None), Err);
-        }
-        // One writer waits in place, and it is the next. A newcomer does not wait.
-        let is_next = |met: &SlotBlocker<'_>| {
-            met.state.mode() == Mode::Exclusive && met.slot.seniority().has_waited()
-        };
-        if listing.is_some() {
-            return first(&mut |met| is_next(met)).map_or(Ok(None), Err);
-        }
-        let (mut has_reader, mut own, mut far) = (false, None, None);
-        let next = first(&mut |met| {
-            has_reader |= met.state.mode() == Mode::Shared;
-            let seniority = met.slot.seniority();
-            match seniority.turn() {
-                Some(turn) if seniority.is_on(thread::node()) => own = Some(turn),
-                Some(turn) if is_under_way(turn, clock::nanoseconds()) => far = Some(*met),
-                _ => {}
-            }
-            is_next(met)
-        });
-        // Many writers come to wait for readers at the same time. Each one that is announced in vain turns readers away
-        // that could enter, so it looks again whether another one waits.
-        let again = || has_reader.then(|| first(&mut |met| is_next(met))).flatten();
-        next.or(far).or_else(again).map_or(Ok(own), Err)
-    }
-
     /// Announces a request in a slot whose owner has made the state `before` last, and makes sure that no other
     /// announcement is in its way. If one is, the request is to withdraw.
     #[inline(always)] // Most of a newcomer's entry is constant.
@@ -145,8 +63,8 @@ impl Board {
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let early = (!prim::intact!("registry")).then(|| self.len());
         let before = mine.announce(before, entry, Audience::All);
-        // [counted] Before the fence. Relaxed: that orders it.
-        if !before.is_counted() && prim::intact!("counted") {
+        // [counted] Before the fence.
+        if !before.is_counted() {
             self.add_to_count(mine);
         }
         Self::handshake();
@@ -164,87 +82,68 @@ impl Board {
         scan.outcome(end)
     }
 
-    /// Announces a request, as [`enter`](Self::enter) does, whose grant the thread plans to keep.
-    #[inline(never)] // So that one that is not kept is announced without it.
-    pub(super) fn enter_to_keep<'a>(
-        &'a self,
-        mine: &'a Slot,
-        before: State,
-        mut entry: Entry<'_>,
-        plan: Plan,
-    ) -> Result<WholeGrant, SlotBlocker<'a>> {
-        entry.grant = plan.grant(entry.request.span);
-        self.enter(mine, before, &entry).inspect(|&whole| {
-            mine.policy()
-                .granted(plan, whole, mine.noted_state().number())
-        })
-    }
-
-    /// Announces a narrow request, as [`enter`](Self::enter) does, which is to be listed in buckets. Its grant is not
-    /// larger and not kept.
+    /// Announces a narrow request, as [`enter`](Self::enter) does, which is to be listed in buckets. Notes what it
+    /// meets there.
     pub(super) fn enter_buckets<'a>(
         &'a self,
-        listing: Listing<'_>,
+        buckets: &Buckets,
         mine: &'a Slot,
         before: State,
         entry: Entry<'_>,
+        met: &mut Met,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
-        let buckets = listing.buckets;
         let parts = buckets.parts(&entry.request, mine.number());
         let is_listed = self.list(buckets, &parts, mine, before, &entry);
         Self::handshake();
         if !is_listed {
-            self.note_congestion(listing, met_in_vain(self.len()));
-            let scan = Scan::of_buckets();
-            // [registry] As before.
-            return self.look_from(0, self.len(), mine, entry, scan);
+            *met = Met {
+                others: WORDS as u32,
+                slots: self.len() as u32,
+            };
+            return self.look_at_all(mine, entry);
         }
-        // [uncount-acquire] Acquire: pairs with [uncount], for what was held in slots that are no longer counted.
-        let acquire = prim::order!("uncount-acquire", Ordering::Acquire);
-        let counted = Counted(self.counted.load(acquire));
-        // Most meet nobody. [counted-look] [bucket-look]
-        let neighbours = buckets.neighbours(&parts);
-        if neighbours.others != 0 {
-            self.note_congestion(listing, neighbours.others);
-        }
-        if counted.is_none() && !neighbours.is_in_the_way {
-            return Ok(WholeGrant::Allowed);
-        }
-        let meeting = neighbours.is_in_the_way.then_some(parts);
-        self.look_listed(listing, meeting, mine, entry, counted)
-    }
-
-    /// Looks at the slots that concern a listed request, which is not alone: with `meeting`, at those in its buckets.
-    #[inline(never)] // So that one that is alone is short.
-    fn look_listed<'a>(
-        &'a self,
-        listing: Listing<'_>,
-        meeting: Option<Parts>,
-        mine: &Slot,
-        entry: Entry<'_>,
-        counted: Counted,
-    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let mut scan = Scan::of_buckets();
-        let mut meet = |number| {
-            let slot = self.slot(number)?;
-            self.meet(slot, slot.see(), mine, entry, &mut scan)
-        };
-        // [bucket-look]
-        let look = |number| prim::intact!("bucket-look").then(|| meet(number))?;
-        let end = meeting.and_then(|parts| listing.buckets.find(&parts, look));
+        let end = buckets.find(&parts, &mut met.others, |number| {
+            // [bucket-look]
+            let look = prim::intact!("bucket-look");
+            let slot = self.slot(number).filter(|_| look)?;
+            self.meet(slot, mine, entry, &mut scan)
+        });
         // [counted-look] What is not listed is counted.
+        let counted = self.counted();
         if end.is_some() || counted.is_none() || !prim::intact!("counted-look") {
             return scan.outcome(end);
         }
-        if let Some(only) = counted.only() {
-            // It may be the request's own, while another thread uncounts it.
-            let other = Some(only).filter(|&only| only != mine.number());
-            let end = other.and_then(meet);
-            return scan.outcome(end);
-        }
-        listing.stop_if_resting();
+        self.look_at_counted(counted, mine, entry)
+    }
+
+    /// Looks at the slots that are counted, on behalf of a listed request.
+    #[inline(never)] // So that one that is alone is short.
+    fn look_at_counted<'a>(
+        &'a self,
+        counted: Counted,
+        mine: &Slot,
+        entry: Entry<'_>,
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
+        let Some(only) = counted.only() else {
+            return self.look_at_all(mine, entry);
+        };
+        // It may be the request's own, while another thread uncounts it.
+        let other = self.slot(only).filter(|slot| !ptr::eq(*slot, mine));
+        let mut scan = Scan::of_buckets();
+        let end = other.and_then(|slot| self.meet(slot, mine, entry, &mut scan));
+        scan.outcome(end)
+    }
+
+    /// Looks at all slots, on behalf of a request that was to look at few.
+    #[inline(never)]
+    fn look_at_all<'a>(
+        &'a self,
+        mine: &Slot,
+        entry: Entry<'_>,
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
         // [registry] As before.
-        self.look_from(0, self.len(), mine, entry, scan)
+        self.look_from(0, self.len(), mine, entry, Scan::of_buckets())
     }
 
     /// The fence between an announcement and the look at the others.
@@ -283,11 +182,10 @@ impl Board {
         if ptr::eq(slot, mine) {
             return None;
         }
-        let state = slot.see();
-        if !state.concerns(entry.request.mode) {
+        if !slot.see().concerns(entry.request.mode) {
             return None;
         }
-        self.meet(slot, state, mine, *entry, scan)
+        self.meet(slot, mine, *entry, scan)
     }
 
     /// Announces a narrow request in a slot, for the fence that follows: either it is listed in each of its buckets,
@@ -316,39 +214,11 @@ impl Board {
     /// Counts the slot of a request for which there is no room in its buckets, as if it had not tried.
     #[cold]
     fn count_unlisted(&self, mine: &Slot, before: State) {
-        // [bucket-full]
-        if prim::intact!("bucket-full") {
-            mine.set_counted();
-            if !before.is_counted() {
-                self.add_to_count(mine);
-            }
+        mine.set_counted();
+        // [counted] Before the fence.
+        if !before.is_counted() {
+            self.add_to_count(mine);
         }
-    }
-
-    /// A slot is counted.
-    #[inline]
-    fn add_to_count(&self, slot: &Slot) {
-        // Relaxed: the fence of the handshake follows.
-        self.counted
-            .fetch_add(Counted::of(slot).0, Ordering::Relaxed);
-    }
-
-    /// It is no longer counted.
-    fn take_off_count(&self, slot: &Slot) {
-        // [uncount] Release: pairs with [uncount-acquire]. What was held in the slot was released before.
-        let release = prim::order!("uncount", Ordering::Release);
-        self.counted.fetch_sub(Counted::of(slot).0, release);
-    }
-
-    /// Uncounts the slots that are idle.
-    #[cold]
-    pub(super) fn tidy(&self) {
-        self.find(|slot| {
-            if slot.clear_counted_if_idle() {
-                self.take_off_count(slot);
-            }
-            None::<()>
-        });
     }
 
     /// Waits for all that are in the way of a request, in a slot that its scan has come to or in one after that. Before
@@ -376,7 +246,7 @@ impl Board {
                 return None;
             }
             let mut noted = &mut holders;
-            let look = slot.look(slot.see(), &entry.request, entry.grant);
+            let look = slot.look(&entry.request, entry.grant);
             if let Look::Held(state) = look {
                 let blocker = SlotBlocker::new(slot, state);
                 if !blocker.is_rival {
@@ -406,28 +276,26 @@ impl Board {
             .flat_map(noted)
             .filter_map(|number| self.slot(number))
             .filter(|slot| !ptr::eq(*slot, mine))
-            .find_map(|slot| self.meet(slot, slot.see(), mine, *entry, scan))
+            .find_map(|slot| self.meet(slot, mine, *entry, scan))
             .unwrap_or(Ok(()))
     }
 
-    /// Looks, as `pass` does, at another slot than the request's own, which was seen in that state.
+    /// Looks, as `pass` does, at another slot than the request's own.
     #[inline(never)] // So that a scan that meets nobody is short.
     fn meet<'a>(
         &'a self,
         slot: &'a Slot,
-        mut seen: State,
         mine: &Slot,
         entry: Entry<'_>,
         scan: &mut Scan,
     ) -> Option<End<'a>> {
         loop {
-            match slot.look(seen, &entry.request, entry.grant) {
+            match slot.look(&entry.request, entry.grant) {
                 Look::Clear => return None,
                 Look::RulesOutGrant => {
                     scan.whole = WholeGrant::RuledOut;
                     return None;
                 }
-                Look::Changed => {}
                 Look::Held(state) => {
                     let blocker = SlotBlocker::new(slot, state);
                     let end = self.outwait(blocker, mine, &entry, scan);
@@ -436,7 +304,6 @@ impl Board {
                     }
                 }
             }
-            seen = slot.see();
         }
     }
 
