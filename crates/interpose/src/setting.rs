@@ -72,11 +72,11 @@ impl Setting {
         self.0 & Self::COUNTS != 0
     }
 
-    /// Whether this slow read may set the bias, or is counted.
+    /// Draws whether this slow read may set the bias, or is to be noted for statistics.
     #[inline]
-    pub(crate) fn notes_slow_read(self) -> bool {
+    pub(crate) fn draw_slow_read(self) -> bool {
         match self.0 {
-            Self::ADAPTIVE => local::samples_this_read(),
+            Self::ADAPTIVE => local::draw_this_read(),
             Self::UNBIASED => false,
             _ => true,
         }

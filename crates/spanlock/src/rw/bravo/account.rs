@@ -32,22 +32,22 @@
 //!
 //! **Try.** A new lock may be biased at once. A bias that was not kept is tried again after [`Tuning::bound`] times
 //! what its last revocation cost, and its debt, divided by the rho that counts now, but no later than after
-//! [`LONGEST`]. So where readers hardly meet trials are rare, and where they crowd a trial that fails is soon repeated.
-//! That matters, because both states are stable there: readers that crowd at the underlying lock delay the writers that
-//! are to open the path, and a trial may fail although the bias would pay once all threads use it. But writers may have
-//! queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain. A
-//! trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
+//! [`LONGEST`]. So where readers hardly meet trials are rare, and where they are dense a trial that fails is soon
+//! repeated. That matters, because both states are stable there: many readers at the underlying lock delay the writers
+//! that are to open the path, and a trial may fail although the bias would pay once all threads use it. But writers may
+//! have queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain.
+//! A trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
 //!
-//! **Youth.** Where readers crowd, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before it
-//! arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
-//! open. They would have waited, and writers revoked, for nothing. Readers crowd, or wait long for writers, from rho =
-//! 4 on.
+//! **Youth.** Where readers are dense, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before
+//! it arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
+//! open. They would have waited, and writers revoked, for nothing. Readers are dense, or wait long for writers, from
+//! rho = 4 on.
 //!
 //! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
 //! account's other answers.
 //!
 //! **Bounds.** Against a lock that is *never* biased: a trial that fails takes its cost from each reader that waits for
-//! it. If all do, that is rho parts in `bound` of the time until the next trial: one part where readers do not crowd,
+//! it. If all do, that is rho parts in `bound` of the time until the next trial: one part where readers are not dense,
 //! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
 //! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
 //! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
@@ -118,8 +118,8 @@ const YOUTH: usize = 1_500;
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
 const PAYS: u64 = 32;
 
-/// One revocation in about so many, by the digits of the time in units, takes rho down by a step. A bias that pays may
-/// end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
+/// One revocation in about this many, by the digits of the time in units, takes rho down by a step. A bias that pays
+/// may end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
 const DOUBTS: u64 = 1 << 12;
 
 /// The word of the module's documentation.
@@ -228,12 +228,12 @@ mod tests {
     const BOUND: u32 = Tuning::STANDARD.bound;
     const US: u64 = 1000;
 
-    /// An unbiased lock, whose readers' acquisitions took so long.
+    /// An unbiased lock, whose readers' acquisitions took that long.
     fn sampled(latency: u64) -> Account {
         Account(0).sampled(0, latency).1
     }
 
-    /// A bias that was tried at a time, after acquisitions that took so long.
+    /// A bias that was tried at a time, after acquisitions that took that long.
     fn tried(at: u64, latency: u64) -> Account {
         let (is_to_try, account) = sampled(latency).sampled(at, latency);
         assert!(is_to_try, "it is due");
@@ -281,7 +281,7 @@ mod tests {
         assert!(is_to_try && fewer.rho() == 0);
     }
 
-    /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
+    /// How many of a hundred short lives the credit pays for, if the path is closed for that long between them.
     fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
             let (is_kept, revoked) = account.revoked(Word::FENCED, now, now + US, BOUND);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_let_a_life_go_on_that_has_just_begun_if_readers_crowd() {
+    fn writers_let_a_life_go_on_that_has_just_begun_where_readers_are_dense() {
         let (opened, youth) = (5000 * US, YOUTH as u64);
         for (latency, left) in [(8 * US, youth), (1024, youth), (1000, 0), (20, 0)] {
             let account = tried(opened, latency);

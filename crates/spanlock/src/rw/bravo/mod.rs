@@ -108,7 +108,7 @@ pub use hint::Sampler;
 /// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
 ///   lines for each thread that reads, and reads the clock four times. If the bias has lived long, it also fences for
 ///   all threads of the process, which takes microseconds. Writers that come while one revokes share that. Where
-///   readers crowd, a writer first waits until the fast path has been open for 1.5 microseconds.
+///   readers are dense, a writer first waits until the fast path has been open for 1.5 microseconds.
 /// - **First use**: the first biased read of a process registers with Linux for such fences. That takes tens of
 ///   milliseconds, once, if the process has other threads.
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
@@ -212,7 +212,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if hint::skips(self.bias.address()) {
+        if hint::spend(self.bias.address()) {
             let guard = slow(&self.raw, wait)?;
             report(&self.policy, Event::SlowRead);
             return Some(Token::new(Way::Slow(guard)));
@@ -239,19 +239,19 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if self.bias.word().is_biased_or_kept()
             && let Some(publication) = self.bias.read(wait, row, &self.policy, back_out)
         {
-            if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
-                self.bias.maybe_free();
+            if hint::draw_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
+                self.bias.free_if_old();
             }
             return Some(Token::new(Way::Fast(publication)));
         }
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
         let bias = tuning_of(&self.policy).bias;
-        let is_timed = bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32);
+        let is_timed = bias == Bias::Adaptive && hint::draw_one_in(prim::stock(TIMED, 1) as u32);
         let start = is_timed.then(account::now);
         let guard = slow(&self.raw, wait)?;
         let latency = start.map(|start| account::now() - start);
         report(&self.policy, Event::SlowRead);
-        if !self.bias.look(bias, latency) {
+        if !self.bias.maybe_open(bias, latency) {
             hint::set(self.bias.address());
         }
         Some(Token::new(Way::Slow(guard)))
@@ -276,7 +276,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        if !hint::skips(self.bias.address()) {
+        if !hint::spend(self.bias.address()) {
             let word = self.bias.word();
             // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
             // is to open before: writers that followed each other without a gap would keep it closed.
@@ -358,11 +358,12 @@ fn back_out(publication: Publication) {
     unsafe { publication.retract() };
 }
 
-/// One look in so many is a timed acquisition, which reads the clock twice and may set the bias.
+/// One slow read in this many, of those that look at the bias, times its acquisition. That reads the clock twice, and
+/// may set the bias.
 const TIMED: usize = 8;
 
-/// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
-/// in a model, where a lock is made with a free bias.)
+/// One fenced read in this many reads the clock, to see whether the bias has lived long: a small part of the cost.
+/// (None in a model, where a lock is made with a free bias.)
 const PROMOTES: usize = prim::sized(64, 1 << 16);
 
 impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {

@@ -116,8 +116,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
 
     /// Makes the bias free, if it has lived long. For a reader inside by the table, and not for each one, because it
     /// reads the clock.
-    pub fn maybe_free(self) {
-        self.bias.maybe_free();
+    pub fn free_if_old(self) {
+        self.bias.free_if_old();
     }
 
     #[cold] // A writer has arrived in between.
@@ -180,7 +180,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
     pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
         // Its answer is for hints, which this lock does without: they would need a thread-local of Rust's.
-        let _ = self.bias.look(tuning_of(&self.policy).bias, latency);
+        let _ = self.bias.maybe_open(tuning_of(&self.policy).bias, latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.

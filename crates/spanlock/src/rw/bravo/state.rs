@@ -268,14 +268,15 @@ impl BiasState {
         word.is_open().then_some(word)
     }
 
-    /// Before a writer arrives: if readers crowd and the path has just opened, waits until they have had time to get
-    /// in, or another writer closes the path.
+    /// Before a writer arrives: if readers are dense and the path has just opened, waits until they have had time to
+    /// get in, or another writer closes the path.
     pub(super) fn let_readers_in(&self, wait: Wait) {
         let left = self.account().youth_left(account::now());
         let _ = (left > 0).then(|| self.spin_while(wait, left, Word::is_open));
     }
 
-    /// The word, once `is_to_wait` does not hold; `None` if that takes longer than `wait` allows, or than `limit`.
+    /// Spins while `is_so` is true of the word, and returns the word that it is not true of; `None` if that takes
+    /// longer than `wait` allows, or than `limit` nanoseconds.
     ///
     /// Loads the word less and less often, because each load delays those that change it. Then it yields the processor,
     /// because the thread that it waits for may be runnable and not running, and begins again, because to be late costs
@@ -302,7 +303,7 @@ impl BiasState {
 
     /// If the bias has lived long, its readers publish by plain stores from now on.
     #[cold] // It reads the clock.
-    pub(super) fn maybe_free(&self) {
+    pub(super) fn free_if_old(&self) {
         if self.word() == Word::FENCED && self.account().is_old(account::now()) {
             // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
             // read-modify-write passes on what was released before.)
@@ -310,15 +311,15 @@ impl BiasState {
         }
     }
 
-    /// A reader that holds the underlying lock looks at the word. It opens the path if the bias is left kept, or if the
-    /// policy and the account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that
-    /// is known. Whether there is a bias now, or one is kept.
-    pub(super) fn look(&self, bias: Bias, latency: Option<u64>) -> bool {
+    /// For a reader that holds the underlying lock: opens the path if the bias is left kept, or if the policy and the
+    /// account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that is known.
+    /// Whether there is a bias now, or one is kept.
+    pub(super) fn maybe_open(&self, bias: Bias, latency: Option<u64>) -> bool {
         let word = self.word();
         let opens = match (bias, word, latency) {
             (Bias::Off, ..) => false,
             (_, Word::KEPT, _) | (Bias::Eager, Word::UNBIASED, _) => true,
-            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.is_to_try(latency),
+            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.note_sample(latency),
             _ => false,
         };
         if opens {
@@ -328,8 +329,9 @@ impl BiasState {
         opens || word.is_biased_or_kept()
     }
 
+    /// Tells the account how long an acquisition of the underlying lock took. Whether it advises to try a bias now.
     #[cold] // It reads the clock.
-    fn is_to_try(&self, latency: u64) -> bool {
+    fn note_sample(&self, latency: u64) -> bool {
         let (is_to_try, account) = self.account().sampled(account::now(), latency);
         self.set_account(account);
         is_to_try

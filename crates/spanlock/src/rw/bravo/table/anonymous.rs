@@ -134,7 +134,7 @@ impl Slot {
         // Release: pairs with the Acquire in `await_clearing`.
         self.clearing.store(before, Ordering::Release);
         if clears {
-            self.departed();
+            self.note_departure();
         }
         clears
     }
@@ -160,7 +160,7 @@ impl Slot {
             Ordering::Acquire, // Pairs with the departure that cleared the slot first.
         );
         if cleared.is_ok() {
-            self.departed();
+            self.note_departure();
         }
         cleared.is_ok()
     }

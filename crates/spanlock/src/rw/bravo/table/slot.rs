@@ -73,9 +73,9 @@ impl Slot {
         found == lock.0.get()
     }
 
-    /// After the slot was cleared: wakes the writers that sleep until it is.
+    /// Wakes the writers that sleep until the slot is cleared. The caller has just cleared it.
     #[inline]
-    pub(super) fn departed(&self) {
+    pub(super) fn note_departure(&self) {
         // [slot-leave] The light side of [slot-await].
         if prim::intact!("slot-leave") {
             barrier::light();
@@ -157,6 +157,6 @@ impl Publication {
             .lock
             .store(0, prim::order!("depart", Ordering::Release));
         // The lock may be gone by now; the table never is.
-        self.0.departed();
+        self.0.note_departure();
     }
 }

@@ -299,7 +299,7 @@ fn a_bias_becomes_free_beside_a_writer() {
         let world = World::new(pthread());
         world.run([write, read]); // The bias comes back, and is fenced.
         let writer = world.start([write]);
-        world.lock.parts().maybe_free();
+        world.lock.parts().free_if_old();
         read(&world);
         writer.join();
     });
