@@ -3,7 +3,7 @@
 use crate::errno::Errno;
 use crate::{local, stats};
 use spanlock::rw::pthread::table;
-use spanlock::rw::{Bias, Policy, Tuning};
+use spanlock::rw::{Bias, Policy};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -92,15 +92,11 @@ impl Policy for Setting {
     const INIT: Self = Self(Self::ADAPTIVE);
 
     #[inline]
-    fn tuning(&self) -> Tuning {
-        let bias = match self.0 & !Self::COUNTS {
-            Self::ADAPTIVE => Bias::Adaptive,
-            Self::EAGER => Bias::Eager,
+    fn bias(&self) -> Bias {
+        match self.0 & !Self::COUNTS {
+            Self::ADAPTIVE => Bias::STANDARD,
+            Self::EAGER => Bias::EAGER,
             _ => Bias::Off,
-        };
-        Tuning {
-            bias,
-            ..Tuning::STANDARD
         }
     }
 }

@@ -1,59 +1,8 @@
 //! The account of a lock's bias: whether it pays, and when it is tried again.
 //!
-//! A bias *gains* time for readers while the path is open, and *costs* time while it is closed. The account weighs the
-//! two, and decides two questions:
-//!
-//! 1. A writer has revoked the bias. Is it *kept*, so that the last writer to leave opens the path again?
-//! 2. If not: when may a reader *try* it again?
-//!
-//! ```text
-//!              + life x rho      - 2 x cost  - closed    + life x rho     - 2 x cost
-//!   open    +=================+                       +================+
-//!   closed                    +----------+------------+                +----------+---
-//!                          arrival     table        reopened        arrival
-//!                                      empty
-//! ```
-//!
-//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time
-//! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
-//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
-//! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
-//! interrupted, or slept behind a writer, says little. Rho is a power of two, from an eighth (readers hardly meet) to
-//! 32. A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
-//! wants: only a free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may
-//! become fewer: so one revocation in some thousands halves rho ([`DOUBTS`]).
-//!
-//! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
-//! drawn. The bias is kept while the credit pays for the revocation; it is never more than 49 us. A closing may use the
-//! credit up, and does not end the bias by that: readers wait for writers in any lock. But it is remembered then, as a
-//! *debt*, until a life has paid for a revocation. So as long as rho is right, a bias that goes on has
-//! gained at least twice what its revocations took, and what it loses in the end is bounded by the most credit. After
-//! readers have left rho is too large, for some thousands of revocations for each halving.
-//!
-//! **Try.** A new lock may be biased at once. A bias that was not kept is tried again after [`Tuning::bound`] times
-//! what its last revocation cost, and its debt, divided by the rho that counts now, but no later than after
-//! [`LONGEST`]. So where readers hardly meet trials are rare, and where they are dense a trial that fails is soon
-//! repeated. That matters, because both states are stable there: many readers at the underlying lock delay the writers
-//! that are to open the path, and a trial may fail although the bias would pay once all threads use it. But writers may
-//! have queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain.
-//! A trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
-//!
-//! **Youth.** Where readers are dense, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before
-//! it arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
-//! open. They would have waited, and writers revoked, for nothing. Readers are dense, or wait long for writers, from
-//! rho = 4 on.
-//!
-//! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
-//! account's other answers.
-//!
-//! **Bounds.** Against a lock that is *never* biased: a trial that fails takes its cost from each reader that waits for
-//! it. If all do, that is rho parts in `bound` of the time until the next trial: one part where readers are not dense,
-//! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
-//! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
-//! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
-//! up, and not again before; and [`YOUTH`] for each write that finds the path open. Against one that is *always
-//! fenced*: a membarrier for each long life, and for each writer that gives up while it revokes a free bias. Against
-//! one that is *always free*: a fence for each read until then.
+//! Pure arithmetic on one word, with every tuned constant of the bias. It knows neither the protocol nor a clock: it is
+//! told what happened and when, and answers. "The policy" in `docs/rwlocks.md` says what is weighed and why, what the
+//! answers are bounded by, and what each constant is worth.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
@@ -70,12 +19,9 @@
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
-//! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain. A writer
-//! that gives up while it revokes spends no credit, but the time in which it closed the path is not life.
+//! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain.
 
 use super::state::Word;
-/// The time, in nanoseconds.
-pub(super) use prim::clock::nanoseconds as now;
 
 /// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
 /// does not see: cold paths, and the writer's second acquisition.
@@ -115,6 +61,9 @@ const LONG_LIFE: usize = 128_000;
 /// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.
 const YOUTH: usize = 1_500;
 
+/// How often slow readers are to lose what a revocation cost before the next trial: the standard bound.
+pub(super) const BOUND: u32 = 64;
+
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
 const PAYS: u64 = 32;
 
@@ -122,11 +71,26 @@ const PAYS: u64 = 32;
 /// may end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
 const DOUBTS: u64 = 1 << 12;
 
+/// Acquisitions between two looks. A look costs about as much as an uncontended acquisition, so this many make it a
+/// small part of the whole.
+pub(super) const LOOK: u32 = 16;
+
+/// One slow read in this many, of those that look at the bias, times its acquisition. That reads the clock twice, and
+/// may set the bias.
+pub(super) const TIMED: usize = 8;
+
+/// One fenced read in this many reads the clock, to see whether the bias has lived long: a small part of the cost.
+/// (None in a model, where a lock is made with a free bias.)
+pub(super) const PROMOTES: usize = prim::sized(64, 1 << 16);
+
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account(pub(super) u32);
 
 impl Account {
+    /// That of a new lock, which may be biased at once.
+    pub(super) const NEW: Self = Self(0);
+
     fn new(time: u64, balance: u64, rho: u32) -> Self {
         let time = (time / UNIT) as u32 % (1 << TIME_BITS);
         Self(rho << (TIME_BITS + CREDIT_BITS) | (balance as u32) << TIME_BITS | time)
@@ -221,11 +185,8 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::{
-        Account, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word, YOUTH,
+        Account, BOUND, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word, YOUTH,
     };
-    use crate::rw::Tuning;
-
-    const BOUND: u32 = Tuning::STANDARD.bound;
     const US: u64 = 1000;
 
     /// An unbiased lock, whose readers' acquisitions took that long.

@@ -17,12 +17,9 @@
 //!                     none left, or a look at another lock
 //! ```
 
+use super::account::LOOK;
 use super::table::LockAddress;
 use std::cell::Cell;
-
-/// Acquisitions between two looks. A look costs about as much as an uncontended acquisition, so this many make it a
-/// small part of the whole.
-const LOOK: u32 = 16;
 
 /// The lock that the running thread acquires without a look, and how often until it looks again.
 #[derive(Debug)]

@@ -51,8 +51,9 @@
 //!   one.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
-use super::policy::{Policy, tuning_of};
-use super::state::{BiasState, Word};
+use super::bias::BiasState;
+use super::policy::{Policy, bias_of};
+use super::state::Word;
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use crate::wait::Wait;
@@ -180,7 +181,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
     pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
         // Its answer is for hints, which this lock does without: they would need a thread-local of Rust's.
-        let _ = self.bias.maybe_open(tuning_of(&self.policy).bias, latency);
+        let _ = self.bias.maybe_open(bias_of(&self.policy), latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.
@@ -237,18 +238,18 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         {
             return entered;
         }
-        let arrival = self.bias.arrive(&self.policy);
+        let revocation = self.bias.arrive(&self.policy);
         // A writer that is inside takes its arrival off, too: it will not be known when it leaves.
         match P::GIVE_WAY {
             // The table first: meanwhile new readers enter by the underlying lock, and a thread that reads twice waits
             // for nobody.
             GiveWay::ToHoldersOnly => {
-                arrival.drain(wait, &self.policy) && self.under.write(wait).is_some()
+                revocation.drain(wait, &self.policy) && self.under.write(wait).is_some()
             }
             // The underlying lock first: no reader overtakes the writer.
             GiveWay::ToWaitingWriters => {
                 self.under.write(wait).is_some() && {
-                    let drained = arrival.drain(wait, &self.policy);
+                    let drained = revocation.drain(wait, &self.policy);
                     if !drained {
                         self.give_back();
                     }
@@ -351,7 +352,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 continue;
             }
             // [pthread-closed]
-            let arrival = prim::intact!("pthread-closed").then(|| self.bias.arrive(&self.policy));
+            let revocation =
+                prim::intact!("pthread-closed").then(|| self.bias.arrive(&self.policy));
             let Some(publication) = address.published() else {
                 if self.under.is_read() {
                     continue; // A reader has been counted since.
@@ -369,15 +371,15 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 owe();
                 if publication.retract_if_untaken(address) {
                     take();
-                    if let Some(arrival) = arrival {
+                    if let Some(revocation) = revocation {
                         // If others read by the table this fails, and the bias stays.
-                        let _ = arrival.drain(Wait::Never, &self.policy);
+                        let _ = revocation.drain(Wait::Never, &self.policy);
                     }
                 }
                 continue;
             }
             // A writer is about to clear the bias, or holds the underlying lock to check it.
-            drop(arrival);
+            drop(revocation);
             if publication.retract_if_untaken(address) {
                 take();
             }
