@@ -317,7 +317,10 @@ impl Lock {
     #[inline(never)] // Inlined, it would make the fast path save registers.
     fn unlock_otherwise(&self) -> c_int {
         let parts = self.parts::<ReadersFirst, _>(setting::get());
-        if parts.is_writers() {
+        // A writer that only checks the lock has not said who it is. Without that question, a reader that takes itself
+        // for the writer for a moment would make the lock forget who writes next, and that thread's next request would
+        // wait for itself in place of `EDEADLK`.
+        if parts.is_writers() && self.writer.load(Ordering::Relaxed) != 0 {
             self.writer.store(0, Ordering::Relaxed);
             // SAFETY: `is_writers` says that the caller, which is inside, is the writer.
             if unsafe { parts.leave_exclusive() } {

@@ -145,6 +145,29 @@ fn the_last_writer_opens_the_path_again() {
     assert!(seen.closed >= SHORT / 8, "{seen}");
 }
 
+/// A reader that has waited for the path in vain gets in by the underlying lock, and takes the path the next time.
+#[test]
+fn a_wait_in_vain_leaves_no_hint() {
+    let kept = Counted::new(Bias::Eager { bound: 0 });
+    let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), kept);
+    let lock = RwLock::from_raw(lock, 0);
+    let writing = lock.write();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let waited = *lock.read();
+            (waited, *lock.read())
+        });
+        thread::sleep(SHORT);
+        drop(writing);
+        assert_eq!(reader.join().expect("it reads"), (0, 0));
+    });
+    let seen = counts_of(&lock);
+    assert_eq!(
+        (seen.fast_reads + seen.slow_reads, seen.fast_reads.min(1)),
+        (2, 1)
+    );
+}
+
 /// A bias that is set for long makes its readers' stores plain: then a revocation fences for all threads.
 #[test]
 fn a_bias_that_lives_long_becomes_free() {

@@ -21,7 +21,7 @@
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
 //! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain.
 
-use super::state::Word;
+use crate::wait::LONGEST_SPIN;
 
 /// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
 /// does not see: cold paths, and the writer's second acquisition.
@@ -53,9 +53,9 @@ const MOST_RHO: u32 = EIGHTHS + 5;
 /// and more than one closing takes (`docs/rwlocks.md`).
 pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 
-/// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
-/// about a tenth of that.
-const LONG_LIFE: usize = 128_000;
+/// Nanoseconds after which a life is long enough for readers that publish by a plain store: short against a time slice,
+/// and ten times what it takes to revoke such a bias.
+const LONG_LIFE: usize = LONGEST_SPIN as usize;
 
 /// The shortest life, in nanoseconds, that a writer ends if slow reads take long: in it, readers that have waited
 /// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.
@@ -164,11 +164,9 @@ impl Account {
     }
 
     /// A bias was revoked, which took from `start` to `now`: whether it is kept, and its account after that.
-    pub(super) fn revoked(self, word: Word, start: u64, now: u64, bound: u32) -> (bool, Self) {
+    pub(super) fn revoked(self, start: u64, now: u64, bound: u32) -> (bool, Self) {
         let rho = self.rho() - u32::from(self.rho() > 0 && (now / UNIT).is_multiple_of(DOUBTS));
-        // A fenced read saves a lone reader nothing.
-        let earns = rho > 0 || !word.is_fenced();
-        let gain = u64::from(earns) * (self.elapsed(start) << rho >> EIGHTHS);
+        let gain = self.elapsed(start) << rho >> EIGHTHS;
         let took = now.saturating_sub(start).max(1);
         let loss = took.saturating_mul(u64::from(bound));
         let credit = self.credit() * UNIT + gain;
@@ -185,7 +183,8 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::{
-        Account, BOUND, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word, YOUTH,
+        Account, BOUND, CREDIT_BITS, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT,
+        YOUTH,
     };
     const US: u64 = 1000;
 
@@ -221,17 +220,16 @@ mod tests {
     #[test]
     fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
         let long = LONG_LIFE as u64;
-        for (latency, word, life, kept) in [
-            (20, Word::FENCED, long, false),   // One thread, which gains nothing.
-            (20, Word::FREE, 4 * US, false),   // It gains an eighth.
-            (20, Word::FREE, long, true),      // It does.
-            (512, Word::FENCED, 4 * US, true), // As much as it lives.
-            (128, Word::FENCED, US / 2, false), // Shorter than its revocation.
-            (8 * US, Word::FENCED, US / 2, true), // Thirty threads gain.
+        for (latency, life, kept) in [
+            (20, 4 * US, false),    // One thread, which gains an eighth.
+            (20, long, true),       // It does.
+            (512, 4 * US, true),    // As much as it lives.
+            (128, US / 2, false),   // Shorter than its revocation.
+            (8 * US, US / 2, true), // Thirty threads gain.
         ] {
             let (opened, arrived) = (5 * US + 1, 5 * US + 1 + life);
-            let revoked = tried(opened, latency).revoked(word, arrived, arrived + US, BOUND);
-            assert_eq!(revoked.0, kept, "{latency} {word:?} {life}");
+            let revoked = tried(opened, latency).revoked(arrived, arrived + US, BOUND);
+            assert_eq!(revoked.0, kept, "{latency} {life}");
         }
     }
 
@@ -245,7 +243,7 @@ mod tests {
     /// How many of a hundred short lives the credit pays for, if the path is closed for that long between them.
     fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let (is_kept, revoked) = account.revoked(Word::FENCED, now, now + US, BOUND);
+            let (is_kept, revoked) = account.revoked(now, now + US, BOUND);
             now += US + closed;
             account = revoked.opened(now);
             is_kept
@@ -258,9 +256,9 @@ mod tests {
         let mut account = tried(1, 1 << 20);
         assert_eq!(account.rho(), MOST_RHO);
         for step in 1..=2 * MOST_RHO {
-            account = account.revoked(Word::FREE, 0, 0, 0).1;
+            account = account.revoked(0, 0, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
-            account = account.revoked(Word::FREE, 0, UNIT, 0).1;
+            account = account.revoked(0, UNIT, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
         }
         assert_eq!(short_lives(account, 1, 0), 0);
@@ -276,7 +274,7 @@ mod tests {
             (slow, 512, 4),
         ] {
             let end = US + took;
-            let (is_kept, account) = tried(US, latency).revoked(Word::FENCED, US, end, BOUND);
+            let (is_kept, account) = tried(US, latency).revoked(US, end, BOUND);
             assert!(!is_kept, "it does not pay");
             let loss = took * u64::from(BOUND);
             assert!(
@@ -292,9 +290,20 @@ mod tests {
         }
     }
 
+    /// Threads overwrite each other's accounts: the credit of a writer that gave up may be read as a price.
+    #[test]
+    fn whatever_a_race_leaves_a_trial_comes_in_time() {
+        for balance in 0..1 << CREDIT_BITS {
+            for rho in 0..=MOST_RHO {
+                let (is_to_try, _) = Account::new(0, balance, rho).sampled(LONGEST * UNIT, 20);
+                assert!(is_to_try, "{balance} {rho}");
+            }
+        }
+    }
+
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
+        let (is_kept, account) = tried(US, 256).revoked(1000 * US, 1002 * US, BOUND);
         assert!(is_kept, "it pays");
         assert_eq!(account.credit(), DEBT - 1);
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
@@ -304,22 +313,18 @@ mod tests {
 
     #[test]
     fn a_bias_that_ends_after_a_long_closing_is_tried_again_after_bound_times_that() {
-        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 10 * US, 11 * US, BOUND);
+        let (is_kept, account) = tried(US, 256).revoked(10 * US, 11 * US, BOUND);
         assert!(is_kept, "it pays");
         for (closed, least) in [(US, 1), (100 * US, 64 * BOUND), (900 * US, 512 * BOUND)] {
             let open = 11 * US + closed;
-            let (is_kept, ended) =
-                account
-                    .opened(open)
-                    .revoked(Word::FENCED, open, open + 50 * US, BOUND);
+            let (is_kept, ended) = account.opened(open).revoked(open, open + 50 * US, BOUND);
             assert!(!is_kept, "{closed}");
             assert!(ended.price() >= u64::from(least) * US, "{closed}");
         }
         // What a life has paid for is forgotten.
         let open = 1000 * US;
         let account = account.opened(open);
-        let (is_kept, account) =
-            account.revoked(Word::FENCED, open + 9 * US, open + 10 * US, BOUND);
+        let (is_kept, account) = account.revoked(open + 9 * US, open + 10 * US, BOUND);
         assert!(is_kept && account.balance() < DEBT, "it pays");
     }
 
@@ -355,11 +360,11 @@ mod tests {
 
     #[test]
     fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
-        let (is_kept, account) = tried(0, 1).revoked(Word::FENCED, 0, 1 << 40, 0);
+        let (is_kept, account) = tried(0, 1).revoked(0, 1 << 40, 0);
         let account = account.opened(1 << 50);
-        assert!(is_kept && account.revoked(Word::FREE, 1 << 50, 1 << 51, 0).0);
+        assert!(is_kept && account.revoked(1 << 50, 1 << 51, 0).0);
         let account = tried(1, 1 << 40);
-        let (is_kept, ended) = account.revoked(Word::FREE, 100 * US, 101 * US, u32::MAX);
+        let (is_kept, ended) = account.revoked(100 * US, 101 * US, u32::MAX);
         assert!(!is_kept);
         assert_eq!(ended.price(), LONGEST * UNIT);
     }

@@ -240,14 +240,10 @@ impl Revocation<'_> {
             return false;
         }
         let (bias, now) = (self.bias, clock::nanoseconds());
-        let word = bias.word();
-        let (is_kept, account) = bias
-            .account()
-            .revoked(word, since, now, bias_of(policy).bound());
-        if self
-            .arrival
-            .close(if is_kept { Word::KEPT } else { Word::UNBIASED })
-        {
+        let bound = bias_of(policy).bound();
+        let (is_kept, account) = bias.account().revoked(since, now, bound);
+        let fate = if is_kept { Word::KEPT } else { Word::UNBIASED };
+        if self.arrival.close(fate) {
             bias.set_account(account);
             let took = Duration::from_nanos(now.saturating_sub(since));
             let inhibited = Duration::from_nanos(if is_kept { 0 } else { account.price() });

@@ -14,7 +14,7 @@
 //!      +-----------+                                               +---------------------+ <-+
 //!            ^                                                               |
 //!            +---------------------------------------------------------------+
-//!                     none left, or a look at another lock
+//!                none left, or a look at another lock finds no bias
 //! ```
 
 use super::account::LOOK;
