@@ -59,7 +59,10 @@ const LONG_LIFE: usize = LONGEST_SPIN as usize;
 
 /// The shortest life, in nanoseconds, that a writer ends if slow reads take long: in it, readers that have waited
 /// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.
-const YOUTH: usize = 1_500;
+const YOUTH: u64 = 1_500;
+
+/// The power of two of rho = 4, from which on readers are dense.
+const DENSE: u32 = EIGHTHS + 2;
 
 /// How often slow readers are to lose what a revocation cost before the next trial: the standard bound.
 pub(super) const BOUND: u32 = 64;
@@ -71,17 +74,13 @@ const PAYS: u64 = 32;
 /// may end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
 const DOUBTS: u64 = 1 << 12;
 
-/// Acquisitions between two looks. A look costs about as much as an uncontended acquisition, so this many make it a
-/// small part of the whole.
-pub(super) const LOOK: u32 = 16;
+/// Acquisitions between two looks: at the word, where there is no bias, and at the clock, where there is a fenced one. A
+/// look costs about as much as an uncontended acquisition, so this many make it a small part of the whole.
+pub(super) const LOOK: usize = 16;
 
 /// One slow read in this many, of those that look at the bias, times its acquisition. That reads the clock twice, and
 /// may set the bias.
 pub(super) const TIMED: usize = 8;
-
-/// One fenced read in this many reads the clock, to see whether the bias has lived long: a small part of the cost.
-/// (None in a model, where a lock is made with a free bias.)
-pub(super) const PROMOTES: usize = prim::sized(64, 1 << 16);
 
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +151,7 @@ impl Account {
 
     /// Nanoseconds for which a writer that is about to arrive lets the life go on.
     pub(super) fn youth_left(self, now: u64) -> u64 {
-        // From rho = 4 on. In a model writers do not wait.
-        let youth = prim::stock(YOUTH, 0) as u64 * u64::from(self.rho() >= EIGHTHS + 2);
+        let youth = YOUTH * u64::from(self.rho() >= DENSE);
         youth.saturating_sub(self.elapsed(now))
     }
 
@@ -330,7 +328,7 @@ mod tests {
 
     #[test]
     fn writers_let_a_life_go_on_that_has_just_begun_where_readers_are_dense() {
-        let (opened, youth) = (5000 * US, YOUTH as u64);
+        let (opened, youth) = (5000 * US, YOUTH);
         for (latency, left) in [(8 * US, youth), (1024, youth), (1000, 0), (20, 0)] {
             let account = tried(opened, latency);
             assert_eq!(account.youth_left(opened), left, "{latency}");

@@ -8,7 +8,7 @@
 use super::account::{Account, OVERDUE};
 use super::policy::{Bias, Event, Policy, bias_of, report};
 use super::state::{Arrival, Path, Word};
-use super::table::{LockAddress, Publication, ReaderRow};
+use super::table::{self, Publication, ReaderRow};
 use crate::wait::Wait;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{self, Duration};
@@ -19,7 +19,7 @@ use std::mem;
 /// It must not move while a reader is inside.
 #[derive(Debug)]
 pub struct BiasState {
-    path: Path,
+    pub(super) path: Path,
     /// An [`Account`]. Threads that open or close the path store here, and one may overwrite what another stored. A
     /// lost value makes one trial earlier or later, and does nothing else.
     account: AtomicU32,
@@ -41,28 +41,11 @@ impl BiasState {
         }
     }
 
-    #[inline]
-    pub(super) fn address(&self) -> LockAddress {
-        self.path.address()
-    }
-
-    /// The word of the path, by one load, which orders nothing.
-    #[inline]
-    pub(super) fn word(&self) -> Word {
-        self.path.word()
-    }
-
     /// Whether the fast path is open. One load, which orders nothing.
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.word().is_open()
-    }
-
-    /// Whether the bias is set, as [`Path::is_biased`] says.
-    #[inline]
-    pub(super) fn is_biased(&self) -> bool {
-        self.path.is_biased()
+        self.path.word().is_open()
     }
 
     /// Whether a reader is inside by the table, or is trying to get in. Scans the table if the bias is set.
@@ -125,16 +108,16 @@ impl BiasState {
     /// If the bias has lived long, its readers publish by plain stores from now on.
     #[cold] // It reads the clock.
     pub(super) fn free_if_old(&self) {
-        if self.word() == Word::FENCED && self.account().is_old(clock::nanoseconds()) {
+        if self.path.word() == Word::FENCED && self.account().is_old(clock::nanoseconds()) {
             self.path.free();
         }
     }
 
     /// For a reader that holds the underlying lock: opens the path if the bias is left kept, or if the policy and the
     /// account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that is known.
-    /// Whether there is a bias now, or one is kept.
+    /// Whether the next acquisition is to look at the word: there is a bias now, one is kept, or the policy is eager.
     pub(super) fn maybe_open(&self, bias: Bias, latency: Option<u64>) -> bool {
-        let word = self.word();
+        let word = self.path.word();
         let opens = match (bias, word, latency) {
             (Bias::Off, ..) => false,
             (_, Word::KEPT, _) | (Bias::Eager { .. }, Word::UNBIASED, _) => true,
@@ -145,7 +128,7 @@ impl BiasState {
             self.set_account(self.account().opened(clock::nanoseconds()));
             self.path.open(word);
         }
-        opens || word.is_biased_or_kept()
+        opens || word.is_biased_or_kept() || bias.is_eager()
     }
 
     /// Tells the account how long an acquisition of the underlying lock took. Whether it advises to try a bias now.
@@ -156,10 +139,13 @@ impl BiasState {
         is_to_try
     }
 
-    /// Before a writer arrives: if readers are dense and the path has just opened, waits until they have had time to
-    /// get in, or another writer closes the path.
-    pub(super) fn let_readers_in(&self, wait: Wait) {
-        let left = self.account().youth_left(clock::nanoseconds());
+    /// Before a writer arrives: if the policy is adaptive, readers are dense, and the path has just opened, waits until
+    /// they have had time to get in, or another writer closes the path.
+    pub(super) fn let_readers_in(&self, wait: Wait, bias: Bias) {
+        let left = match bias {
+            Bias::Adaptive { .. } => self.account().youth_left(clock::nanoseconds()),
+            Bias::Off | Bias::Eager { .. } => 0,
+        };
         if left > 0 {
             self.path.stay_open(wait, left);
         }
@@ -210,9 +196,10 @@ impl BiasState {
     /// # Safety
     /// The lock ends its life, and no other thread uses it.
     pub unsafe fn reset(&self) {
-        // SAFETY: the caller promises what this asks for.
-        unsafe { self.path.reset() };
-        self.set_account(Account::NEW);
+        // SAFETY: the caller promises that no other thread uses the lock, so nobody is inside by a publication of it.
+        unsafe { table::forget(self.path.address()) };
+        // SAFETY: the caller promises that no other thread uses the lock; what follows is another lock's life.
+        unsafe { self.begin() };
     }
 }
 
@@ -254,7 +241,7 @@ impl Revocation<'_> {
 
     /// The writer is inside: it has drained, and holds the underlying lock. It leaves by [`BiasState::leave`].
     pub(super) fn stay(self) {
-        debug_assert!(!self.bias.word().is_biased(), "not drained");
+        debug_assert!(!self.bias.path.word().is_biased(), "not drained");
         mem::forget(self); // Its drop would take the arrival off.
     }
 }
@@ -263,7 +250,7 @@ impl Drop for Revocation<'_> {
     fn drop(&mut self) {
         // If the bias is clear, its writer has weighed the time already.
         if let Some(since) = self.arrival.since()
-            && self.bias.word().is_biased()
+            && self.bias.path.word().is_biased()
         {
             let account = self.bias.account().resumed(since, clock::nanoseconds());
             self.bias.set_account(account);

@@ -50,7 +50,7 @@ pub(super) fn spend(lock: LockAddress) -> bool {
 #[inline]
 pub(super) fn set(lock: LockAddress) {
     HINT.with(|hint| {
-        hint.left.set(prim::stock(LOOK as usize, 0) as u32);
+        hint.left.set(LOOK as u32);
         hint.of.set(Some(lock));
     });
 }

@@ -21,7 +21,7 @@
 use super::raw::{Token, raw_rwlock};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
-use account::{PROMOTES, TIMED};
+use account::{LOOK, TIMED};
 use bias::BiasState;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
 use policy::{Bias, Event, Policy, Standard, bias_of, report};
@@ -169,7 +169,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if hint::spend(self.bias.address()) {
+        if hint::spend(self.bias.path.address()) {
             let guard = slow(&self.raw, wait)?;
             report(&self.policy, Event::SlowRead);
             return Some(Token::new(Way::Under(guard)));
@@ -193,10 +193,11 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     ) -> Option<ReadToken<L::SharedGuard>> {
         // SAFETY: the row is used at once and not kept.
         let row = || unsafe { ReaderRow::here() };
-        if self.bias.word().is_biased_or_kept()
+        if self.bias.path.word().is_biased_or_kept()
             && let Some(publication) = self.bias.read(wait, row, &self.policy, back_out)
         {
-            if hint::draw_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
+            // None in a model, where a lock is made with a free bias.
+            if hint::draw_one_in(prim::stock(LOOK, prim::sized(1, 1 << 16)) as u32) {
                 self.bias.free_if_old();
             }
             return Some(Token::new(Way::Bias(publication)));
@@ -210,7 +211,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         let latency = start.map(|start| clock::nanoseconds() - start);
         report(&self.policy, Event::SlowRead);
         if !self.bias.maybe_open(bias, latency) {
-            hint::set(self.bias.address());
+            hint::set(self.bias.path.address());
         }
         Some(Token::new(Way::Under(guard)))
     }
@@ -234,20 +235,20 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        if !hint::spend(self.bias.address()) {
-            let word = self.bias.word();
+        if !hint::spend(self.bias.path.address()) {
+            let word = self.bias.path.word();
             // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
             // is to open before: writers that followed each other without a gap would keep it closed.
             if word.is_biased() {
                 return self.write_arriving(wait, lock);
             }
-            if !word.is_biased_or_kept() {
-                hint::set(self.bias.address());
+            if !word.is_biased_or_kept() && !bias_of(&self.policy).is_eager() {
+                hint::set(self.bias.path.address());
             }
         }
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
-        if !self.bias.is_biased() || !prim::intact!("bias-checked") {
+        if !self.bias.path.is_biased() || !prim::intact!("bias-checked") {
             return Some(Token::new(Way::Under(guard)));
         }
         // SAFETY: `guard` is the acquisition of this very lock just now, and it is consumed here.
@@ -261,7 +262,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<WriteToken<L::ExclusiveGuard>> {
-        self.bias.let_readers_in(wait);
+        self.bias.let_readers_in(wait, bias_of(&self.policy));
         let revocation = self.bias.arrive(&self.policy);
         let is_drained = revocation.drain(wait, &self.policy);
         let guard = is_drained.then(|| lock(&self.raw)).flatten()?;

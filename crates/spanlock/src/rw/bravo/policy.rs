@@ -37,6 +37,11 @@ impl Bias {
     /// Eager, with the same bound.
     pub const EAGER: Self = Self::Eager { bound: BOUND };
 
+    #[inline]
+    pub(super) fn is_eager(self) -> bool {
+        matches!(self, Self::Eager { .. })
+    }
+
     /// The bound by which a revocation decides whether the bias is kept.
     pub(super) fn bound(self) -> u32 {
         match self {

@@ -124,7 +124,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[cold] // A writer has arrived in between.
     fn back_out_of_table(self, publication: Publication, row: impl Fn() -> ReaderRow) {
         // [pthread-owed-table]
-        if !publication.retract_if_untaken(self.bias.address())
+        if !publication.retract_if_untaken(self.bias.path.address())
             && prim::intact!("pthread-owed-table")
         {
             // SAFETY: this reader is not inside, and a foreign unlock took its hold for another's: so there is a hold
@@ -170,7 +170,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn is_left_kept(self) -> bool {
-        self.bias.word() == Word::KEPT
+        self.bias.path.word() == Word::KEPT
     }
 
     /// Sets the bias if the policy allows it. For a reader that has entered by the underlying lock in `latency`
@@ -202,7 +202,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn write_at_once(self) -> bool {
-        !self.bias.is_biased() && self.write_unless_biased(Wait::Never).unwrap_or(false)
+        !self.bias.path.is_biased() && self.write_unless_biased(Wait::Never).unwrap_or(false)
     }
 
     /// Enters as a writer by the underlying lock; `Some(false)` if that takes longer than `wait` allows, and `None` if
@@ -213,7 +213,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
             return Some(false);
         }
         // [pthread-checked] A slow reader may have set the bias meanwhile.
-        if !self.bias.is_biased() || !prim::intact!("pthread-checked") {
+        if !self.bias.path.is_biased() || !prim::intact!("pthread-checked") {
             return Some(true);
         }
         self.give_back();
@@ -233,7 +233,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         // Without a bias the writer need not register. But if readers are to give way to it, none may set the bias
         // while it waits, so it registers then.
         if P::GIVE_WAY == GiveWay::ToHoldersOnly
-            && !self.bias.is_biased()
+            && !self.bias.path.is_biased()
             && let Some(entered) = self.write_unless_biased(wait)
         {
             return entered;
@@ -263,7 +263,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline]
     #[must_use]
     pub fn is_biased(self) -> bool {
-        self.bias.is_biased()
+        self.bias.path.is_biased()
     }
 
     /// Whether the caller, which is inside, is the writer.
@@ -275,7 +275,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         }
         // [pthread-is-writer] Acquire: pairs with the Release of the foreign unlock that took the caller's count away.
         fence(Ordering::Acquire);
-        !self.bias.is_biased() || !prim::intact!("pthread-is-writer")
+        !self.bias.path.is_biased() || !prim::intact!("pthread-is-writer")
     }
 
     /// The writer leaves; `false` if no writer is inside, and then nothing was done.
@@ -309,7 +309,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn leave_fast(self, row: impl Fn() -> ReaderRow) -> bool {
-        row().retract_by_owner(self.bias.address())
+        row().retract_by_owner(self.bias.path.address())
     }
 
     /// A reader leaves; `false` if nobody reads, and then nothing was done.
@@ -321,7 +321,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn leave_shared(self, row: impl Fn() -> ReaderRow) -> bool {
-        self.bias.is_biased() && row().retract(self.bias.address())
+        self.bias.path.is_biased() && row().retract(self.bias.path.address())
             || self.under.leave_any()
             || self.unlock_foreign()
     }
@@ -341,7 +341,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[cold] // Another thread's reader leaves.
     fn unlock_foreign(self) -> bool {
         table::enable_foreign_unlocks();
-        let address = self.bias.address();
+        let address = self.bias.path.address();
         // Holds to take away. While there is one the lock lives, so the last is taken away last.
         let owed = Cell::new(1);
         let take = || owed.set(owed.get() - 1);

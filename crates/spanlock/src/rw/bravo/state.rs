@@ -336,17 +336,6 @@ impl Path {
     pub(super) unsafe fn begin(&self) {
         self.word.store(Word::UNBIASED.0, Ordering::Relaxed);
     }
-
-    /// Forgets readers, writers and the bias. Scans the table.
-    ///
-    /// # Safety
-    /// The lock ends its life, and no other thread uses it.
-    pub(super) unsafe fn reset(&self) {
-        // SAFETY: the caller promises that no other thread uses the lock, so nobody is inside by a publication of it.
-        unsafe { table::forget(self.address()) };
-        // SAFETY: the caller promises that no other thread uses the lock; what follows is another lock's life.
-        unsafe { self.begin() };
-    }
 }
 
 impl Drop for Path {
