@@ -74,8 +74,8 @@ const PAYS: u64 = 32;
 /// may end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
 const DOUBTS: u64 = 1 << 12;
 
-/// Acquisitions between two looks: at the word, where there is no bias, and at the clock, where there is a fenced one. A
-/// look costs about as much as an uncontended acquisition, so this many make it a small part of the whole.
+/// Acquisitions between two looks: at the word, where there is no bias, and at the clock, where there is a fenced one.
+/// A look costs about as much as an uncontended acquisition, so this many make it a small part of the whole.
 pub(super) const LOOK: usize = 16;
 
 /// One slow read in this many, of those that look at the bias, times its acquisition. That reads the clock twice, and
