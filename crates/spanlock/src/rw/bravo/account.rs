@@ -87,7 +87,7 @@ pub(super) const TIMED: usize = 8;
 pub(super) struct Account(pub(super) u32);
 
 impl Account {
-    /// That of a new lock, which may be biased at once.
+    /// The account of a new lock, which may be biased at once.
     pub(super) const NEW: Self = Self(0);
 
     fn new(time: u64, balance: u64, rho: u32) -> Self {
