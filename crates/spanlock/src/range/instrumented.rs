@@ -1,7 +1,8 @@
 //! Counting what a lock does, in the spirit of Linux's `lock_stat`.
 
 use super::inspect::Snapshot;
-use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
+use super::owner::Refusal;
+use super::raw::{Ask, AskBy, Mode, RawOwned, RawRangeLock, RawRangeMutex, Replaced, Wait};
 use super::span::Span;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
@@ -152,6 +153,40 @@ unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
     unsafe fn downgrade(&self, token: L::Token) -> L::Token {
         // SAFETY: an exclusive token, which came from the inner lock.
         unsafe { self.raw.downgrade(token) }
+    }
+}
+
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawOwned> RawOwned for Instrumented<L> {
+    fn lock_by(&self, ask: AskBy<'_, L::Token>) -> Result<L::Token, Refusal> {
+        let counters = match ask.mode {
+            Mode::Shared => &self.shared,
+            Mode::Exclusive => &self.exclusive,
+        };
+        // A piece is no acquisition: its owner has what it asks for.
+        if matches!(ask.replaced(), Replaced::Larger(_)) {
+            return self.raw.lock_by(ask);
+        }
+        let mut first = ask;
+        first.wait = Wait::Never;
+        let mut outcome = self.raw.lock_by(first);
+        if matches!(outcome, Err(Refusal::Busy)) && ask.wait != Wait::Never {
+            let start = Instant::now();
+            outcome = self.raw.lock_by(ask);
+            counters.waited(start.elapsed());
+        }
+        let _ = counters.decided(outcome.as_ref().ok());
+        outcome
+    }
+
+    unsafe fn unlock_by(&self, token: L::Token) {
+        // SAFETY: the token came from the inner lock.
+        unsafe { self.raw.unlock_by(token) };
+    }
+
+    unsafe fn share_by(&self, token: &L::Token) {
+        // SAFETY: an exclusive token, which came from the inner lock.
+        unsafe { self.raw.share_by(token) };
     }
 }
 

@@ -174,6 +174,22 @@ pub enum Replaced<'a, T> {
     Larger(&'a T),
 }
 
+impl<T> Clone for AskBy<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for AskBy<'_, T> {}
+
+impl<T> Clone for Replaced<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Replaced<'_, T> {}
+
 impl<'a, T> AskBy<'a, T> {
     /// Asks for a range of which the owner holds nothing.
     #[must_use]

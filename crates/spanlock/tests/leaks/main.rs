@@ -2,10 +2,12 @@
 //!
 //! One test, since the allocator counts for the whole process.
 
+#[path = "../common/mod.rs"]
 #[macro_use]
 mod common;
-#[path = "common/counting.rs"]
+#[path = "../common/counting.rs"]
 mod counting;
+mod owners;
 
 use counting::{ALLOCATIONS, Counting, LIVE_BYTES};
 use spanlock::range::list::ListRw;
@@ -427,6 +429,14 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_annex()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
+        owners::allocate_nothing(&slow);
+        owners::allocate_nothing(&RangeLock::from_raw(common::skip()));
+        owners::allocate_nothing(&RangeLock::new());
+        owners::allocate_nothing(&RangeLock::from_raw(common::slots_at_once()));
+        owners::released_elsewhere_keep_little(ListRw::new);
+        owners::released_elsewhere_keep_little(common::skip);
+        owners::released_elsewhere_keep_little(common::slots);
+        owners::released_elsewhere_keep_little(common::slots_at_once);
         segment_locks_use_what_they_say();
         trees_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
