@@ -9,13 +9,13 @@ use std::thread;
 /// One thread acquires for owners, and another releases: what the one takes must not pile up with the other.
 pub fn released_elsewhere_keep_little<L: Lock + RawOwned>(make: fn() -> L) {
     let lock = Arc::new(RangeLock::from_raw(make()));
-    let grown = growth(50, || {
+    let grown = growth(30, || {
         let (sender, receiver) = mpsc::sync_channel(64);
         let acquires = {
             let lock = Arc::clone(&lock);
             move || {
                 let owner = Owner::new();
-                for at in 0..2_000 {
+                for at in 0..500 {
                     let (at, mode) = (at * 7 % 1_000, Mode::Shared);
                     let mut holding = lock
                         .by_arc(&owner)

@@ -98,7 +98,8 @@ impl Board {
         }
     }
 
-    /// A node in the way of a request, of those that were in the list when the lock moved. Not the one that it replaces.
+    /// A node in the way of a request, of those that were in the list when the lock moved; not the one that it
+    /// replaces.
     pub(super) fn residue_in_the_way_of(
         &self,
         pin: &Pin,
