@@ -310,6 +310,52 @@ fn out_of_bounds_says_what_was_expected() {
     );
 }
 
+#[test]
+fn several_ranges_are_lent_at_once() {
+    let locked = RangeLocked::from([0, 1, 2, 3, 4, 5]);
+    let mut lent = locked.write_many([4..6, 0..2, 2..4]);
+    let [last, first, middle] = lent.slices_mut();
+    std::mem::swap(&mut last[0], &mut first[1]);
+    middle.fill(7);
+    assert_eq!(lent.slices(), [&[1, 5], &[0, 4], &[7, 7]]);
+    assert!(locked.try_read(3..4).is_none());
+    assert!(locked.try_write_many([0..0, 1..2]).is_none());
+    drop(lent);
+    assert_eq!(locked.read(..)[..], [0, 4, 7, 7, 1, 5]);
+    let message = common::panic_message(|| drop(locked.write_many([0..3, 2..4])));
+    assert!(
+        message.contains("0..3") && message.contains("2..4"),
+        "{message}"
+    );
+    assert!(
+        RangeLocked::<u8>::default()
+            .write_many([0..0, 0..0])
+            .slices()[1]
+            .is_empty()
+    );
+    assert_nothing_held(locked.lock().raw());
+}
+
+#[test]
+fn guards_are_released_one_by_one() {
+    let lock: RangeLock = RangeLock::new();
+    let mut guards = lock.write_many([0..2, 4..6, 8..9]).into_iter();
+    for left in (0..3).rev() {
+        drop(guards.next());
+        assert_eq!((guards.len(), lock.snapshot().holders.len()), (left, left));
+    }
+}
+
+/// A guard may be shared with other threads.
+#[test]
+fn guards_are_shared() {
+    let locked: RangeLocked<u32> = (0..10).collect();
+    let (reader, writer) = (locked.read(0..5), locked.write(5..10));
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!((reader[1], writer[1]), (1, 6)));
+    });
+}
+
 /// Readers share, a writer excludes, neighbours do neither.
 #[test]
 fn lends_are_locked() {

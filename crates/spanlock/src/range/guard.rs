@@ -14,6 +14,9 @@ pub(super) struct Held<'a, L: RawRangeMutex> {
     not_send: PhantomData<*const ()>,
 }
 
+// SAFETY: a reference to a guard does nothing with the token. Only the thread that owns the guard releases it.
+unsafe impl<L: RawRangeMutex + Sync> Sync for Held<'_, L> {}
+
 impl<'a, L: RawRangeMutex> Held<'a, L> {
     /// `token` came from `raw`, on this thread.
     #[inline]
@@ -121,6 +124,34 @@ impl<G> Guards<G> {
         Self(guards)
     }
 }
+
+impl<G> IntoIterator for Guards<G> {
+    type Item = G;
+    type IntoIter = GuardsIntoIter<G>;
+
+    /// The guards in no particular order, to release them one by one.
+    fn into_iter(self) -> GuardsIntoIter<G> {
+        GuardsIntoIter(self.0.into_iter())
+    }
+}
+
+/// The guards of several ranges, one by one. Those that are left are released with it.
+#[derive(Debug)]
+pub struct GuardsIntoIter<G>(smallvec::IntoIter<[G; 8]>);
+
+impl<G> Iterator for GuardsIntoIter<G> {
+    type Item = G;
+
+    fn next(&mut self) -> Option<G> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<G> ExactSizeIterator for GuardsIntoIter<G> {}
 
 impl<'a, L: RawRangeLock> Guards<WriteGuard<'a, L>> {
     /// Downgrades all of them: see [`WriteGuard::downgrade`].

@@ -157,7 +157,7 @@ macro_rules! over_raw_lock {
                 }
 
                 #[track_caller]
-                fn $many_within<R: RangeBounds<u64>>(
+                pub(super) fn $many_within<R: RangeBounds<u64>>(
                     &self,
                     ranges: impl IntoIterator<Item = R>,
                     wait: Wait,

@@ -43,7 +43,7 @@ mod span;
 pub(crate) mod thread;
 mod wait;
 
-pub use guard::{Guards, LockGuard, ReadGuard, WriteGuard};
+pub use guard::{Guards, GuardsIntoIter, LockGuard, ReadGuard, WriteGuard};
 pub use holding::{By, Holding, Place};
 pub use instrumented::{Instrumented, LockStats, ModeStats};
 #[doc(inline)]
@@ -51,5 +51,5 @@ pub use list::skip;
 pub use lock::RangeLock;
 pub use mutex::RangeMutex;
 pub use owner::{Owner, OwnerId, Refusal};
-pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard};
+pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard, SliceWriteGuards};
 pub use span::{ReversedRange, Span};

@@ -1,6 +1,6 @@
 //! A slice that lends its ranges.
 
-use super::guard::{ReadGuard, WriteGuard};
+use super::guard::{Guards, ReadGuard, WriteGuard};
 use super::lock::RangeLock;
 use super::methods::{granted, one_range};
 use super::raw::{RawRangeLock, Wait};
@@ -28,8 +28,7 @@ use std::ptr;
 /// Empty slices, empty ranges and elements of no size are all fine.
 ///
 /// # When not to use it
-/// When the data is not a slice, or the lock is not only for the data: use a [`RangeLock`] beside it. When ranges
-/// must be locked several at a time: lock them in ascending order, or use a [`RangeLock`].
+/// When the data is not a slice, or the lock is not only for the data: use a [`RangeLock`] beside it.
 ///
 /// # Cost, fairness, blocking, misuse
 /// Those of [`RangeLock`]; indices are its positions.
@@ -77,6 +76,19 @@ impl<T> From<Box<[T]>> for RangeLocked<T> {
 impl<T> From<Vec<T>> for RangeLocked<T> {
     fn from(elements: Vec<T>) -> Self {
         elements.into_boxed_slice().into()
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for RangeLocked<T> {
+    fn from(elements: [T; N]) -> Self {
+        Vec::from(elements).into()
+    }
+}
+
+impl<T> Default for RangeLocked<T> {
+    /// An empty slice.
+    fn default() -> Self {
+        Vec::new().into()
     }
 }
 
@@ -166,6 +178,80 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         write, try_write, try_write_for, try_write_until
     }
 
+    /// Lends several ranges to write, all or none; blocks while other borrowers have any of them. Does not deadlock with
+    /// other calls that lock many, whatever their order.
+    ///
+    /// ```
+    /// use spanlock::range::RangeLocked;
+    ///
+    /// let accounts = RangeLocked::from([100, 20, 3]);
+    /// let mut both = accounts.write_many([2..3, 0..1]);
+    /// let [to, from] = both.slices_mut();
+    /// (to[0], from[0]) = (to[0] + 50, from[0] - 50);
+    /// drop(both);
+    /// assert_eq!(accounts.read(..)[..], [50, 20, 53]);
+    /// ```
+    ///
+    /// # Panics
+    /// When a range is reversed or reaches past the end, or two of them overlap.
+    #[track_caller]
+    pub fn write_many<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+    ) -> SliceWriteGuards<'_, T, N, L> {
+        granted(self.write_many_within(ranges, Wait::Forever))
+    }
+
+    /// As [`write_many`](Self::write_many), but `None` if it would block.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn try_write_many<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+    ) -> Option<SliceWriteGuards<'_, T, N, L>> {
+        self.write_many_within(ranges, Wait::Never)
+    }
+
+    /// As [`write_many`](Self::write_many), but `None` after `timeout`.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn try_write_many_for<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+        timeout: Duration,
+    ) -> Option<SliceWriteGuards<'_, T, N, L>> {
+        self.write_many_within(ranges, Wait::at_most(timeout))
+    }
+
+    #[track_caller]
+    fn write_many_within<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+        wait: Wait,
+    ) -> Option<SliceWriteGuards<'_, T, N, L>> {
+        let ranges = ranges.map(|range| within(range, self.len()));
+        for (at, one) in ranges.iter().enumerate() {
+            let overlaps = |other: &&Range<usize>| one.start < other.end && other.start < one.end;
+            if let Some(other) = ranges[..at].iter().find(overlaps) {
+                panic!(
+                    "ranges {other:?} and {one:?} overlap: expected each element to be asked for once"
+                );
+            }
+        }
+        let guards = self
+            .lock
+            .write_many_within(ranges.iter().map(positions), wait)?;
+        let slices = ranges.map(|range| {
+            let len = range.len();
+            ptr::slice_from_raw_parts_mut(self.first(range.start), len)
+        });
+        Some(SliceWriteGuards { slices, guards })
+    }
+
     lends!(read_within as SliceReadGuard);
     lends!(write_within as SliceWriteGuard);
 
@@ -218,6 +304,47 @@ pub struct SliceReadGuard<'a, T, L: RawRangeLock = RawSlots> {
 pub struct SliceWriteGuard<'a, T, L: RawRangeLock = RawSlots> {
     slice: *mut [T],
     guard: WriteGuard<'a, L>,
+}
+
+/// Several ranges of a [`RangeLocked`] slice, to write.
+#[must_use = "the ranges are released when the guards are dropped"]
+pub struct SliceWriteGuards<'a, T, const N: usize, L: RawRangeLock = RawSlots> {
+    slices: [*mut [T]; N],
+    #[expect(dead_code, reason = "its drop releases the ranges")]
+    guards: Guards<WriteGuard<'a, L>>,
+}
+
+impl<T, const N: usize, L: RawRangeLock> SliceWriteGuards<'_, T, N, L> {
+    /// The ranges, in the order in which they were asked for.
+    #[must_use]
+    pub fn slices(&self) -> [&[T]; N] {
+        // SAFETY: the ranges are in bounds, and held exclusively while the guards live.
+        self.slices.map(|slice| unsafe { &*slice })
+    }
+
+    /// The ranges to write, in the order in which they were asked for.
+    #[must_use]
+    pub fn slices_mut(&mut self) -> [&mut [T]; N] {
+        // SAFETY: the ranges are in bounds, and held exclusively while the guards live. They do not overlap, and the
+        // guards are borrowed exclusively.
+        self.slices.map(|slice| unsafe { &mut *slice })
+    }
+}
+
+// SAFETY: it lends `&[T]` to those who share it.
+unsafe impl<T: Sync, L: RawRangeLock + Sync> Sync for SliceReadGuard<'_, T, L> {}
+// SAFETY: the same.
+unsafe impl<T: Sync, L: RawRangeLock + Sync> Sync for SliceWriteGuard<'_, T, L> {}
+// SAFETY: the same.
+unsafe impl<T: Sync, const N: usize, L: RawRangeLock + Sync> Sync
+    for SliceWriteGuards<'_, T, N, L>
+{
+}
+
+impl<T: fmt::Debug, const N: usize, L: RawRangeLock> fmt::Debug for SliceWriteGuards<'_, T, N, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.slices().fmt(f)
+    }
 }
 
 impl<'a, T, L: RawRangeLock> SliceWriteGuard<'a, T, L> {
