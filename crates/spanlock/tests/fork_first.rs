@@ -73,7 +73,7 @@ fn a_child_forked_during_the_first_acquisition_locks() {
     });
     // The hook was registered all the same: a child of later is told apart from its parent.
     let held = lock.write(0..10);
-    let ids = |lock: &RangeLock| lock.snapshot().holders[0].thread;
+    let ids = |lock: &RangeLock| lock.snapshot().holders[0].owner;
     let parents = ids(&lock);
     let status = status_of_child(|| {
         let own = RangeLock::new();

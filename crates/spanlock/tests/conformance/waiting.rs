@@ -98,7 +98,7 @@ fn the_listing_names_each_blocker<L: Exclusive>(lock: &RangeMutex<L>) {
         assert_eq!(waiter.behind, holder);
         let asked = waiter.request;
         assert_eq!((asked.span.start(), asked.span.last()), (15, 29));
-        assert_ne!(asked.thread, holder.thread);
+        assert_ne!(asked.owner, holder.owner);
         let text = format!("{lock:?} {snapshot}");
         assert!(text.contains("15..=29"), "{text}");
         drop(held);
@@ -108,7 +108,11 @@ fn the_listing_names_each_blocker<L: Exclusive>(lock: &RangeMutex<L>) {
 fn listing_names_threads_as_tools_do<L: Exclusive>(lock: &RangeMutex<L>) {
     let _held = lock.lock(10..20);
     let me = std::fs::read_link("/proc/thread-self").unwrap();
-    let listed = lock.snapshot().holders[0].thread.to_string();
+    let listed = lock.snapshot().holders[0]
+        .owner
+        .thread()
+        .expect("no owner was named");
+    let listed = listed.to_string();
     assert_eq!(me.file_name().unwrap(), listed.as_str());
 }
 

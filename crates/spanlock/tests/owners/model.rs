@@ -8,7 +8,7 @@ use spanlock::range::raw::{Mode, RawOwned};
 use spanlock::range::{Holding, Owner, RangeLock, Refusal};
 
 /// How the pieces of a holding cover the cells.
-fn map_of<'a, L: RawOwned>(holding: &Holding<&'a RangeLock<L>>) -> Map {
+fn map_of<L: RawOwned>(holding: &Holding<&RangeLock<L>>) -> Map {
     let mut map = [None; CELLS];
     for (span, mode) in holding.pieces() {
         for number in (0..CELLS).filter(|&number| cell(number).overlaps(span)) {

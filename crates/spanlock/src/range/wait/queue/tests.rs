@@ -17,6 +17,7 @@ fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
         patience: Patience::NONE,
         due: Some(Instant::now()),
         holds: false,
+        shares: None,
         gave_way: None,
         stage: Stage::BehindHolder(behind),
         behind: request,
@@ -268,4 +269,29 @@ fn connected_reservations_share_their_turns() {
     for (range, first) in all {
         assert_eq!(since(range.clone()), first, "{range:?}");
     }
+}
+
+/// Owners that share a range and want some of it alone.
+#[test]
+fn each_wants_what_the_other_shares() {
+    let upgrade = |id: RequestId, shared: Range<u64>, wish: Range<u64>| {
+        let shared = Span::of(shared).unwrap();
+        Entry {
+            shares: Some(Request::new(shared, Mode::Shared, 1)),
+            ..asleep(id, wish, 1000)
+        }
+    };
+    let mut queue = Queue::new();
+    queue.sleep(upgrade(1, 0..10, 5..10), &mut Wakeups::default());
+    queue.sleep(asleep(2, 0..20, 1000), &mut Wakeups::default());
+    let second = |shared, wish| queue.would_wait_for_each_other(&upgrade(3, shared, wish));
+    assert!(second(5..20, 5..6));
+    // It waits for the first one, which does not wait for it.
+    assert!(!second(0..5, 0..1));
+    // The first one waits for it, and not the other way round.
+    assert!(!second(5..20, 12..15));
+    assert!(!second(10..20, 10..12));
+    // Itself, again.
+    assert!(!queue.would_wait_for_each_other(&upgrade(1, 0..10, 5..10)));
+    assert!(!queue.would_wait_for_each_other(&asleep(3, 0..10, 1000)));
 }
