@@ -70,12 +70,6 @@ pub(in super::super) enum Ballot {
     Against,
 }
 
-impl Ballot {
-    fn of(is_for: bool) -> Self {
-        if is_for { Self::For } else { Self::Against }
-    }
-}
-
 impl Window {
     /// Notes a sample in a lock without buckets: a request, and the range of the one before in the same slot. At the
     /// end of a window, whether the lock should get buckets, and for ranges of which length, in digits.
@@ -103,7 +97,10 @@ impl Window {
         self.count.store(if is_over { 0 } else { count }, Relaxed);
         self.cost.store(if is_over { 0 } else { near }, Relaxed);
         self.digits.store(if is_over { 0 } else { digits }, Relaxed);
-        is_over.then_some((Ballot::of(near == 0), digits.into()))
+        is_over.then(|| match near {
+            0 => (Ballot::For, digits.into()),
+            _ => (Ballot::Against, digits.into()),
+        })
     }
 
     /// Counts a narrow request in a lock with buckets. Returns whether a window ends with it.
@@ -132,7 +129,10 @@ impl Window {
     pub(in super::super) fn judge(&self, slots: u32) -> Ballot {
         let cost = self.cost.load(Relaxed);
         self.cost.store(0, Relaxed);
-        Ballot::of(cost >= WINDOW * slots)
+        match cost >= WINDOW * slots {
+            true => Ballot::For,
+            false => Ballot::Against,
+        }
     }
 }
 
