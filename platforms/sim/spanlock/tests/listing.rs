@@ -101,7 +101,7 @@ fn after_long_ranges(last: u32) {
     crowd(&lock, 1, |_, lock| {
         (0..32).for_each(|number| drop(lock.write(wide(number))))
     });
-    (0..1024).for_each(|number| drop(lock.write(narrow(number))));
+    (0..4096).for_each(|number| drop(lock.write(narrow(number))));
     crowd(&lock, CROWD, |number, lock| {
         mem::forget(lock.write(narrow(number)))
     });
