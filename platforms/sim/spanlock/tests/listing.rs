@@ -74,8 +74,8 @@ fn beside_wide_ranges<const WIDE: u32>(last: u32) {
     (0..256 + last).for_each(|number| drop(lock.write(narrow(number))));
 }
 
-/// It looks at the slot of one wide range, and at no other. Beside several it looks at all, and little is lost because it
-/// is listed besides.
+/// It looks at the slot of one wide range, and at no other. Beside several it looks at all, and little is lost because
+/// it is listed besides.
 #[test]
 fn narrow_ranges_look_at_one_wide_range_and_at_all_slots_beside_several() {
     let [none, one, two] = [

@@ -88,8 +88,8 @@ struct SlotAcquisition<'a> {
 }
 
 impl<'a> SlotAcquisition<'a> {
-    /// Notes that it was blocked, and when a writer was for the first time. Readers stay newcomers: while one writer follows another
-    /// they gather, and then they hold their ranges together.
+    /// Notes that it was blocked, and when a writer was for the first time. Readers stay newcomers: while one writer
+    /// follows another they gather, and then they hold their ranges together.
     fn note_block(&mut self) {
         self.was_blocked = true;
         if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {

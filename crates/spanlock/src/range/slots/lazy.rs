@@ -36,8 +36,8 @@ impl<T> Lazy<T> {
         }
     }
 
-    /// The part of a board that is being dropped. (It is not taken out: a store to memory that is freed right after would
-    /// be of no use.)
+    /// The part of a board that is being dropped. (It is not taken out: a store to memory that is freed right after
+    /// would be of no use.)
     pub(super) fn last(&mut self) -> Option<NonNull<T>> {
         // Relaxed: whoever drops the board comes after those who used it.
         NonNull::new(self.0.load(Ordering::Relaxed))
