@@ -1,6 +1,7 @@
 //! When a slot lock moves from its list to slots.
 
 use spanlock::range::RangeLock;
+use spanlock::range::slots::RawSlots;
 use spanlock_testkit::exact::Exact;
 use std::thread;
 
@@ -54,4 +55,20 @@ fn locks_of_few_ranges_stay_small() {
     let held: Vec<_> = locks.iter().map(hold).collect();
     assert!(locks.iter().all(|lock| !has_moved(lock)));
     drop(held);
+}
+
+/// A thread remembers its slots in locks that it has used. It does not take a new lock for one that was in its place.
+#[test]
+fn a_lock_in_the_place_of_another_is_a_new_one() {
+    for _ in 0..100 {
+        let lock = RangeLock::from_raw(RawSlots::builder().slots_at_once().build());
+        for _ in 0..3 {
+            let held = lock.write(0..10);
+            thread::scope(|scope| {
+                scope.spawn(|| assert!(lock.try_read(5..6).is_none()));
+            });
+            drop(held);
+        }
+        assert!(lock.try_write(..).is_some());
+    }
 }

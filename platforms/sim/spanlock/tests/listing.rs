@@ -74,8 +74,8 @@ fn beside_wide_ranges<const WIDE: u32>(last: u32) {
     (0..256 + last).for_each(|number| drop(lock.write(narrow(number))));
 }
 
-/// It looks at the slot of one wide range, and at no other. Beside several it looks at all, and little is lost because it
-/// is listed besides.
+/// It looks at the slot of one wide range, and at no other. Beside several it looks at all, and little is lost because
+/// it is listed besides.
 #[test]
 fn narrow_ranges_look_at_one_wide_range_and_at_all_slots_beside_several() {
     let [none, one, two] = [
@@ -101,7 +101,7 @@ fn after_long_ranges(last: u32) {
     crowd(&lock, 1, |_, lock| {
         (0..32).for_each(|number| drop(lock.write(wide(number))))
     });
-    (0..1024).for_each(|number| drop(lock.write(narrow(number))));
+    (0..4096).for_each(|number| drop(lock.write(narrow(number))));
     crowd(&lock, CROWD, |number, lock| {
         mem::forget(lock.write(narrow(number)))
     });

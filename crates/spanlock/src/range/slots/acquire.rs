@@ -317,7 +317,7 @@ impl RawSlots {
         let window = &home.advice().window;
         // The thread whose vote decides makes the buckets, for ranges of its own: a few long ranges of another thread
         // would make them useless for all.
-        if let Some((ballot, digits)) = window.note_sample(before.announced(), span)
+        if let Some((ballot, digits)) = window.note_sample(before.announced(), span, board.len())
             && board.advice.vote(ballot)
         {
             board.make_buckets(digits);

@@ -47,8 +47,8 @@ impl RawSlots {
                 ..SlotAcquisition::new(self, record, request, at, list)
             };
             let mut blocker = blocker;
-            if let Some(met @ Blocker::Slot(_)) = &blocker {
-                acquisition.was_blocked(met);
+            if let Some(Blocker::Slot(_)) = &blocker {
+                acquisition.note_block();
                 // A request that waits in place waits for whatever is in its way now.
                 blocker = blocker.filter(|_| acquisition.may_wait_in_place().is_none());
             }
@@ -103,8 +103,6 @@ struct SlotAcquisition<'a> {
     was_blocked: bool,
     /// How long it waits in place.
     stay: Stay<'a>,
-    /// It was blocked by a reader that no writer has asked to leave, so most likely none waits in place.
-    blocked_by_unasked_reader: bool,
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
     /// Whose request it is, if not the thread's. What owners hold is not in slots.
@@ -129,7 +127,6 @@ impl<'a> SlotAcquisition<'a> {
             seniority: Seniority::NEWCOMER,
             was_blocked: false,
             stay: Stay::new(&record.spins),
-            blocked_by_unasked_reader: false,
             is_unlimited: false,
             behalf: None,
             list,
@@ -148,12 +145,10 @@ impl<'a> SlotAcquisition<'a> {
         outcome
     }
 
-    /// Notes when a writer was blocked for the first time. Readers stay newcomers: while one writer follows another
-    /// they gather, and then they hold their ranges together.
-    fn was_blocked(&mut self, by: &Blocker<'_>) {
+    /// Notes that it was blocked, and when a writer was for the first time. Readers stay newcomers: while one writer
+    /// follows another they gather, and then they hold their ranges together.
+    fn note_block(&mut self) {
         self.was_blocked = true;
-        self.blocked_by_unasked_reader =
-            matches!(by, Blocker::Slot(slot) if slot.is_unasked_reader());
         if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
             self.seniority = Seniority::blocked_at(clock::nanoseconds());
         }
@@ -163,7 +158,6 @@ impl<'a> SlotAcquisition<'a> {
     fn blocked(&self) -> Option<Blocked> {
         self.was_blocked.then(|| Blocked {
             mode: self.request.mode,
-            by_unasked_reader: self.blocked_by_unasked_reader,
             is_unlimited: self.is_unlimited,
             may_spin: !self.stay.is_over() && self.stay.may_pay(),
         })
@@ -221,8 +215,8 @@ impl<'a> SlotAcquisition<'a> {
         if own.is_home() {
             slot.advice().grants.drop_next();
         }
-        let looks_first = self.blocked().is_some_and(|blocked| blocked.looks_first());
-        let foreseen = match looks_first {
+        // It is likely to be blocked again, and an announcement in vain would cost all others a cache miss.
+        let foreseen = match self.was_blocked {
             true => board.foresee(buckets, slot, &entry),
             false => Ok(None),
         };
@@ -261,7 +255,7 @@ impl<'a> SlotAcquisition<'a> {
                 if !own.is_home() {
                     board.give_back(slot);
                 }
-                self.was_blocked(&blocker);
+                self.note_block();
                 Attempt::Blocked(blocker)
             }
         }

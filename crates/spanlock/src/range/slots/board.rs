@@ -306,16 +306,16 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        if let Some(buckets) = self.buckets.take() {
+        if let Some(buckets) = self.buckets.last() {
             // SAFETY: it comes from a box, and nobody uses a board that is dropped.
             drop(unsafe { Box::from_raw(buckets.as_ptr()) });
         }
-        if let Some(annex) = self.annex.take() {
+        if let Some(annex) = self.annex.last() {
             // SAFETY: as for the buckets.
             drop(unsafe { Box::from_raw(annex.as_ptr()) });
         }
         for (at, chunk) in self.chunks.iter_mut().enumerate() {
-            if let Some(first) = chunk.take() {
+            if let Some(first) = chunk.last() {
                 // SAFETY: the chunk comes from a box of so many slots, and nobody uses it any more.
                 drop(unsafe { chunk_at(first, at) });
             }

@@ -36,11 +36,10 @@ impl<T> Lazy<T> {
         }
     }
 
-    /// Takes the part out of a board that nobody uses any more.
-    pub(super) fn take(&mut self) -> Option<NonNull<T>> {
+    /// The part of a board that is being dropped. (It is not taken out: a store to memory that is freed right after
+    /// would be of no use.)
+    pub(super) fn last(&mut self) -> Option<NonNull<T>> {
         // Relaxed: whoever drops the board comes after those who used it.
-        let part = self.0.load(Ordering::Relaxed);
-        self.0.store(ptr::null_mut(), Ordering::Relaxed);
-        NonNull::new(part)
+        NonNull::new(self.0.load(Ordering::Relaxed))
     }
 }

@@ -204,12 +204,6 @@ impl<'a> SlotBlocker<'a> {
             .compare_exchange(self.state.0, marked, relaxed, relaxed);
     }
 
-    /// Whether it is a reader that no writer in place has asked to leave.
-    pub(super) fn is_unasked_reader(&self) -> bool {
-        let asked = self.state.0 & State::CONTENDED != 0;
-        !self.is_rival && !asked && self.state.mode() == Mode::Shared
-    }
-
     /// Whether it is still in the way of a request in that mode.
     pub(super) fn is_in_the_way(&self, mode: Mode) -> bool {
         // Relaxed: the next scan acquires.

@@ -123,7 +123,7 @@ impl Slot {
     /// owner's own atomic operation would wait for it.
     #[inline]
     pub(super) fn noted_state(&self) -> State {
-        self.is_alone();
+        self.claim_alone();
         // Relaxed: the owner's.
         State(self.owner.noted.load(Ordering::Relaxed))
     }
@@ -137,20 +137,20 @@ impl Slot {
     /// release it would take a held slot for free, and the release would end what the handler holds.
     #[inline]
     fn note_state(&self, state: State) {
-        self.is_alone();
+        self.claim_alone();
         self.owner.noted.store(state.0, Ordering::Relaxed);
     }
 
-    /// Whoever calls this is the only one that uses what the owner alone uses.
+    /// Tells a model checker that the caller is the only one that uses what the owner alone uses.
     #[inline]
-    fn is_alone(&self) {
+    fn claim_alone(&self) {
         self.owner.race.with_mut(|_| ());
     }
 
     /// Notes where the announcement is listed.
     #[inline]
     pub(super) fn set_places(&self, places: Places) {
-        self.is_alone();
+        self.claim_alone();
         // Relaxed: the owner's.
         self.owner.places.store(places.0, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ impl Slot {
     /// Whether the announcement is listed in buckets.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
-        self.is_alone();
+        self.claim_alone();
         self.owner.places.load(Ordering::Relaxed) != Places::NONE.0
     }
 
@@ -168,7 +168,7 @@ impl Slot {
     /// with it the slot.
     #[inline]
     pub(super) fn take_places(&self) -> Places {
-        self.is_alone();
+        self.claim_alone();
         let places = Places(self.owner.places.load(Ordering::Relaxed));
         if places != Places::NONE {
             self.set_places(Places::NONE);

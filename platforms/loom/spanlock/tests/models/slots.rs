@@ -1,12 +1,22 @@
 //! What only slot locks do: the lock moves while requests are under way, threads get their slots, slots are used again.
 
 use crate::locks::*;
-use spanlock_loom::range::raw::Wait;
+use spanlock_loom::range::raw::{Mode, Wait};
 use spanlock_loom::range::slots::RawSlots;
 use spanlock_testkit_loom::models;
 use spanlock_testkit_loom::range::*;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Does so twice: the thread gets a slot first, and then keeps its grant.
+fn twice<L: Shared>(world: &Arc<World<L>>, mode: Mode, range: Range<u64>) {
+    for _ in 0..2 {
+        match mode {
+            Mode::Shared => world.read(range.clone()).done(),
+            Mode::Exclusive => world.write(range.clone()).done(),
+        }
+    }
+}
 
 /// Writes there, if nothing is in the way.
 fn tries(world: &Arc<World<RawSlots>>, range: Range<u64>) {
@@ -27,25 +37,25 @@ fn a_slot_is_used_again_under_a_look(world: &Arc<World<RawSlots>>) {
 
 /// A kept grant is taken again and revoked at the same time.
 fn a_grant_is_revoked_while_it_is_taken(world: &Arc<World<RawSlots>>) {
-    world.write(0..2).done();
+    twice(world, Mode::Exclusive, 0..2);
     world.meet([write(1..3), write(0..2)]);
 }
 
 /// The same for a reader's grant, by a writer.
 fn a_shared_grant_is_revoked_while_it_is_taken(world: &Arc<World<RawSlots>>) {
-    world.read(0..2).done();
+    twice(world, Mode::Shared, 0..2);
     world.meet([write(1..3), read(0..2)]);
 }
 
 /// A reader keeps its grant, and then writes what another reader reads.
 fn a_reader_s_grant_does_not_do_for_a_writer(world: &Arc<World<RawSlots>>) {
-    world.read(0..1).done();
+    twice(world, Mode::Shared, 0..1);
     world.meet([read(0..1), write(0..1)]);
 }
 
 /// A writer takes its grant again to read, beside another reader, who reads on. Then it does not get to write.
 fn a_writer_s_grant_is_shared_for_once(world: &Arc<World<RawSlots>>) {
-    world.write(0..1).done();
+    twice(world, Mode::Exclusive, 0..1);
     let mine = world.read(0..1);
     world.run([act(|world: &Arc<World<RawSlots>>| {
         std::mem::forget(world.read(0..1));
@@ -57,6 +67,7 @@ fn a_writer_s_grant_is_shared_for_once(world: &Arc<World<RawSlots>>) {
 
 /// A reader asks for a grant of everything beside a writer, and reads what that one writes.
 fn a_grant_of_everything_beside_a_writer(world: &Arc<World<RawSlots>>) {
+    world.read(0..1).done();
     let other = world.start([write(5..6)]);
     world.read(2..3).done();
     world.read(5..6).done();
@@ -65,13 +76,13 @@ fn a_grant_of_everything_beside_a_writer(world: &Arc<World<RawSlots>>) {
 
 /// A part of a grant of everything is taken again, while a writer of that part comes.
 fn a_part_of_a_grant_is_taken_beside_a_writer(world: &Arc<World<RawSlots>>) {
-    world.read(0..1).done();
+    twice(world, Mode::Shared, 0..1);
     world.meet([write(4..6), read(5..6)]);
 }
 
 /// A writer asleep behind a grant that was taken again is woken by the release, which does not keep the grant.
 fn a_sleeper_behind_a_grant(world: &Arc<World<RawSlots>>) {
-    world.write(0..1).done();
+    twice(world, Mode::Exclusive, 0..1);
     world.behind_a_writer(0..1, [write(0..1)]);
     world.is_free();
 }
@@ -304,7 +315,7 @@ fn a_reader_and_a_writer_in_the_annex(world: &Arc<World<RawSlots>>) {
 fn a_grant_is_revoked_from_the_annex(world: &Arc<World<RawSlots>>) {
     let mine = world.write(4..5);
     let other = world.start([act(|world: &Arc<World<RawSlots>>| {
-        world.write(0..2).done();
+        twice(world, Mode::Exclusive, 0..2);
         world.write(0..2).done();
     })]);
     world.write(1..3).done();
@@ -318,7 +329,7 @@ fn a_grant_of_everything_beside_the_annex(world: &Arc<World<RawSlots>>) {
     let in_annex = world.write(5..6);
     in_slot.done();
     world.run([act(|world: &Arc<World<RawSlots>>| {
-        world.read(0..1).done();
+        twice(world, Mode::Shared, 0..1);
         assert!(world.read_within(5..6, Wait::Never).is_none());
     })]);
     in_annex.done();

@@ -2,7 +2,7 @@
 //!
 //! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
 //!   doubles the number of repetitions that the next one needs. One that was of use [`OFTEN`] times resets it.
-//! - A reader that asks for another range each time has nothing to repeat. After `2^`[`FIRST_RUN`] such requests it
+//! - A reader that asks for another range each time has nothing to repeat. After [`OFTEN`] such requests it
 //!   asks for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, doubles the number of requests before the next one.
@@ -10,7 +10,7 @@
 //! A grant in the way of another request costs that request one compare-exchange. As the numbers double, useless grants
 //! become rare.
 
-use super::{FIRST_RUN, MOST_REPEATS, OFTEN, Plan};
+use super::{MOST_REPEATS, OFTEN, Plan};
 use crate::range::raw::Mode;
 use prim::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 
@@ -51,7 +51,7 @@ impl Default for Grants {
             keeps: AtomicBool::new(false),
             is_wide: AtomicBool::new(false),
             enough: AtomicU8::new(0),
-            long_run: AtomicU8::new(FIRST_RUN),
+            long_run: AtomicU8::new(Self::FIRST_RUN),
             granted: AtomicU32::new(0),
             streak: AtomicU32::new(0),
         }
@@ -59,6 +59,8 @@ impl Default for Grants {
 }
 
 impl Grants {
+    const FIRST_RUN: u8 = OFTEN.ilog2() as u8;
+
     /// Whether the release keeps the grant.
     #[inline]
     pub(in super::super) fn keeps(&self) -> bool {
@@ -112,7 +114,7 @@ impl Grants {
         let hits = (last.number as u32).wrapping_sub(self.granted.load(Relaxed));
         let was_worth_it = hits >= OFTEN;
         let (number, first) = match self.is_wide.load(Relaxed) {
-            true => (&self.long_run, FIRST_RUN),
+            true => (&self.long_run, Self::FIRST_RUN),
             false => (&self.enough, 0),
         };
         if was_worth_it {
@@ -145,7 +147,7 @@ impl Grants {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST_RUN, Grants, MOST_REPEATS, Plan, Previous};
+    use super::{Grants, MOST_REPEATS, OFTEN, Plan, Previous};
     use crate::range::raw::Mode;
 
     /// How many shared requests for different ranges there are before a thread asks for everything.
@@ -163,7 +165,7 @@ mod tests {
     /// Readers in buckets ask for everything as rarely as a thread may keep a useless grant.
     #[test]
     fn readers_in_buckets_rarely_ask_for_everything() {
-        assert_eq!(run(Plan::Once), 1 << FIRST_RUN);
+        assert_eq!(run(Plan::Once), OFTEN as usize);
         assert_eq!(run(Plan::Listed), MOST_REPEATS as usize);
     }
 }

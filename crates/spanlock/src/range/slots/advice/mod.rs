@@ -27,16 +27,13 @@ use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::wait::LONGEST_SPIN;
 
-/// What has happened so often is no accident: a grant that was taken again so often was worth keeping, and a decision
-/// for all threads takes so many votes more for it than against it.
+/// What has happened so often is no accident: a grant that was taken again so often was worth keeping, a reader that
+/// has read so many different ranges will read others, and a decision for all threads takes so many votes more for it
+/// than against it.
 const OFTEN: u32 = 8;
 
 /// The most requests that a thread makes before it tries again what was of no use.
 const MOST_REPEATS: u32 = 1024;
-
-/// `2^FIRST_RUN` requests for different ranges before the first grant of everything: enough that other readers have
-/// come.
-const FIRST_RUN: u8 = 5;
 
 /// A thread votes after so many requests.
 const WINDOW: u32 = 64;
@@ -118,8 +115,6 @@ pub(super) struct OfThread {
 /// A request that has been blocked.
 pub(super) struct Blocked {
     pub(super) mode: Mode,
-    /// By a reader that no writer has asked to leave.
-    pub(super) by_unasked_reader: bool,
     /// It has no deadline.
     pub(super) is_unlimited: bool,
     /// Long spins of its thread have paid lately, and it has time left to wait in place.
@@ -132,13 +127,6 @@ impl Blocked {
     /// do not pay: if its thread did not run, it would keep others out for nothing.
     pub(super) fn waits_in_place(&self) -> bool {
         self.mode == Mode::Exclusive && self.is_unlimited && self.may_spin
-    }
-
-    /// Whether it looks at the others before it is announced again: it is likely to be blocked again, and an
-    /// announcement in vain would cost all others a cache miss. A writer that is the first to wait for a reader finds
-    /// nobody else who waits.
-    pub(super) fn looks_first(&self) -> bool {
-        !(self.by_unasked_reader && self.waits_in_place())
     }
 }
 

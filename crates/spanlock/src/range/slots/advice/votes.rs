@@ -21,7 +21,7 @@ use prim::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 const LONGEST_REST: u64 = WINDOW as u64 * REST;
 
 /// Of the requests of a lock without buckets one in so many is looked at: that takes as many instructions as all else
-/// that a thread does before its announcement. A window has [`OFTEN`] of them.
+/// that a thread does before its announcement.
 const SAMPLE_EVERY: u32 = WINDOW / OFTEN;
 
 /// Whether the request after the announcement with that number, in the slot with that number, is looked at.
@@ -38,7 +38,8 @@ pub(in super::super) fn is_sample(number: u64, slot: u32) -> bool {
 /// What a thread has seen of its requests since its last vote.
 #[derive(Debug, Default)]
 pub(in super::super) struct Window {
-    /// Without buckets, how many samples there were; with buckets, how many narrow requests, up to [`MOST_REPEATS`].
+    /// Without buckets, how many slots the samples looked at; with buckets, how many narrow requests, up to
+    /// [`MOST_REPEATS`].
     count: AtomicU32,
     /// Without buckets, how many samples were not far apart; with buckets, what listed requests paid, in looks at
     /// slots.
@@ -70,19 +71,15 @@ pub(in super::super) enum Ballot {
     Against,
 }
 
-impl Ballot {
-    fn of(is_for: bool) -> Self {
-        if is_for { Self::For } else { Self::Against }
-    }
-}
-
 impl Window {
-    /// Notes a sample in a lock without buckets: a request, and the range of the one before in the same slot. At the
-    /// end of a window, whether the lock should get buckets, and for ranges of which length, in digits.
+    /// Notes a sample in a lock without buckets: a request that looks at so many slots, and the range of the one before
+    /// in the same slot. At the end of a window, whether the lock should get buckets, and for ranges of which length,
+    /// in digits.
     pub(in super::super) fn note_sample(
         &self,
         before: (u64, u64),
         span: Span,
+        slots: usize,
     ) -> Option<(Ballot, u32)> {
         // An announcement again, after the request was blocked, says nothing.
         if before == (span.start(), span.last()) {
@@ -98,12 +95,16 @@ impl Window {
             let digits = (u64::BITS - longer.leading_zeros()) as u8;
             self.digits.load(Relaxed).max(digits)
         };
-        let count = self.count.load(Relaxed) + 1;
-        let is_over = count == OFTEN;
+        // A window is over when its samples have looked at so many slots: requests that look at many are soon many.
+        let count = self.count.load(Relaxed) + slots.min(WINDOW as usize) as u32;
+        let is_over = count >= WINDOW;
         self.count.store(if is_over { 0 } else { count }, Relaxed);
         self.cost.store(if is_over { 0 } else { near }, Relaxed);
         self.digits.store(if is_over { 0 } else { digits }, Relaxed);
-        is_over.then_some((Ballot::of(near == 0), digits.into()))
+        is_over.then(|| match near {
+            0 => (Ballot::For, digits.into()),
+            _ => (Ballot::Against, digits.into()),
+        })
     }
 
     /// Counts a narrow request in a lock with buckets. Returns whether a window ends with it.
@@ -132,7 +133,10 @@ impl Window {
     pub(in super::super) fn judge(&self, slots: u32) -> Ballot {
         let cost = self.cost.load(Relaxed);
         self.cost.store(0, Relaxed);
-        Ballot::of(cost >= WINDOW * slots)
+        match cost >= WINDOW * slots {
+            true => Ballot::For,
+            false => Ballot::Against,
+        }
     }
 }
 
@@ -228,6 +232,9 @@ mod tests {
         }
     }
 
+    /// As many slots as make a window of eight samples.
+    const SLOTS: usize = (WINDOW / OFTEN) as usize;
+
     /// The vote at the end of a window of samples, each at so many times a request's length from the one before.
     fn samples(window: &Window, distances: [u64; OFTEN as usize]) -> (Ballot, u32) {
         let votes = distances.map(|distance| {
@@ -235,6 +242,7 @@ mod tests {
             window.note_sample(
                 (0, 999),
                 Span::of(start..start + 1_000).expect("it has positions"),
+                SLOTS,
             )
         });
         let [before @ .., last] = votes;
@@ -252,7 +260,11 @@ mod tests {
         assert_eq!(samples(&window, one_near), (Ballot::Against, 10));
         assert_eq!(samples(&window, far), (Ballot::For, 10), "it begins anew");
         let again = Span::of(0..1_000).expect("it has positions");
-        assert_eq!(window.note_sample((0, 999), again), None, "the same again");
+        assert_eq!(
+            window.note_sample((0, 999), again, SLOTS),
+            None,
+            "the same again"
+        );
         assert_eq!(samples(&window, far), (Ballot::For, 10), "says nothing");
     }
 
@@ -262,7 +274,7 @@ mod tests {
         let window = Window::default();
         let digits = |length: u64| {
             let span = Span::of(1 << 50..(1 << 50) + length).expect("it has positions");
-            let votes = [(); OFTEN as usize].map(|()| window.note_sample((0, 999), span));
+            let votes = [(); OFTEN as usize].map(|()| window.note_sample((0, 999), span, SLOTS));
             votes[OFTEN as usize - 1].expect("the window is over").1
         };
         assert_eq!(digits(1 << 40), 40);
