@@ -1,0 +1,48 @@
+//! Spanlock for C and C++: the functions that `include/spanlock.h` declares. `docs/c.md` is the users' document.
+//!
+//! ```text
+//!   program       this library                                                   spanlock
+//!   -------       ------------                                                   --------
+//!   range lock    range_lock --> answer (panics become errno values)
+//!                     |--------> local (what the thread holds, by token) ------> range::RangeLock
+//!                     '--------> submit (threads that wait for the caller) ----> range::RangeLock
+//!   rwlock        rwlock ------> answer
+//!                     '--------> local (the thread's number) ------------------> rw::pthread
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `answer` | errno values, and how a panic becomes one |
+//! | `copies` | tells a lock of another copy of the library |
+//! | `handle` | a range lock, as its functions use it |
+//! | `holds` | the ranges that a thread holds, by token |
+//! | `local` | what the library keeps for each thread |
+//! | `range_lock` | the exported functions of range locks |
+//! | `rwlock` | the exported functions of reader-writer locks |
+//! | `rwlock_state` | a reader-writer lock |
+//! | `submit` | requests that wait on a thread of the library |
+//! | `time` | deadlines on the clocks of C |
+//! | `version` | the exported functions that say the version |
+
+#[cfg(unix)]
+mod answer;
+#[cfg(unix)]
+mod copies;
+#[cfg(unix)]
+mod handle;
+#[cfg(unix)]
+mod holds;
+#[cfg(unix)]
+mod local;
+#[cfg(unix)]
+pub mod range_lock;
+#[cfg(unix)]
+pub mod rwlock;
+#[cfg(unix)]
+mod rwlock_state;
+#[cfg(unix)]
+pub mod submit;
+#[cfg(unix)]
+mod time;
+#[cfg(unix)]
+pub mod version;
