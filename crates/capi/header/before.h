@@ -39,8 +39,8 @@ typedef struct spanlock_rwlock {
 } spanlock_rwlock;
 
 /* Initialise a static lock of either kind: see `spanlock_rwlock_init`. */
-#define SPANLOCK_RWLOCK_INITIALIZER { { 0, 0, 0, 0, 0 /* SPANLOCK_RWLOCK_WRITERS */, 0, 0, 0 } }
-#define SPANLOCK_RWLOCK_INITIALIZER_READERS { { 0, 0, 0, 0, 1 /* SPANLOCK_RWLOCK_READERS */, 0, 0, 0 } }
+#define SPANLOCK_RWLOCK_INITIALIZER { { 0, 0, 0, 0 /* SPANLOCK_RWLOCK_WRITERS */, 0, 0, 0, 0 } }
+#define SPANLOCK_RWLOCK_INITIALIZER_READERS { { 0, 0, 0, 1 /* SPANLOCK_RWLOCK_READERS */, 0, 0, 0, 0 } }
 
 /* Initialise the options of a range lock: the defaults. */
 #define SPANLOCK_RANGE_LOCK_OPTIONS { sizeof(spanlock_range_lock_options), 0, 0, 0 }

@@ -63,8 +63,8 @@ typedef struct spanlock_rwlock {
 } spanlock_rwlock;
 
 /* Initialise a static lock of either kind: see `spanlock_rwlock_init`. */
-#define SPANLOCK_RWLOCK_INITIALIZER { { 0, 0, 0, 0, 0 /* SPANLOCK_RWLOCK_WRITERS */, 0, 0, 0 } }
-#define SPANLOCK_RWLOCK_INITIALIZER_READERS { { 0, 0, 0, 0, 1 /* SPANLOCK_RWLOCK_READERS */, 0, 0, 0 } }
+#define SPANLOCK_RWLOCK_INITIALIZER { { 0, 0, 0, 0 /* SPANLOCK_RWLOCK_WRITERS */, 0, 0, 0, 0 } }
+#define SPANLOCK_RWLOCK_INITIALIZER_READERS { { 0, 0, 0, 1 /* SPANLOCK_RWLOCK_READERS */, 0, 0, 0, 0 } }
 
 /* Initialise the options of a range lock: the defaults. */
 #define SPANLOCK_RANGE_LOCK_OPTIONS { sizeof(spanlock_range_lock_options), 0, 0, 0 }
@@ -401,7 +401,7 @@ int spanlock_rwlock_destroy(spanlock_rwlock *lock);
 /**
  * Locks with other readers; blocks while a writer holds the lock.
  *
- * EDEADLK: the thread writes it. EAGAIN: too many readers.
+ * EDEADLK: the thread writes it.
  */
 SPANLOCK_NODISCARD int spanlock_rwlock_read_lock(spanlock_rwlock *lock);
 
@@ -419,17 +419,14 @@ int spanlock_rwlock_timed_read_lock(spanlock_rwlock *lock,
                                     const struct timespec *deadline);
 
 /**
- * A reader leaves. The thread that locked is the one to unlock.
- *
- * EPERM: nobody reads the lock, or the thread reads none. A thread that reads another lock, while other threads read
- * this one, is not told: it ends the hold of one of those.
+ * A reader leaves. EPERM: the running thread does not read the lock. The thread that locked is the one to unlock.
  */
 int spanlock_rwlock_read_unlock(spanlock_rwlock *lock);
 
 /**
  * Locks alone; blocks while others hold the lock.
  *
- * EDEADLK: the thread writes it already.
+ * EDEADLK: the thread holds it already.
  */
 SPANLOCK_NODISCARD int spanlock_rwlock_write_lock(spanlock_rwlock *lock);
 

@@ -474,7 +474,7 @@ class SPANLOCK_CAPABILITY("shared_mutex") shared_mutex {
 public:
     constexpr shared_mutex() noexcept = default;
     explicit constexpr shared_mutex(preference first) noexcept
-        : lock_{{0, 0, 0, 0, static_cast<std::uint64_t>(first), 0, 0, 0}}
+        : lock_{{0, 0, 0, static_cast<std::uint64_t>(first), 0, 0, 0, 0}}
     {
     }
     shared_mutex(const shared_mutex&) = delete;

@@ -95,7 +95,11 @@ impl Range {
     /// As the locks keep it; `None` if it is empty.
     #[inline]
     pub(crate) fn span(self) -> Answer<Option<Span>> {
-        Span::new(self.start..=self.last).map_err(|_| Refused(EINVAL))
+        match Span::inclusive(self.start, self.last) {
+            Some(span) => Ok(Some(span)),
+            None if self.last + 1 == self.start => Ok(None),
+            None => Err(Refused(EINVAL)),
+        }
     }
 }
 

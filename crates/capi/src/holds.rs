@@ -16,7 +16,9 @@
 
 use crate::answer::{Answer, Refused, ensure};
 use crate::handle::Handle;
+use crate::local;
 use libc::{EINVAL, EPERM};
+use prim::atomic::{AtomicU64, Ordering};
 use spanlock::range::raw::Mode;
 use spanlock::range::slots;
 use spanlock::range::{Guards, ReadGuard, Span, WriteGuard};
@@ -95,15 +97,37 @@ struct Place {
     next: u32,
 }
 
+impl Place {
+    const fn free(next: u32) -> Self {
+        Self {
+            ticket: 0,
+            lock: ptr::null(),
+            token: None,
+            asked: NO_RANGE,
+            many: None,
+            next,
+        }
+    }
+}
+
 /// What a thread holds.
+///
+/// Two fields that each acquisition and release changes are not side by side, or the compiler would load them at once: a
+/// processor waits for both stores to be done before a load that takes what two stores wrote.
+#[repr(C)]
 pub(crate) struct Holds {
-    /// The thread's number, in the upper half.
-    thread: u64,
-    places: Vec<Place>,
-    /// The place to use next: a free one, or the one after the last.
-    free: u32,
-    held: u32,
+    /// The last ticket.
     ticket: u64,
+    /// The thread's number, in the upper half; zero until the thread has one.
+    thread: u64,
+    /// How many of the others are in use.
+    others: usize,
+    /// Place zero. Most threads hold one range at a time, and find it without following a pointer.
+    first: Place,
+    /// The others, from place one on.
+    more: Vec<Place>,
+    /// The place to use next, if the first is taken: a free one, or the one after the last.
+    free: u32,
 }
 
 /// In the place of the range of a token that has none, or several.
@@ -113,32 +137,35 @@ const NO_RANGE: Asked = Asked {
 };
 
 impl Holds {
-    /// The empty table of the thread of that number. Its tickets come after that one.
-    pub(crate) fn new(thread: u32, ticket: u64) -> Self {
+    /// Nothing held, by a thread without a number.
+    pub(crate) const fn new() -> Self {
         Self {
-            thread: u64::from(thread) << 32,
-            places: Vec::new(),
-            free: 0,
-            held: 0,
-            ticket,
+            ticket: 0,
+            thread: 0,
+            others: 0,
+            first: Place::free(0),
+            more: Vec::new(),
+            free: 1,
         }
-    }
-
-    /// The last ticket.
-    pub(crate) fn ticket(&self) -> u64 {
-        self.ticket
     }
 
     /// Whether the thread holds nothing.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.held == 0
+        self.first.ticket == 0 && self.others == 0
+    }
+
+    /// Frees the memory of a table in which nothing is held.
+    pub(crate) fn clear(&mut self) {
+        self.more = Vec::new();
+        self.free = 1;
     }
 
     /// Notes a range that the thread has acquired.
     #[inline]
     pub(crate) fn note(&mut self, lock: &Handle, token: slots::Token, asked: Asked) -> Token {
-        let (at, place) = self.take_place(lock);
+        let at = self.take_place(lock);
+        let place = self.place(at);
         place.token = Some(token);
         place.asked = asked;
         self.token(at)
@@ -146,14 +173,14 @@ impl Holds {
 
     /// Notes an empty range.
     pub(crate) fn note_empty(&mut self, lock: &Handle) -> Token {
-        let (at, _) = self.take_place(lock);
+        let at = self.take_place(lock);
         self.token(at)
     }
 
     /// Notes several ranges.
     pub(crate) fn note_many(&mut self, lock: &Handle, many: Many) -> Token {
-        let (at, place) = self.take_place(lock);
-        place.many = Some(Box::new(many));
+        let at = self.take_place(lock);
+        self.place(at).many = Some(Box::new(many));
         self.token(at)
     }
 
@@ -164,70 +191,105 @@ impl Holds {
         Token { opaque }
     }
 
-    /// A free place, from now on in use.
     #[inline]
-    fn take_place(&mut self, lock: &Handle) -> (u32, &mut Place) {
-        let at = self.free;
-        if at as usize == self.places.len() {
-            self.append();
+    fn place(&mut self, at: u32) -> &mut Place {
+        match at.checked_sub(1) {
+            None => &mut self.first,
+            Some(at) => &mut self.more[at as usize],
         }
-        let place = &mut self.places[at as usize];
-        self.free = place.next;
-        self.held += 1;
-        self.ticket += 1;
-        place.ticket = self.ticket;
-        place.lock = ptr::from_ref(lock);
-        (at, place)
     }
 
-    #[cold]
-    fn append(&mut self) {
-        let next = u32::try_from(self.places.len() + 1);
-        self.places.push(Place {
-            ticket: 0,
-            lock: ptr::null(),
-            token: None,
-            asked: NO_RANGE,
-            many: None,
-            next: next.expect("a thread holds fewer than 2^32 ranges"),
-        });
+    /// A free place, from now on in use.
+    #[inline]
+    fn take_place(&mut self, lock: &Handle) -> u32 {
+        let at = if self.first.ticket == 0 && self.ticket != 0 {
+            0
+        } else {
+            self.prepare_place()
+        };
+        self.ticket += 1;
+        let ticket = self.ticket;
+        let place = self.place(at);
+        place.ticket = ticket;
+        place.lock = ptr::from_ref(lock);
+        at
+    }
+
+    #[cold] // A thread's first acquisition, and those of a thread that holds something.
+    fn prepare_place(&mut self) -> u32 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        if self.thread == 0 {
+            let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+            let number = u32::try_from(number).expect("a process has fewer than 2^32 threads");
+            self.thread = u64::from(number) << 32;
+        }
+        if self.first.ticket == 0 {
+            return 0;
+        }
+        let at = self.free;
+        if at as usize > self.more.len() {
+            local::free_at_exit();
+            let next = at
+                .checked_add(1)
+                .expect("a thread holds fewer than 2^32 ranges");
+            self.more.push(Place::free(next));
+        }
+        self.free = self.place(at).next;
+        self.others += 1;
+        at
     }
 
     /// The place that a token names. `EINVAL` if what it stands for was released, or is in another lock; `EPERM` if
     /// another thread holds it.
     #[inline]
-    fn find(&mut self, lock: &Handle, token: Token) -> Answer<(u32, &mut Place)> {
+    fn find(&mut self, lock: &Handle, token: &Token) -> Answer<u32> {
         let [first, ticket] = token.opaque;
+        let is_here =
+            |place: &Place| place.ticket == ticket && ticket != 0 && ptr::eq(place.lock, lock);
+        if first == self.thread && is_here(&self.first) {
+            return Ok(0);
+        }
+        self.find_more(first, is_here)
+    }
+
+    #[cold] // The thread holds several ranges, or the token is refused.
+    fn find_more(&self, first: u64, is_here: impl Fn(&Place) -> bool) -> Answer<u32> {
         ensure((first ^ self.thread) >> 32 == 0, EPERM)?;
         #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
         let at = first as u32;
-        match self.places.get_mut(at as usize) {
-            Some(place) if place.ticket == ticket && ticket != 0 && ptr::eq(place.lock, lock) => {
-                Ok((at, place))
-            }
+        let place = at.checked_sub(1).and_then(|at| self.more.get(at as usize));
+        match place {
+            Some(place) if is_here(place) => Ok(at),
             _ => Err(Refused(EINVAL)),
         }
     }
 
     /// Forgets what was acquired, and returns it, to be released.
     #[inline]
-    pub(crate) fn forget(&mut self, lock: &Handle, token: Token) -> Answer<Hold> {
-        let next = self.free;
-        let (at, place) = self.find(lock, token)?;
+    pub(crate) fn forget(&mut self, lock: &Handle, token: &Token) -> Answer<Hold> {
+        let at = self.find(lock, token)?;
+        if at > 0 {
+            self.free_place(at);
+        }
+        let place = self.place(at);
         place.ticket = 0;
-        place.next = next;
-        let hold = match place.token.take() {
+        Ok(match place.token.take() {
             Some(token) => Hold::One(Some(token)),
             None => place.many.take().map_or(Hold::One(None), Hold::Many),
-        };
+        })
+    }
+
+    #[cold] // The thread holds several ranges.
+    fn free_place(&mut self, at: u32) {
+        self.place(at).next = self.free;
         self.free = at;
-        self.held -= 1;
-        Ok(hold)
+        self.others -= 1;
     }
 
     /// Shares what was acquired.
-    pub(crate) fn share(&mut self, lock: &Handle, token: Token) -> Answer {
-        let (_, place) = self.find(lock, token)?;
+    pub(crate) fn share(&mut self, lock: &Handle, token: &Token) -> Answer {
+        let at = self.find(lock, token)?;
+        let place = self.place(at);
         if place.token.is_some() && place.asked.mode == Mode::Exclusive {
             place.asked.mode = Mode::Shared;
             // SAFETY: the running thread acquired it in this lock, exclusively, as the table says.
@@ -251,7 +313,7 @@ impl Holds {
     /// Whether the thread itself holds something in the way of a request, so that it would wait for ever.
     #[cold] // The request has been refused once.
     pub(crate) fn conflicts(&self, lock: &Handle, asked: Asked) -> bool {
-        let held = self.places.iter();
+        let held = std::iter::once(&self.first).chain(&self.more);
         let held = held.filter(|place| place.ticket != 0 && ptr::eq(place.lock, lock));
         held.flat_map(|place| match &place.many {
             Some(many) => &many.asked,

@@ -7,7 +7,7 @@
 //!                     |--------> local (what the thread holds, by token) ------> range::RangeLock
 //!                     '--------> submit (threads that wait for the caller) ----> range::RangeLock
 //!   rwlock        rwlock ------> answer
-//!                     '--------> local (the thread's number) ------------------> rw::pthread
+//!                     '--------> local (what the thread holds, by lock) -------> rw::Bravo
 //! ```
 //!
 //! | module | what it is |

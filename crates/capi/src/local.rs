@@ -1,105 +1,54 @@
-//! What the library keeps for each thread.
+//! What the library keeps for each thread: what it holds.
 //!
-//! It has no Rust destructor: a thread-specific key frees what a thread no longer needs, because a program may use locks
-//! in destructors of its own. Those of other keys may run later than this one, so it runs again, as often as POSIX
-//! promises, while the thread holds something.
+//! It is a thread-local without a destructor, because a program may use locks in destructors of its own. Memory for what
+//! did not fit is freed by a thread-specific key. Destructors of the program's may run later than that, so the key's
+//! runs again, as often as POSIX promises, while the thread holds something.
 
 use crate::holds::Holds;
+use crate::rwlock_state::Locks;
 use libc::{c_void, pthread_key_t};
 use prim::atomic::{AtomicU64, Ordering};
-use spanlock::rw::pthread::Sampler;
-use std::cell::Cell;
-use std::ptr;
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 
-/// What the library keeps for the running thread.
-pub(crate) struct Local {
-    /// Its number, which no other thread of the process ever has; zero until it has one.
-    number: Cell<u32>,
-    /// How many reader-writer locks it reads, counting one as often as it reads it.
-    pub(crate) reads: Cell<u32>,
-    /// Picks slow reads.
-    pub(crate) sampler: Sampler,
-    holds: Cell<*mut Holds>,
-    /// The last ticket of a table that was freed.
-    ticket: Cell<u64>,
+/// What a thread holds.
+pub(crate) struct Held {
+    pub(crate) ranges: Holds,
+    pub(crate) locks: Locks,
 }
 
 thread_local! {
-    static LOCAL: Local = const {
-        Local {
-            number: Cell::new(0),
-            reads: Cell::new(0),
-            sampler: Sampler::new(),
-            holds: Cell::new(ptr::null_mut()),
-            ticket: Cell::new(0),
-        }
+    static HELD: ManuallyDrop<UnsafeCell<Held>> = const {
+        ManuallyDrop::new(UnsafeCell::new(Held {
+            ranges: Holds::new(),
+            locks: Locks::new(),
+        }))
     };
 }
 
-/// Calls `f` with what the library keeps for the running thread.
-#[inline(always)]
-pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
-    LOCAL.with(f)
+/// What the running thread holds.
+///
+/// # Safety
+/// The caller uses it within a function that C calls, and calls nothing meanwhile that uses it as well. (None of them
+/// calls the program's code, and signal handlers must not call them.)
+#[inline(always)] // A closure for all that a function does with it would be too large for the compiler to be inlined.
+pub(crate) unsafe fn held<'a>() -> &'a mut Held {
+    let held = HELD.with(|held| held.get());
+    // SAFETY: this thread runs, so its thread-locals live, and the caller promises that nobody else uses it.
+    unsafe { &mut *held }
 }
 
-impl Local {
-    /// The thread's number.
-    #[inline]
-    pub(crate) fn number(&self) -> u32 {
-        let number = self.number.get();
-        if number == 0 {
-            self.take_number()
-        } else {
-            number
-        }
-    }
-
-    /// The thread's number, or zero if it has none yet.
-    #[inline]
-    pub(crate) fn known_number(&self) -> u32 {
-        self.number.get()
-    }
-
-    #[cold] // Once for each thread.
-    fn take_number(&self) -> u32 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let number = u32::try_from(number).expect("a process has fewer than 2^32 threads");
-        self.number.set(number);
-        number
-    }
-
-    /// What the thread holds, if it ever held a range.
-    #[inline]
-    pub(crate) fn known_holds(&self) -> *mut Holds {
-        self.holds.get()
-    }
-
-    /// What the thread holds.
-    #[inline]
-    pub(crate) fn holds(&self) -> *mut Holds {
-        let holds = self.holds.get();
-        if holds.is_null() {
-            self.make_holds()
-        } else {
-            holds
-        }
-    }
-
-    #[cold] // Once for each thread.
-    fn make_holds(&self) -> *mut Holds {
-        let holds = Box::into_raw(Box::new(Holds::new(self.number(), self.ticket.get())));
-        self.holds.set(holds);
-        // If this fails, the memory is not freed when the thread exits, and nothing else changes.
-        if let Some(key) = key() {
-            // SAFETY: a published key is never deleted.
-            unsafe { libc::pthread_setspecific(key, holds.cast::<c_void>()) };
-        }
-        holds
+/// Has the running thread free the memory of its tables when it exits.
+#[cold]
+pub(crate) fn free_at_exit() {
+    if let Some(key) = key() {
+        let held = HELD.with(|held| held.get());
+        // SAFETY: a published key is never deleted. If this fails, the memory is not freed, and nothing else changes.
+        unsafe { libc::pthread_setspecific(key, held.cast::<c_void>()) };
     }
 }
 
-/// The key whose destructor frees what threads held.
+/// The key whose destructor frees the tables.
 fn key() -> Option<pthread_key_t> {
     /// One more than the key; zero until there is one.
     static KEY: AtomicU64 = AtomicU64::new(0);
@@ -128,20 +77,15 @@ fn key() -> Option<pthread_key_t> {
     })
 }
 
-/// Frees what a thread that exits no longer needs. While it holds ranges, a destructor of the program may yet release
-/// them: then this runs again. What is held after the last time stays locked.
-unsafe extern "C" fn on_exit(holds: *mut c_void) {
-    let holds = holds.cast::<Holds>();
-    // SAFETY: the value of the key is the thread's, which `make_holds` made and which is freed below alone.
-    if unsafe { &*holds }.is_empty() {
-        // SAFETY: it came from `Box::into_raw`, and the thread does not refer to it any more after this.
-        let holds = unsafe { Box::from_raw(holds) };
-        with(|local| {
-            local.holds.set(ptr::null_mut());
-            local.ticket.set(holds.ticket());
-        });
-    } else if let Some(key) = key() {
-        // SAFETY: a published key is never deleted.
-        unsafe { libc::pthread_setspecific(key, holds.cast::<c_void>()) };
+/// Frees the tables of a thread that exits, unless it holds something that a destructor of the program may yet release.
+/// What is held after the last time stays locked.
+unsafe extern "C" fn on_exit(_: *mut c_void) {
+    // SAFETY: C calls this, and nothing below uses it.
+    let Held { ranges, locks } = unsafe { held() };
+    if ranges.is_empty() && locks.is_empty() {
+        ranges.clear();
+        locks.clear();
+    } else {
+        free_at_exit();
     }
 }

@@ -4,7 +4,7 @@ use crate::answer::{Answer, Refused, answer, ensure, place};
 use crate::handle::{Handle, Range, given_up, mode};
 use crate::holds::{Asked, Hold, Holds, Many, ManyGuards, Token};
 use crate::{local, submit, time};
-use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, EPERM, c_char, c_int, timespec};
+use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, c_char, c_int, timespec};
 use prim::clock::Duration;
 use spanlock::range::RangeLock;
 use spanlock::range::raw::{Mode, Wait};
@@ -141,35 +141,46 @@ unsafe fn acquire(
     wait: impl FnOnce() -> Answer<Wait>,
     token: *mut Token,
 ) -> c_int {
-    answer(|| {
+    let error = answer(|| {
         // SAFETY: the caller's promise.
         let token = unsafe { place(token) }?;
-        *token = Token::NONE;
         // SAFETY: the caller's promise.
         let handle = unsafe { Handle::at(lock) }?;
         let span = range.span()?;
         let wait = wait()?;
-        local::with(|local| {
-            let Some(span) = span else {
-                // SAFETY: the running thread's, which nobody else uses.
-                *token = unsafe { &mut *local.holds() }.note_empty(handle);
-                return Ok(());
-            };
-            let asked = Asked { span, mode };
-            let holds = local.holds();
-            // SAFETY: the running thread's, which nobody else uses.
-            let granted = if unsafe { &*holds }.is_empty() {
-                handle.acquire(mode, span, wait)
-            } else {
-                // SAFETY: as above.
-                take_beside(handle, unsafe { &*holds }, asked, wait)?
-            };
-            let granted = granted.ok_or_else(|| given_up(wait))?;
-            // SAFETY: as above.
-            *token = unsafe { &mut *holds }.note(handle, granted, asked);
-            Ok(())
-        })
-    })
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let holds = unsafe { &mut local::held().ranges };
+        let Some(span) = span else {
+            *token = holds.note_empty(handle);
+            return Ok(());
+        };
+        let asked = Asked { span, mode };
+        let granted = if holds.is_empty() {
+            handle.acquire(mode, span, wait)
+        } else {
+            take_beside(handle, holds, asked, wait)?
+        };
+        let granted = granted.ok_or_else(|| given_up(wait))?;
+        *token = holds.note(handle, granted, asked);
+        Ok(())
+    });
+    if error != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { none(token) };
+    }
+    error
+}
+
+/// Makes a token none, after an error.
+///
+/// # Safety
+/// The pointer is null or valid.
+#[cold]
+unsafe fn none(token: *mut Token) {
+    // SAFETY: the caller's promise.
+    if let Some(token) = unsafe { token.as_mut() } {
+        *token = Token::NONE;
+    }
 }
 
 /// Acquires a range for a thread that holds others. If it would wait for itself, the error is EDEADLK.
@@ -330,13 +341,11 @@ unsafe fn acquire_many(
             asked.extend(want.range.span()?.map(|span| Asked { span, mode }));
         }
         let limit = limit()?;
-        local::with(|local| {
-            // SAFETY: the running thread's, which nobody else uses.
-            let holds = unsafe { &mut *local.holds() };
-            let many = take_many(handle, holds, asked, limit)?;
-            *token = holds.note_many(handle, many);
-            Ok(())
-        })
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let holds = unsafe { &mut local::held().ranges };
+        let many = take_many(handle, holds, asked, limit)?;
+        *token = holds.note_many(handle, many);
+        Ok(())
     })
 }
 
@@ -454,12 +463,8 @@ pub unsafe extern "C" fn spanlock_range_lock_release(
         let handle = unsafe { Handle::at(lock) }?;
         // SAFETY: the caller's promise.
         let token = unsafe { place(token) }?;
-        let hold = local::with(|local| {
-            // SAFETY: the running thread's, which nobody else uses.
-            unsafe { local.known_holds().as_mut() }
-                .ok_or(Refused(EPERM))
-                .and_then(|holds| holds.forget(handle, *token))
-        });
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let hold = unsafe { local::held() }.ranges.forget(handle, token);
         let hold =
             hold.or_else(|refused| foreign(refused, *token, |id| submit::release(handle, id)))?;
         *token = Token::NONE;
@@ -498,12 +503,8 @@ pub unsafe extern "C" fn spanlock_range_lock_downgrade(
         let handle = unsafe { Handle::at(lock) }?;
         // SAFETY: the caller's promise.
         let token = unsafe { place(token) }?;
-        let shared = local::with(|local| {
-            // SAFETY: the running thread's, which nobody else uses.
-            unsafe { local.known_holds().as_mut() }
-                .ok_or(Refused(EPERM))
-                .and_then(|holds| holds.share(handle, *token))
-        });
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let shared = unsafe { local::held() }.ranges.share(handle, token);
         shared.or_else(|refused| {
             foreign(refused, *token, |id| submit::downgrade(handle, id)).map(|_| ())
         })

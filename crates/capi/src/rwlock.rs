@@ -1,6 +1,6 @@
 //! Reader-writer locks: the exported functions.
 
-use crate::answer::{answer, given};
+use crate::answer::{answer, ensure, given};
 use crate::rwlock_state::RwLock;
 use crate::time;
 use libc::{EINVAL, c_int, timespec};
@@ -33,13 +33,16 @@ pub unsafe extern "C" fn spanlock_rwlock_init(lock: *mut RwLock, kind: u32) -> c
 /// The pointer is null or leads to a lock that no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_destroy(lock: *mut RwLock) -> c_int {
-    // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.end())
+    answer(|| {
+        ensure(!lock.is_null(), EINVAL)?;
+        // SAFETY: the caller's promise.
+        unsafe { RwLock::end(lock) }
+    })
 }
 
 /// Locks with other readers; blocks while a writer holds the lock.
 ///
-/// EDEADLK: the thread writes it. EAGAIN: too many readers.
+/// EDEADLK: the thread writes it.
 ///
 /// # Safety
 /// The pointer is null or leads to a lock.
@@ -80,10 +83,7 @@ pub unsafe extern "C" fn spanlock_rwlock_timed_read_lock(
     })
 }
 
-/// A reader leaves. The thread that locked is the one to unlock.
-///
-/// EPERM: nobody reads the lock, or the thread reads none. A thread that reads another lock, while other threads read
-/// this one, is not told: it ends the hold of one of those.
+/// A reader leaves. EPERM: the running thread does not read the lock. The thread that locked is the one to unlock.
 ///
 /// # Safety
 /// The pointer is null or leads to a lock.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn spanlock_rwlock_read_unlock(lock: *mut RwLock) -> c_int
 
 /// Locks alone; blocks while others hold the lock.
 ///
-/// EDEADLK: the thread writes it already.
+/// EDEADLK: the thread holds it already.
 ///
 /// # Safety
 /// The pointer is null or leads to a lock.

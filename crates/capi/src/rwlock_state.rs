@@ -1,29 +1,31 @@
-//! A reader-writer lock, inside a structure of the program's.
+//! A reader-writer lock, inside a structure of the program's, and what a thread holds of such locks.
 //!
 //! ```text
-//!   word   0      1       2      3        4      5 to 7
-//!         +------+-------+------+--------+------+----------+
-//!         | copy | futex | bias | writer | kind | reserved |
-//!         |      | lock  |      |        |      |          |
-//!         +------+-------+------+--------+------+----------+
+//!   word   0      1       2      3      4 to 7
+//!         +------+-------+------+------+----------+
+//!         | copy | bias and     | kind | reserved |
+//!         |      | futex lock   |      |          |
+//!         +------+--------------+------+----------+
 //! ```
 //!
-//! All zero, as the static initialiser leaves it, is a free lock that no copy of the library has used yet. The protocol
-//! is that of [`AnonymousUnlock`]: a release does not say which acquisition it ends.
+//! All zero, as the static initialiser leaves it, is a free lock that no copy of the library has used yet.
+//!
+//! The lock is that of Rust, whose releases need a token. A release of C names the lock alone. So each thread keeps the
+//! tokens of the locks that it holds, and finds there what it may release. Most hold one lock at a time, or release the
+//! last first, and so the search ends at once.
 
 use crate::answer::{Answer, Refused, ensure};
 use crate::copies::Copy;
 use crate::handle::given_up;
 use crate::local;
-use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM};
+use libc::{EBUSY, EDEADLK, EINVAL, EPERM};
+use lock_api::{RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU64, Ordering};
+use prim::clock::Instant;
 use spanlock::range::raw::Wait;
-use spanlock::rw::pthread::table::ReaderRow;
-use spanlock::rw::pthread::{AnonymousUnlock, BiasState};
-use spanlock::rw::{Bias, FutexRwLock, Preference, ReadersFirst, Standard, WritersFirst};
-
-/// Of how many slow reads one reads the clock, to learn whether a bias would pay. A power of two.
-const SAMPLED: u32 = 32;
+use spanlock::rw::{Bravo, FutexRwLock, ReadersFirst, WritersFirst};
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 
 /// Readers give way to writers that wait. A thread that reads must not read the same lock again.
 pub const SPANLOCK_RWLOCK_WRITERS: u32 = 0;
@@ -32,16 +34,29 @@ pub const SPANLOCK_RWLOCK_WRITERS: u32 = 0;
 /// pause may keep writers out.
 pub const SPANLOCK_RWLOCK_READERS: u32 = 1;
 
+/// The kinds, as the fourth word has them.
+const WRITERS: u64 = SPANLOCK_RWLOCK_WRITERS as u64;
+const READERS: u64 = SPANLOCK_RWLOCK_READERS as u64;
+
+type Writers = Bravo<FutexRwLock<WritersFirst>>;
+type Readers = Bravo<FutexRwLock<ReadersFirst>>;
+type ReadToken = <Writers as RawRwLock>::SharedGuard;
+type WriteToken = <Writers as RawRwLock>::ExclusiveGuard;
+
 /// A reader-writer lock.
 #[repr(C)]
 pub struct RwLock {
     copy: Copy,
-    under: FutexRwLock<ReadersFirst>,
-    bias: BiasState,
-    /// The number of the thread that writes, or zero.
-    writer: AtomicU64,
+    raw: Raw,
     kind: AtomicU64,
-    _reserved: [AtomicU64; 3],
+    _reserved: [AtomicU64; 4],
+}
+
+/// Either lock, by the kind, which never changes.
+#[repr(C)]
+union Raw {
+    writers: ManuallyDrop<Writers>,
+    readers: ManuallyDrop<Readers>,
 }
 
 /// The bytes of a lock in the header.
@@ -52,207 +67,275 @@ pub const SPANLOCK_RWLOCK_ALIGN: usize = 8;
 
 const _: () = assert!(size_of::<RwLock>() == SPANLOCK_RWLOCK_SIZE);
 const _: () = assert!(align_of::<RwLock>() == SPANLOCK_RWLOCK_ALIGN);
-const _: () = assert!(std::mem::offset_of!(RwLock, kind) == 32);
+const _: () = assert!(std::mem::offset_of!(RwLock, kind) == 24); // As the initialisers in the header have it.
 
-/// The running thread's row in the table of visible readers.
-#[inline(always)]
-fn row() -> ReaderRow {
-    // SAFETY: it is used at once: all callers pass it to functions that do not keep it.
-    unsafe { ReaderRow::here() }
+/// Acquires a lock as a reader; `None` if that takes longer than it may.
+#[inline(always)] // The common kind is a part of the exported functions.
+fn read<L: RawRwLockTimed<Instant = Instant>>(raw: &L, wait: Wait) -> Option<L::SharedGuard> {
+    match wait {
+        Wait::Forever => Some(raw.lock_shared()),
+        Wait::Never => raw.try_lock_shared(),
+        Wait::Until(deadline) => raw.try_lock_shared_until(deadline),
+    }
+}
+
+/// Acquires a lock as the writer; `None` if that takes longer than it may.
+#[inline(always)] // As above.
+fn write<L: RawRwLockTimed<Instant = Instant>>(raw: &L, wait: Wait) -> Option<L::ExclusiveGuard> {
+    match wait {
+        Wait::Forever => Some(raw.lock_exclusive()),
+        Wait::Never => raw.try_lock_exclusive(),
+        Wait::Until(deadline) => raw.try_lock_exclusive_until(deadline),
+    }
+}
+
+/// What a thread holds of reader-writer locks.
+pub(crate) struct Locks {
+    reads: Tokens<ReadToken>,
+    writes: Tokens<WriteToken>,
+}
+
+/// The tokens of the locks that a thread holds in one mode.
+struct Tokens<T> {
+    /// One of them. Most threads hold one at a time, and find it without following a pointer.
+    first: Option<(NonNull<RwLock>, T)>,
+    /// The others, the last acquired last.
+    more: Vec<(NonNull<RwLock>, T)>,
+}
+
+impl Locks {
+    /// Nothing held.
+    pub(crate) const fn new() -> Self {
+        Self {
+            reads: Tokens::new(),
+            writes: Tokens::new(),
+        }
+    }
+
+    /// Whether the thread holds none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty()
+    }
+
+    /// Frees the memory of tables in which nothing is held.
+    pub(crate) fn clear(&mut self) {
+        self.reads.more = Vec::new();
+        self.writes.more = Vec::new();
+    }
+}
+
+impl<T> Tokens<T> {
+    const fn new() -> Self {
+        Self {
+            first: None,
+            more: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    #[inline]
+    fn note(&mut self, lock: &RwLock, token: T) {
+        let held = (NonNull::from(lock), token);
+        if self.first.is_none() {
+            self.first = Some(held);
+        } else {
+            self.note_more(held);
+        }
+    }
+
+    #[cold] // The thread holds several.
+    fn note_more(&mut self, held: (NonNull<RwLock>, T)) {
+        local::free_at_exit();
+        self.more.push(held);
+    }
+
+    /// Takes away a token of a lock. EPERM, if the thread has none.
+    #[inline]
+    fn forget(&mut self, lock: &RwLock) -> Answer<T> {
+        if self.more.is_empty()
+            && let Some((_, token)) = self.first.take_if(|first| is(first.0, lock))
+        {
+            return Ok(token);
+        }
+        self.forget_more(lock)
+    }
+
+    #[cold] // As above.
+    fn forget_more(&mut self, lock: &RwLock) -> Answer<T> {
+        let at = self.more.iter().rposition(|held| is(held.0, lock));
+        let held = match at {
+            Some(at) => Some(self.more.remove(at)),
+            None => self.first.take_if(|first| is(first.0, lock)),
+        };
+        held.map(|held| held.1).ok_or(Refused(EPERM))
+    }
+
+    #[cold] // The thread holds something already.
+    fn holds(&self, lock: &RwLock) -> bool {
+        self.first
+            .iter()
+            .chain(&self.more)
+            .any(|held| is(held.0, lock))
+    }
+}
+
+#[inline]
+fn is(held: NonNull<RwLock>, lock: &RwLock) -> bool {
+    held == NonNull::from(lock)
 }
 
 impl RwLock {
     /// A free lock.
     pub(crate) fn new(kind: u32) -> Answer<Self> {
-        ensure(
-            matches!(kind, SPANLOCK_RWLOCK_WRITERS | SPANLOCK_RWLOCK_READERS),
-            EINVAL,
-        )?;
+        let raw = match kind {
+            SPANLOCK_RWLOCK_WRITERS => Raw {
+                writers: ManuallyDrop::new(Bravo::new()),
+            },
+            SPANLOCK_RWLOCK_READERS => Raw {
+                readers: ManuallyDrop::new(Bravo::new()),
+            },
+            _ => return Err(Refused(EINVAL)),
+        };
         Ok(Self {
             copy: Copy::this(),
-            under: FutexRwLock::new(),
-            bias: BiasState::new(Bias::Adaptive),
-            writer: AtomicU64::new(0),
+            raw,
             kind: AtomicU64::new(kind.into()),
-            _reserved: [const { AtomicU64::new(0) }; 3],
+            _reserved: [const { AtomicU64::new(0) }; 4],
         })
-    }
-
-    #[inline(always)]
-    fn parts<P: Preference>(&self) -> AnonymousUnlock<'_, P, Standard> {
-        AnonymousUnlock {
-            bias: &self.bias,
-            under: self.under.preferring(),
-            policy: Standard,
-        }
-    }
-
-    /// The parts as the fast paths need them, which do not depend on the kind.
-    #[inline(always)]
-    fn any(&self) -> AnonymousUnlock<'_, ReadersFirst, Standard> {
-        self.parts()
-    }
-
-    #[inline]
-    fn gives_way(&self) -> bool {
-        self.kind.load(Ordering::Relaxed) == u64::from(SPANLOCK_RWLOCK_WRITERS)
     }
 
     /// Nothing, if the lock is this copy's from now on.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Answer {
+    fn enter(&self) -> Answer {
         if self.copy.is_this() {
             Ok(())
         } else {
-            self.copy.claim()
+            self.claim()
         }
+    }
+
+    #[cold] // The first use of a lock with a static initialiser.
+    fn claim(&self) -> Answer {
+        let kind = self.kind.load(Ordering::Relaxed);
+        ensure(matches!(kind, WRITERS | READERS), EINVAL)?;
+        self.copy.claim()
+    }
+
+    /// The lock, if it is of the kind that most are.
+    #[inline(always)]
+    fn writers(&self) -> Option<&Writers> {
+        // SAFETY: a lock of this kind is this field from birth.
+        (self.kind.load(Ordering::Relaxed) == WRITERS).then(|| unsafe { &*self.raw.writers })
+    }
+
+    /// The lock, if it is of the other kind.
+    #[inline]
+    fn readers(&self) -> &Readers {
+        // SAFETY: a lock of this kind is this field from birth.
+        unsafe { &self.raw.readers }
     }
 
     /// Acquires the lock as a reader.
     #[inline(always)]
     pub(crate) fn read(&self, wait: Wait) -> Answer {
         self.enter()?;
-        // SAFETY: all readers leave by `leave_shared`, or what stands for it, and the row is the running thread's.
-        if !unsafe { self.any().read_fast(row) } {
-            self.read_otherwise(wait)?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let Locks { reads, writes } = unsafe { &mut local::held().locks };
+        if wait != Wait::Never && !writes.is_empty() {
+            ensure(!writes.holds(self), EDEADLK)?;
         }
-        local::with(|local| local.reads.set(local.reads.get() + 1));
-        Ok(())
-    }
-
-    #[inline(never)] // Inlined, it would make the fast path save registers.
-    fn read_otherwise(&self, wait: Wait) -> Answer {
-        let any = self.any();
-        // SAFETY: as in `read`.
-        if any.is_open() && unsafe { any.read_by_any_grade(row) } {
-            if picks_this_read() {
-                any.maybe_free();
-            }
-            return Ok(());
-        }
-        let picked = picks_this_read();
-        let timed = (wait == Wait::Forever && picked).then(prim::clock::nanoseconds);
-        // A try or a timed read loads the state first: a program that polls would keep writers out.
-        let enters = wait == Wait::Forever
-            && if self.gives_way() {
-                self.parts::<WritersFirst>().read_at_once()
-            } else {
-                any.read_at_once()
-            };
-        if !enters {
-            self.read_contended(wait)?;
-        }
-        let latency = timed
-            .filter(|_| enters)
-            .map(|start| prim::clock::nanoseconds() - start);
-        if picked || any.is_left_kept() {
-            // SAFETY: this thread has just entered by the underlying lock, and has not left.
-            unsafe { any.maybe_set_bias(latency) };
-            // SAFETY: it is still inside, and the rest is as in `read`.
-            unsafe { any.move_to_table(row) };
-        }
-        Ok(())
-    }
-
-    #[cold] // Another thread is in the way, or it is a try or a timed read.
-    fn read_contended(&self, wait: Wait) -> Answer {
-        ensure(!self.under.is_full(), EAGAIN)?;
-        self.ensure_no_deadlock(wait)?;
-        let entered = if self.gives_way() {
-            self.parts::<WritersFirst>().read_slowly(wait)
-        } else {
-            self.any().read_slowly(wait)
+        let token = match self.writers() {
+            Some(raw) => read(raw, wait),
+            None => self.read_of_readers(wait),
         };
-        if entered { Ok(()) } else { Err(given_up(wait)) }
+        let token = token.ok_or_else(|| given_up(wait))?;
+        reads.note(self, token);
+        Ok(())
     }
 
-    /// EDEADLK, if the thread would wait for itself to write.
-    fn ensure_no_deadlock(&self, wait: Wait) -> Answer {
-        ensure(wait == Wait::Never || !self.is_written_here(), EDEADLK)
-    }
-
-    /// Whether the running thread writes. Relaxed: it finds what it stored itself, or another number.
-    #[inline]
-    fn is_written_here(&self) -> bool {
-        let number = local::with(|local| local.known_number());
-        number != 0 && self.writer.load(Ordering::Relaxed) == u64::from(number)
+    #[inline(never)] // So that the path of the other kind is short.
+    fn read_of_readers(&self, wait: Wait) -> Option<ReadToken> {
+        read(self.readers(), wait)
     }
 
     /// Acquires the lock as the writer.
     #[inline(always)]
     pub(crate) fn write(&self, wait: Wait) -> Answer {
         self.enter()?;
-        if !self.any().write_at_once() {
-            self.write_contended(wait)?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let locks = unsafe { &mut local::held().locks };
+        if wait != Wait::Never && !locks.is_empty() {
+            let waits_for_itself = locks.writes.holds(self) || locks.reads.holds(self);
+            ensure(!waits_for_itself, EDEADLK)?;
         }
-        let number = local::with(local::Local::number);
-        self.writer.store(number.into(), Ordering::Relaxed);
+        let token = match self.writers() {
+            Some(raw) => write(raw, wait),
+            None => self.write_of_readers(wait),
+        };
+        let token = token.ok_or_else(|| given_up(wait))?;
+        locks.writes.note(self, token);
         Ok(())
     }
 
-    #[cold] // There is a bias, or another thread is inside.
-    fn write_contended(&self, wait: Wait) -> Answer {
-        self.ensure_no_deadlock(wait)?;
-        let entered = if self.gives_way() {
-            self.parts::<WritersFirst>().write_contended(wait)
-        } else {
-            self.any().write_contended(wait)
-        };
-        if entered { Ok(()) } else { Err(given_up(wait)) }
+    #[inline(never)] // As above.
+    fn write_of_readers(&self, wait: Wait) -> Option<WriteToken> {
+        write(self.readers(), wait)
     }
 
-    /// A reader leaves. EPERM, if the thread reads no lock at all, or nobody reads this one.
+    /// A reader leaves. EPERM, if the thread does not read this lock.
     #[inline(always)]
     pub(crate) fn leave_shared(&self) -> Answer {
         self.enter()?;
-        let reads = local::with(|local| local.reads.get());
-        let reads = reads.checked_sub(1).ok_or(Refused(EPERM))?;
-        let any = self.any();
-        // SAFETY: the row is the running thread's, and the program's caller is a reader, and leaves once. (If it is
-        // none, and others read, this takes a hold of theirs away: so the header forbids it.)
-        let left = any.is_biased() && unsafe { any.leave_fast(row) };
-        if !left {
-            self.leave_otherwise()?;
+        // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
+        let token = unsafe { local::held() }.locks.reads.forget(self)?;
+        match self.writers() {
+            // SAFETY: this lock has returned it to the running thread.
+            Some(raw) => unsafe { raw.unlock_shared(token) },
+            // SAFETY: as above.
+            None => unsafe { self.readers().unlock_shared(token) },
         }
-        local::with(|local| local.reads.set(reads));
         Ok(())
-    }
-
-    #[inline(never)] // Inlined, it would make the fast path save registers.
-    fn leave_otherwise(&self) -> Answer {
-        let any = self.any();
-        // SAFETY: as in `leave_shared`.
-        let left = !any.is_biased() && unsafe { any.leave_slowly() };
-        // SAFETY: as there.
-        ensure(left || unsafe { any.leave_shared(row) }, EPERM)
     }
 
     /// The writer leaves. EPERM, if that is not the running thread.
     #[inline(always)]
     pub(crate) fn leave_exclusive(&self) -> Answer {
         self.enter()?;
-        ensure(self.is_written_here(), EPERM)?;
-        self.writer.store(0, Ordering::Relaxed);
-        // SAFETY: the running thread is the writer, as the lock says.
-        let left = unsafe { self.any().leave_exclusive() };
-        debug_assert!(left, "the writer is not inside");
+        // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
+        let token = unsafe { local::held() }.locks.writes.forget(self)?;
+        match self.writers() {
+            // SAFETY: this lock has returned it to the running thread.
+            Some(raw) => unsafe { raw.unlock_exclusive(token) },
+            // SAFETY: as above.
+            None => unsafe { self.readers().unlock_exclusive(token) },
+        }
         Ok(())
     }
 
     /// The lock's life ends. EBUSY, if it is held.
-    pub(crate) fn end(&self) -> Answer {
-        self.enter()?;
-        let is_held = lock_api::RawRwLock::is_locked(&self.under) || self.bias.is_read();
+    ///
+    /// # Safety
+    /// No other thread uses it.
+    pub(crate) unsafe fn end(lock: *mut Self) -> Answer {
+        // SAFETY: the caller passes a lock.
+        let it = unsafe { &mut *lock };
+        it.enter()?;
+        let is_held = it
+            .writers()
+            .map_or_else(|| it.readers().is_locked(), RawRwLock::is_locked);
         ensure(!is_held, EBUSY)?;
-        // SAFETY: nobody is inside, and the caller promises that no other thread uses the lock.
-        unsafe { self.bias.reset() };
-        self.copy.end();
+        match it.kind.load(Ordering::Relaxed) {
+            // SAFETY: a lock of this kind is this field from birth, and it is dropped once: `enter` refuses it later.
+            READERS => unsafe { ManuallyDrop::drop(&mut it.raw.readers) },
+            // SAFETY: as above.
+            _ => unsafe { ManuallyDrop::drop(&mut it.raw.writers) },
+        }
+        it.copy.end();
         Ok(())
     }
-}
-
-/// Whether this slow read is one that reads the clock.
-#[inline]
-fn picks_this_read() -> bool {
-    local::with(|local| local.sampler.picks_one_in(SAMPLED))
 }

@@ -148,14 +148,28 @@ impl Request {
 
     fn notify(&self) {
         match &self.notify {
-            // SAFETY: the caller of `submit` has promised that the callback may be called with the argument.
-            Notify::Call(callback, argument) => unsafe {
-                callback(argument.0, Token::of_request(self.id))
-            },
+            Notify::Call(callback, argument) => {
+                tell_sanitizer(&self.lock);
+                // SAFETY: the caller of `submit` has promised that the callback may be called with the argument.
+                unsafe { callback(argument.0, Token::of_request(self.id)) };
+            }
             // It fails if the count is full: then the caller has been told often enough.
             Notify::Count(file) => drop((&mut &*file).write(&1_u64.to_ne_bytes())),
         }
     }
+}
+
+/// Tells the thread sanitizer, if the program has it, that the running thread has acquired a range. The header's inline
+/// functions do that for what the program's own threads acquire.
+fn tell_sanitizer(lock: &Handle) {
+    // SAFETY: the name is a C string.
+    let acquire = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_acquire".as_ptr()) };
+    if acquire.is_null() {
+        return;
+    }
+    // SAFETY: the function of that name in the sanitizer's interface has this type.
+    let acquire = unsafe { mem::transmute::<*mut c_void, extern "C" fn(*const Handle)>(acquire) };
+    acquire(lock);
 }
 
 /// The first time that a thread waits before it looks whether its request was cancelled.
