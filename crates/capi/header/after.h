@@ -24,11 +24,15 @@ static inline spanlock_range spanlock_range_all(void)
 
 #ifdef SPANLOCK_TSAN
 /* The thread sanitizer does not see what the library's locks order, since the library is not compiled for it. So these
- * functions tell it. For ranges they tell more than is true: that a release is before every later acquisition in the
+ * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they tell more than is true: that a release is before every later acquisition in the
  * same lock. So a race between two threads that locked the wrong ranges is found only while both hold theirs. */
 #ifdef __cplusplus
 extern "C" {
 #endif
+void AnnotateIgnoreReadsBegin(char *file, int line);
+void AnnotateIgnoreReadsEnd(char *file, int line);
+void AnnotateIgnoreWritesBegin(char *file, int line);
+void AnnotateIgnoreWritesEnd(char *file, int line);
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 void __tsan_mutex_create(void *address, unsigned flags);
@@ -47,11 +51,16 @@ void __tsan_mutex_post_unlock(void *address, unsigned flags);
 #define SPANLOCK_TSAN_TRY (1u << 4)
 #define SPANLOCK_TSAN_FAILED (1u << 5)
 
-static inline int spanlock_tsan_acquired(spanlock_range_lock *lock, int error)
+static inline void spanlock_tsan_enter(void)
 {
-    if (error == 0)
-        __tsan_acquire(lock);
-    return error;
+    AnnotateIgnoreReadsBegin(NULL, 0);
+    AnnotateIgnoreWritesBegin(NULL, 0);
+}
+
+static inline void spanlock_tsan_leave(void)
+{
+    AnnotateIgnoreWritesEnd(NULL, 0);
+    AnnotateIgnoreReadsEnd(NULL, 0);
 }
 
 static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, int error)
@@ -60,12 +69,24 @@ static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, in
     return error;
 }
 
-/* Defines a function that tells the sanitizer, in the place of one that acquires ranges. */
-#define SPANLOCK_TSAN_RANGE(name, parameters, arguments)                                                      \
-    SPANLOCK_NODISCARD static inline int spanlock_tsan_range_lock_##name parameters                           \
+/* Defines a function that tells the sanitizer, in the place of one of range locks: `before` and, if it has succeeded,
+ * `after`. */
+#define SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, before, after)                                 \
+    static inline int spanlock_tsan_range_lock_##name parameters                                              \
     {                                                                                                         \
-        return spanlock_tsan_acquired(lock, spanlock_range_lock_##name arguments);                            \
+        int error;                                                                                            \
+        before;                                                                                               \
+        spanlock_tsan_enter();                                                                                \
+        error = spanlock_range_lock_##name arguments;                                                         \
+        spanlock_tsan_leave();                                                                                \
+        if (error == 0)                                                                                       \
+            after;                                                                                            \
+        return error;                                                                                         \
     }
+
+/* The same in the place of one that acquires ranges. */
+#define SPANLOCK_TSAN_RANGE(name, parameters, arguments)                                                      \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
 
 SPANLOCK_TSAN_RANGE(read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
                     (lock, range, token))
@@ -98,25 +119,24 @@ SPANLOCK_TSAN_RANGE(timed_many,
 SPANLOCK_TSAN_RANGE(take, (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
                     (lock, request, token))
 
-static inline int spanlock_tsan_range_lock_release(spanlock_range_lock *lock, spanlock_token *token)
-{
-    __tsan_release(lock);
-    return spanlock_range_lock_release(lock, token);
-}
-
-static inline int spanlock_tsan_range_lock_downgrade(spanlock_range_lock *lock, spanlock_token *token)
-{
-    __tsan_release(lock);
-    return spanlock_range_lock_downgrade(lock, token);
-}
-
-SPANLOCK_NODISCARD static inline int
-spanlock_tsan_range_lock_submit(spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
-                                spanlock_grant_callback callback, void *argument, spanlock_request *request)
-{
-    __tsan_release(lock); /* The library acquires before it calls back. */
-    return spanlock_range_lock_submit(lock, range, mode, callback, argument, request);
-}
+SPANLOCK_TSAN_RANGE_OTHER(release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
+                          __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
+                          __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request), (void)0,
+                          __tsan_acquire(lock))
+/* The library acquires before it calls back. */
+SPANLOCK_NODISCARD
+SPANLOCK_TSAN_RANGE_OTHER(submit,
+                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                           spanlock_grant_callback callback, void *argument, spanlock_request *request),
+                          (lock, range, mode, callback, argument, request), __tsan_release(lock), (void)0)
+SPANLOCK_NODISCARD
+SPANLOCK_TSAN_RANGE_OTHER(submit_eventfd,
+                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
+                           spanlock_request *request),
+                          (lock, range, mode, descriptor, request), __tsan_release(lock), (void)0)
 
 /* Defines a function that tells the sanitizer, in the place of one that acquires a reader-writer lock. */
 #define SPANLOCK_TSAN_RWLOCK(name, flags, parameters, arguments)                                              \
@@ -175,7 +195,10 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_range_lock_take spanlock_tsan_range_lock_take
 #define spanlock_range_lock_release spanlock_tsan_range_lock_release
 #define spanlock_range_lock_downgrade spanlock_tsan_range_lock_downgrade
+#define spanlock_range_lock_destroy spanlock_tsan_range_lock_destroy
+#define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
 #define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
+#define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
 #define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
 #define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
 #define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock

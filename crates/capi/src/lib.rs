@@ -20,6 +20,7 @@
 //! | `range_lock` | the exported functions of range locks |
 //! | `rwlock` | the exported functions of reader-writer locks |
 //! | `rwlock_state` | a reader-writer lock |
+//! | `sanitizer` | what the thread sanitizer is told |
 //! | `submit` | requests that wait on a thread of the library |
 //! | `time` | deadlines on the clocks of C |
 //! | `version` | the exported functions that say the version |
@@ -40,6 +41,8 @@ pub mod range_lock;
 pub mod rwlock;
 #[cfg(unix)]
 mod rwlock_state;
+#[cfg(unix)]
+mod sanitizer;
 #[cfg(unix)]
 pub mod submit;
 #[cfg(unix)]

@@ -22,6 +22,7 @@
 use crate::answer::{Answer, Refused, answer, ensure, place};
 use crate::handle::{Handle, Range, mode};
 use crate::holds::Token;
+use crate::sanitizer;
 use libc::{EAGAIN, EALREADY, EBADF, EINPROGRESS, EINVAL, c_int, c_void};
 use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
@@ -148,28 +149,15 @@ impl Request {
 
     fn notify(&self) {
         match &self.notify {
-            Notify::Call(callback, argument) => {
-                tell_sanitizer(&self.lock);
+            Notify::Call(callback, argument) => sanitizer::heeding(|| {
+                sanitizer::acquired(&*self.lock);
                 // SAFETY: the caller of `submit` has promised that the callback may be called with the argument.
                 unsafe { callback(argument.0, Token::of_request(self.id)) };
-            }
+            }),
             // It fails if the count is full: then the caller has been told often enough.
             Notify::Count(file) => drop((&mut &*file).write(&1_u64.to_ne_bytes())),
         }
     }
-}
-
-/// Tells the thread sanitizer, if the program has it, that the running thread has acquired a range. The header's inline
-/// functions do that for what the program's own threads acquire.
-fn tell_sanitizer(lock: &Handle) {
-    // SAFETY: the name is a C string.
-    let acquire = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_acquire".as_ptr()) };
-    if acquire.is_null() {
-        return;
-    }
-    // SAFETY: the function of that name in the sanitizer's interface has this type.
-    let acquire = unsafe { mem::transmute::<*mut c_void, extern "C" fn(*const Handle)>(acquire) };
-    acquire(lock);
 }
 
 /// The first time that a thread waits before it looks whether its request was cancelled.
@@ -254,7 +242,10 @@ impl Pool {
 
     fn begin_thread(&'static self) -> bool {
         let thread = thread::Builder::new().name("spanlock-submit".to_owned());
-        thread.stack_size(STACK).spawn(|| self.run()).is_ok()
+        thread
+            .stack_size(STACK)
+            .spawn(|| sanitizer::ignoring(|| self.run()))
+            .is_ok()
     }
 
     /// What a thread of the library does: it has been counted as idle.
