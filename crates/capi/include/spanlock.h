@@ -368,8 +368,8 @@ int spanlock_range_lock_submit_eventfd(spanlock_range_lock *lock,
  * Cancels a request that still waits: its callback has not run and will not run, its eventfd is not written to, and it
  * is over.
  *
- * EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to be
- * released by the token. EINVAL: there is no such request of this lock.
+ * EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to
+ * be released by the token. EINVAL: there is no such request of this lock.
  */
 int spanlock_range_lock_cancel(spanlock_range_lock *lock,
                                spanlock_request request);

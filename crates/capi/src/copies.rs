@@ -1,7 +1,7 @@
 //! Which copy of the library a lock belongs to.
 //!
-//! A process may have several copies of the library: the shared one, and static ones inside plug-ins. Each has tables of
-//! its own, in which its readers and its threads are. A lock that two copies used would exclude nobody. So the first
+//! A process may have several copies of the library: the shared one, and static ones inside plug-ins. Each has tables
+//! of its own, in which its readers and its threads are. A lock that two copies used would exclude nobody. So the first
 //! word of each lock names the copy that made it, or that used it first.
 
 use crate::answer::{Answer, Refused};

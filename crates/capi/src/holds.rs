@@ -11,8 +11,8 @@
 //!                                            2       -        -       free
 //! ```
 //!
-//! A release compares all of it, and changes nothing if one part differs. Only the thread itself uses its table, so that
-//! takes no atomic operation.
+//! A release compares all of it, and changes nothing if one part differs. Only the thread itself uses its table, so
+//! that takes no atomic operation.
 
 use crate::answer::{Answer, Refused, ensure};
 use crate::handle::Handle;
@@ -112,8 +112,8 @@ impl Place {
 
 /// What a thread holds.
 ///
-/// Two fields that each acquisition and release changes are not side by side, or the compiler would load them at once: a
-/// processor waits for both stores to be done before a load that takes what two stores wrote.
+/// Two fields that each acquisition and release changes are not side by side, or the compiler would load them at once:
+/// a processor waits for both stores to be done before a load that takes what two stores wrote.
 #[repr(C)]
 pub(crate) struct Holds {
     /// The last ticket.

@@ -1,8 +1,8 @@
 //! What the library keeps for each thread: what it holds.
 //!
-//! It is a thread-local without a destructor, because a program may use locks in destructors of its own. Memory for what
-//! did not fit is freed by a thread-specific key. Destructors of the program's may run later than that, so the key's
-//! runs again, as often as POSIX promises, while the thread holds something.
+//! It is a thread-local without a destructor, because a program may use locks in destructors of its own. Memory for
+//! what did not fit is freed by a thread-specific key. Destructors of the program's may run later than that, so the
+//! key's runs again, as often as POSIX promises, while the thread holds something.
 
 use crate::holds::Holds;
 use crate::rwlock_state::Locks;

@@ -1,12 +1,15 @@
 //! Range locks: the exported functions.
 
+pub use crate::handle::{Handle as RangeLock, Range as PositionRange};
+pub use crate::holds::Token as RangeToken;
+
 use crate::answer::{Answer, Refused, answer, ensure, place};
 use crate::handle::{Handle, Range, given_up, mode};
 use crate::holds::{Asked, Hold, Holds, Many, ManyGuards, Token};
 use crate::{local, submit, time};
 use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, c_char, c_int, timespec};
 use prim::clock::Duration;
-use spanlock::range::RangeLock;
+use spanlock::range;
 use spanlock::range::raw::{Mode, Wait};
 use spanlock::range::slots::{self, Fairness};
 use std::ptr;
@@ -65,8 +68,8 @@ pub unsafe extern "C" fn spanlock_range_lock_create(
         *lock = ptr::null_mut();
         // SAFETY: the caller's promise.
         let fairness = unsafe { fairness(options) }?;
-        let raw = RangeLock::builder().fairness(fairness).build();
-        let handle = Arc::new(Handle::new(RangeLock::from_raw(raw)));
+        let raw = range::RangeLock::builder().fairness(fairness).build();
+        let handle = Arc::new(Handle::new(range::RangeLock::from_raw(raw)));
         *lock = Arc::into_raw(handle).cast_mut();
         Ok(())
     })
@@ -354,7 +357,7 @@ fn take_many(handle: &Handle, holds: &Holds, asked: Vec<Asked>, limit: Limit) ->
     let mode = asked.first().map_or(Mode::Shared, |asked| asked.mode);
     ensure(asked.iter().all(|asked| asked.mode == mode), ENOTSUP)?;
     // SAFETY: the guards are dropped when their token is released, or never: `is_used` holds the lock's end up.
-    let lock: &'static RangeLock = unsafe { &*ptr::from_ref(&handle.lock) };
+    let lock: &'static range::RangeLock = unsafe { &*ptr::from_ref(&handle.lock) };
     let ranges = || {
         asked
             .iter()

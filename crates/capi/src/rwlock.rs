@@ -1,7 +1,7 @@
 //! Reader-writer locks: the exported functions.
 
 use crate::answer::{answer, ensure, given};
-use crate::rwlock_state::RwLock;
+pub use crate::rwlock_state::RwLock;
 use crate::time;
 use libc::{EINVAL, c_int, timespec};
 use spanlock::range::raw::Wait;

@@ -1,8 +1,8 @@
-//! What the threads of the library tell the thread sanitizer, if the program has it. The program's own threads are told of
-//! by the header's inline functions.
+//! What the threads of the library tell the thread sanitizer, if the program has it. The program's own threads are told
+//! of by the header's inline functions.
 //!
-//! The library is not compiled for the sanitizer, which sees nothing of it but calls of functions that it intercepts, such
-//! as `memmove`. It must ignore those, since it does not see what orders them.
+//! The library is not compiled for the sanitizer, which sees nothing of it but calls of functions that it intercepts,
+//! such as `memmove`. It must ignore those, since it does not see what orders them.
 
 use libc::c_void;
 use std::ffi::{CStr, c_char, c_int};

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! A request has one state, under its mutex, so a cancellation and a grant that meet have an order. A thread that waits
-//! for a range cannot be interrupted. It waits in slices, each as long as all before, and looks at the state in between:
-//! so a request that is cancelled gives up its place in the lock's queue after as long as it has waited, at the latest.
+//! for a range cannot be interrupted. It waits in slices, each as long as all before, and looks at the state in
+//! between: so a request that is cancelled gives up its place in the lock's queue after as long as it has waited, at
+//! the latest.
 //!
 //! In a forked child the threads are gone. The child begins with no requests, and knows none of its parent's.
 
@@ -416,8 +417,8 @@ fn with_standing<R>(
 /// Cancels a request that still waits: its callback has not run and will not run, its eventfd is not written to, and it
 /// is over.
 ///
-/// EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to be
-/// released by the token. EINVAL: there is no such request of this lock.
+/// EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to
+/// be released by the token. EINVAL: there is no such request of this lock.
 ///
 /// # Safety
 /// The pointer is null or valid; the lock lives.
