@@ -130,6 +130,35 @@ pub(crate) struct Holds {
     free: u32,
 }
 
+/// The first place, which is free. What its token will say is known before the acquisition: after an atomic operation a
+/// processor begins anew, and each load is part of what a caller waits for.
+pub(crate) struct First<'a> {
+    thread: u64,
+    ticket: u64,
+    holds: &'a mut Holds,
+}
+
+impl First<'_> {
+    /// Notes a range that the thread has acquired.
+    #[inline]
+    pub(crate) fn note(self, lock: &Handle, token: slots::Token, asked: Asked) -> Token {
+        let Self {
+            thread,
+            ticket,
+            holds,
+        } = self;
+        holds.ticket = ticket;
+        let first = &mut holds.first;
+        first.ticket = ticket;
+        first.lock = ptr::from_ref(lock);
+        first.token = Some(token);
+        first.asked = asked;
+        Token {
+            opaque: [thread, ticket],
+        }
+    }
+}
+
 /// In the place of the range of a token that has none, or several.
 const NO_RANGE: Asked = Asked {
     span: Span::ALL,
@@ -161,8 +190,17 @@ impl Holds {
         self.free = 1;
     }
 
-    /// Notes a range that the thread has acquired.
+    /// The first place, if the thread holds nothing. `None` also if it never has.
     #[inline]
+    pub(crate) fn first(&mut self) -> Option<First<'_>> {
+        (self.is_empty() && self.ticket != 0).then_some(First {
+            thread: self.thread,
+            ticket: self.ticket + 1,
+            holds: self,
+        })
+    }
+
+    /// Notes a range that the thread has acquired.
     pub(crate) fn note(&mut self, lock: &Handle, token: slots::Token, asked: Asked) -> Token {
         let at = self.take_place(lock);
         let place = self.place(at);
@@ -185,7 +223,6 @@ impl Holds {
     }
 
     /// The token of a place that was just taken.
-    #[inline]
     fn token(&self, at: u32) -> Token {
         let opaque = [self.thread | u64::from(at), self.ticket];
         Token { opaque }
@@ -200,7 +237,6 @@ impl Holds {
     }
 
     /// A free place, from now on in use.
-    #[inline]
     fn take_place(&mut self, lock: &Handle) -> u32 {
         let at = if self.first.ticket == 0 && self.ticket != 0 {
             0

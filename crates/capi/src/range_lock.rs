@@ -3,7 +3,7 @@
 pub use crate::handle::{Handle as RangeLock, Range as PositionRange};
 pub use crate::holds::Token as RangeToken;
 
-use crate::answer::{Answer, Refused, answer, ensure, place};
+use crate::answer::{Answer, Refused, answer, ensure, given, place};
 use crate::handle::{Handle, Range, given_up, mode};
 use crate::holds::{Asked, Hold, Holds, Many, ManyGuards, Token};
 use crate::{local, submit, time};
@@ -11,7 +11,7 @@ use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, c_char, c_int, timespec};
 use prim::clock::Duration;
 use spanlock::range;
 use spanlock::range::raw::{Mode, Wait};
-use spanlock::range::slots::{self, Fairness};
+use spanlock::range::slots::Fairness;
 use std::ptr;
 use std::sync::Arc;
 
@@ -158,13 +158,13 @@ unsafe fn acquire(
             return Ok(());
         };
         let asked = Asked { span, mode };
-        let granted = if holds.is_empty() {
-            handle.acquire(mode, span, wait)
-        } else {
-            take_beside(handle, holds, asked, wait)?
+        let Some(first) = holds.first() else {
+            *token = acquire_beside(handle, holds, asked, wait)?;
+            return Ok(());
         };
+        let granted = handle.acquire(mode, span, wait);
         let granted = granted.ok_or_else(|| given_up(wait))?;
-        *token = holds.note(handle, granted, asked);
+        *token = first.note(handle, granted, asked);
         Ok(())
     });
     if error != 0 {
@@ -186,20 +186,18 @@ unsafe fn none(token: *mut Token) {
     }
 }
 
-/// Acquires a range for a thread that holds others. If it would wait for itself, the error is EDEADLK.
-fn take_beside(
-    handle: &Handle,
-    holds: &Holds,
-    asked: Asked,
-    wait: Wait,
-) -> Answer<Option<slots::Token>> {
+/// Acquires a range for a thread that holds others, or has held none yet. If it would wait for itself, the error is
+/// EDEADLK.
+#[inline(never)] // So that the path of most acquisitions is short.
+fn acquire_beside(handle: &Handle, holds: &mut Holds, asked: Asked, wait: Wait) -> Answer<Token> {
     let Asked { span, mode } = asked;
-    let token = handle.acquire(mode, span, Wait::Never);
-    if token.is_some() || wait == Wait::Never {
-        return Ok(token);
+    let mut granted = handle.acquire(mode, span, Wait::Never);
+    if granted.is_none() && wait != Wait::Never {
+        ensure(!holds.conflicts(handle, asked), EDEADLK)?;
+        granted = handle.acquire(mode, span, wait);
     }
-    ensure(!holds.conflicts(handle, asked), EDEADLK)?;
-    Ok(handle.acquire(mode, span, wait))
+    let granted = granted.ok_or_else(|| given_up(wait))?;
+    Ok(holds.note(handle, granted, asked))
 }
 
 /// Locks a range with other readers; blocks while a writer holds any of it. The thread that acquires a range is the one
@@ -462,14 +460,13 @@ pub unsafe extern "C" fn spanlock_range_lock_release(
     token: *mut Token,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let handle = unsafe { Handle::at(lock) }?;
+        // SAFETY: the caller's promise. What the thread holds is in locks of this copy, so that need not be checked.
+        let handle = unsafe { given(lock) }?;
         // SAFETY: the caller's promise.
         let token = unsafe { place(token) }?;
         // SAFETY: this is a part of a function that C calls, and nothing below uses it.
         let hold = unsafe { local::held() }.ranges.forget(handle, token);
-        let hold =
-            hold.or_else(|refused| foreign(refused, *token, |id| submit::release(handle, id)))?;
+        let hold = hold.or_else(|refused| foreign(refused, handle, *token, submit::release))?;
         *token = Token::NONE;
         if let Hold::One(Some(token)) = hold {
             // SAFETY: the running thread acquired it in this lock, as its table says.
@@ -481,9 +478,15 @@ pub unsafe extern "C" fn spanlock_range_lock_release(
 
 /// What becomes of a token that the running thread's table has refused: `f`, if it is a submitted request's.
 #[cold]
-fn foreign(refused: Refused, token: Token, f: impl FnOnce(u64) -> Answer) -> Answer<Hold> {
+fn foreign(
+    refused: Refused,
+    handle: &Handle,
+    token: Token,
+    f: impl FnOnce(&Handle, u64) -> Answer,
+) -> Answer<Hold> {
+    handle.copy.check()?;
     match token.request() {
-        Some(id) => f(id).map(|()| Hold::One(None)),
+        Some(id) => f(handle, id).map(|()| Hold::One(None)),
         None if token == Token::NONE => Err(Refused(EINVAL)),
         None => Err(refused),
     }
@@ -508,9 +511,7 @@ pub unsafe extern "C" fn spanlock_range_lock_downgrade(
         let token = unsafe { place(token) }?;
         // SAFETY: this is a part of a function that C calls, and nothing below uses it.
         let shared = unsafe { local::held() }.ranges.share(handle, token);
-        shared.or_else(|refused| {
-            foreign(refused, *token, |id| submit::downgrade(handle, id)).map(|_| ())
-        })
+        shared.or_else(|refused| foreign(refused, handle, *token, submit::downgrade).map(|_| ()))
     })
 }
 

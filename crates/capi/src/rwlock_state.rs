@@ -290,9 +290,9 @@ impl RwLock {
     /// A reader leaves. EPERM, if the thread does not read this lock.
     #[inline(always)]
     pub(crate) fn leave_shared(&self) -> Answer {
-        self.enter()?;
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let token = unsafe { local::held() }.locks.reads.forget(self)?;
+        let token = unsafe { local::held() }.locks.reads.forget(self);
+        let token = token.or_else(|refused| self.enter().and(Err(refused)))?; // What it holds is of this copy.
         match self.writers() {
             // SAFETY: this lock has returned it to the running thread.
             Some(raw) => unsafe { raw.unlock_shared(token) },
@@ -305,9 +305,9 @@ impl RwLock {
     /// The writer leaves. EPERM, if that is not the running thread.
     #[inline(always)]
     pub(crate) fn leave_exclusive(&self) -> Answer {
-        self.enter()?;
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let token = unsafe { local::held() }.locks.writes.forget(self)?;
+        let token = unsafe { local::held() }.locks.writes.forget(self);
+        let token = token.or_else(|refused| self.enter().and(Err(refused)))?; // What it holds is of this copy.
         match self.writers() {
             // SAFETY: this lock has returned it to the running thread.
             Some(raw) => unsafe { raw.unlock_exclusive(token) },
