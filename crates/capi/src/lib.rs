@@ -25,27 +25,17 @@
 //! | `time` | deadlines on the clocks of C |
 //! | `version` | the exported functions that say the version |
 
-#[cfg(unix)]
+#![cfg(unix)]
+
 mod answer;
-#[cfg(unix)]
 mod copies;
-#[cfg(unix)]
 mod handle;
-#[cfg(unix)]
 mod holds;
-#[cfg(unix)]
 mod local;
-#[cfg(unix)]
 pub mod range_lock;
-#[cfg(unix)]
 pub mod rwlock;
-#[cfg(unix)]
 mod rwlock_state;
-#[cfg(unix)]
 mod sanitizer;
-#[cfg(unix)]
 pub mod submit;
-#[cfg(unix)]
 mod time;
-#[cfg(unix)]
 pub mod version;

@@ -329,11 +329,17 @@ impl RwLock {
             .writers()
             .map_or_else(|| it.readers().is_locked(), RawRwLock::is_locked);
         ensure(!is_held, EBUSY)?;
-        match it.kind.load(Ordering::Relaxed) {
-            // SAFETY: a lock of this kind is this field from birth, and it is dropped once: `enter` refuses it later.
-            READERS => unsafe { ManuallyDrop::drop(&mut it.raw.readers) },
+        let raw = &mut it.raw;
+        if it.kind.load(Ordering::Relaxed) == READERS {
+            // SAFETY: a lock of this kind is this field from birth.
+            let readers = unsafe { &mut raw.readers };
+            // SAFETY: it is dropped once: `enter` refuses it later.
+            unsafe { ManuallyDrop::drop(readers) };
+        } else {
             // SAFETY: as above.
-            _ => unsafe { ManuallyDrop::drop(&mut it.raw.writers) },
+            let writers = unsafe { &mut raw.writers };
+            // SAFETY: as above.
+            unsafe { ManuallyDrop::drop(writers) };
         }
         it.copy.end();
         Ok(())
