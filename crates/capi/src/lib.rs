@@ -1,4 +1,5 @@
-//! Spanlock for C and C++: the functions that `include/spanlock.h` declares. `docs/c.md` is the users' document.
+//! Spanlock for C and C++: the functions that `include/spanlock.h` declares. `docs/c.md` is the users' document. For
+//! Linux on 64-bit machines; elsewhere there is nothing here.
 //!
 //! ```text
 //!   program       this library                                                   spanlock
@@ -25,7 +26,7 @@
 //! | `time` | deadlines on the clocks of C |
 //! | `version` | the exported functions that say the version |
 
-#![cfg(unix)]
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 mod answer;
 mod copies;

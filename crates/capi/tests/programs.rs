@@ -1,6 +1,6 @@
 //! Programs in C, which check themselves. `scripts/c-suites` runs them with other compilers and under sanitizers, too.
 
-#![cfg(unix)]
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 use std::env;
 use std::path::{Path, PathBuf};

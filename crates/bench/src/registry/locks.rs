@@ -2,7 +2,7 @@
 //! add a row, and its description to `trial/src/locks.toml`.
 
 use super::{Lock, Make};
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::target::c::CRangeLock;
 use crate::target::called::{Called, Floor};
 use crate::target::{Null, ParkingLot, RangeLockCrate, Std, Target};
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
     let mut table = Measured(Vec::new());
     locks::all(&mut table);
-    #[cfg(unix)]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     table.add(described("c-slots"), |_| CRangeLock::default());
     table.add(described("std-rwlock"), |_| Std::default());
     table.add(described("parking-lot"), |_| ParkingLot::default());

@@ -136,7 +136,7 @@ static SMALLER_TABLES: &[Lock] = peers! {
 
 /// Peers that are on hardware only.
 static PEERS: &[Lock] = peers! {
-    #[cfg(unix)]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     Promised "c-rwlock" "bravo-futex by the calls of C"
         Called::<crate::target::c::CRwLock>::default;
     Promised "std-rwlock" "std::sync::RwLock" Std::default;

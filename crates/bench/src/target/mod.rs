@@ -6,7 +6,7 @@
 //! | `c` | the library's own locks, by its face for C |
 //! | `cpp` | peers in C and C++ |
 
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod c;
 pub mod called;
 #[cfg(feature = "cpp-peers")]

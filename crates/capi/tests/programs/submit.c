@@ -255,6 +255,25 @@ static void destroyed_after_a_cancellation(void)
     CHECK(times(&told) == 0);
 }
 
+/* A callback that releases and ends its lock: the library's thread still has it for a moment. */
+static void end(void *argument, spanlock_token token)
+{
+    spanlock_range_lock *brief = argument;
+    OK(spanlock_range_lock_release(brief, &token));
+    OK(spanlock_range_lock_destroy(brief));
+    tell(&last, token);
+}
+
+static void destroyed_by_a_callback(void)
+{
+    spanlock_range_lock *brief;
+    spanlock_request request;
+    int before = times(&last);
+    OK(spanlock_range_lock_create(&brief, NULL));
+    OK(spanlock_range_lock_submit(brief, to(0, 10), SPANLOCK_EXCLUSIVE, end, brief, &request));
+    await(&last, before + 1);
+}
+
 int main(void)
 {
     alarm(200);
@@ -267,6 +286,7 @@ int main(void)
     crowd();
     empty();
     destroyed_after_a_cancellation();
+    destroyed_by_a_callback();
     OK(spanlock_range_lock_destroy(lock));
     return 0;
 }
