@@ -1,6 +1,6 @@
 /* Spanlock: range locks and scalable reader-writer locks.
  *
- * Functions return zero, or an errno value; `errno` itself is not set. What they have in common:
+ * Functions return zero, or an errno value; `errno` itself says nothing. What they have in common:
  *
  *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
  *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use

@@ -58,3 +58,32 @@ pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_mut() }.ok_or(Refused(libc::EINVAL))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Refused, answer};
+    use libc::{EDEADLK, ENOTRECOVERABLE, EPERM};
+
+    #[test]
+    fn panics_are_errno_values() {
+        assert_eq!(answer(|| Ok(())), 0);
+        assert_eq!(answer(|| Err(Refused(EPERM))), EPERM);
+        assert_eq!(answer(|| panic!("a bug")), ENOTRECOVERABLE);
+        assert_eq!(answer(|| panic!("deadlock: thread {}", 5)), EDEADLK);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_itself_panics_with_that_text() {
+        use spanlock::range::RangeLock;
+        let lock = RangeLock::new();
+        let held = lock.write(0..10);
+        let waits = || {
+            drop(lock.write(5..6));
+            Ok(())
+        };
+        if cfg!(debug_assertions) {
+            assert_eq!(answer(waits), EDEADLK);
+        }
+        drop(held);
+    }
+}

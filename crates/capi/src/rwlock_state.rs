@@ -345,3 +345,23 @@ impl RwLock {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RwLock, SPANLOCK_RWLOCK_READERS, SPANLOCK_RWLOCK_WRITERS};
+
+    /// The words of a fresh lock behind the first.
+    fn words(kind: u32) -> [u64; 7] {
+        let lock = RwLock::new(kind).expect("a kind");
+        // SAFETY: it has eight words, each with a value.
+        let words: [u64; 8] = unsafe { std::mem::transmute(lock) };
+        let [_, words @ ..] = words;
+        words
+    }
+
+    #[test]
+    fn a_fresh_lock_is_what_the_static_initialisers_say() {
+        assert_eq!(words(SPANLOCK_RWLOCK_WRITERS), [0; 7]);
+        assert_eq!(words(SPANLOCK_RWLOCK_READERS), [0, 0, 1, 0, 0, 0, 0]);
+    }
+}
