@@ -192,8 +192,8 @@ pub(crate) fn thread() -> u64 {
     place::with(|local| ptr::from_ref(local).addr() as u64)
 }
 
-/// Whether this slow read is one that reads the clock, to set the bias.
+/// Draws whether this slow read reads the clock, to set the bias.
 #[inline(always)]
-pub(crate) fn samples_this_read() -> bool {
-    place::with(|local| local.reads.picks_one_in(SAMPLED))
+pub(crate) fn draw_this_read() -> bool {
+    place::with(|local| local.reads.draw_one_in(SAMPLED))
 }

@@ -147,8 +147,8 @@ impl Lock {
         let parts = self.fast_parts();
         // SAFETY: as in `read_fast`.
         let entered = unsafe { parts.read_by_any_grade(local::row) };
-        if entered && local::samples_this_read() {
-            parts.maybe_free();
+        if entered && local::draw_this_read() {
+            parts.free_if_old();
         }
         if entered && setting.counts() {
             self.count_fast_read();
@@ -167,7 +167,7 @@ impl Lock {
         }
         // A try or a timed read loads the state first, in `read_contended`: a program that polls would keep writers
         // out.
-        let timed = (P::IS_ENDLESS && setting.notes_slow_read()).then(prim::clock::nanoseconds);
+        let timed = (P::IS_ENDLESS && setting.draw_slow_read()).then(prim::clock::nanoseconds);
         let enters = P::IS_ENDLESS
             && if self.gives_way() {
                 self.parts::<WritersFirst, _>(setting).read_at_once()
@@ -191,7 +191,7 @@ impl Lock {
         self.counts().fast_read();
     }
 
-    /// The thread has entered by the underlying lock, in so many nanoseconds if that is known; `waited` is when it
+    /// The thread has entered by the underlying lock, in `latency` nanoseconds if that is known; `waited` is when it
     /// began to wait, if it did and if that is counted.
     #[cold] // One slow read in many, and one after each revocation; with a setting other than the usual one, each.
     fn note_slow_read(&self, setting: Setting, latency: Option<u64>, waited: Option<Instant>) {
@@ -225,7 +225,7 @@ impl Lock {
             return given_up(wait);
         }
         // Without its latency: here tries alone are timed.
-        if setting.notes_slow_read() || self.fast_parts().is_left_kept() {
+        if setting.draw_slow_read() || self.fast_parts().is_left_kept() {
             self.note_slow_read(setting, None, waited);
         }
         0
@@ -317,7 +317,10 @@ impl Lock {
     #[inline(never)] // Inlined, it would make the fast path save registers.
     fn unlock_otherwise(&self) -> c_int {
         let parts = self.parts::<ReadersFirst, _>(setting::get());
-        if parts.is_writers() {
+        // A writer that only checks the lock has not said who it is. Without that question, a reader that takes itself
+        // for the writer for a moment would make the lock forget who writes next, and that thread's next request would
+        // wait for itself in place of `EDEADLK`.
+        if parts.is_writers() && self.writer.load(Ordering::Relaxed) != 0 {
             self.writer.store(0, Ordering::Relaxed);
             // SAFETY: `is_writers` says that the caller, which is inside, is the writer.
             if unsafe { parts.leave_exclusive() } {

@@ -3,7 +3,7 @@
 use crate::errno::Errno;
 use crate::{local, stats};
 use spanlock::rw::pthread::table;
-use spanlock::rw::{Bias, Policy, Tuning};
+use spanlock::rw::{Bias, Policy};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -72,11 +72,11 @@ impl Setting {
         self.0 & Self::COUNTS != 0
     }
 
-    /// Whether this slow read may set the bias, or is counted.
+    /// Draws whether this slow read may set the bias, or is to be noted for statistics.
     #[inline]
-    pub(crate) fn notes_slow_read(self) -> bool {
+    pub(crate) fn draw_slow_read(self) -> bool {
         match self.0 {
-            Self::ADAPTIVE => local::samples_this_read(),
+            Self::ADAPTIVE => local::draw_this_read(),
             Self::UNBIASED => false,
             _ => true,
         }
@@ -92,15 +92,11 @@ impl Policy for Setting {
     const INIT: Self = Self(Self::ADAPTIVE);
 
     #[inline]
-    fn tuning(&self) -> Tuning {
-        let bias = match self.0 & !Self::COUNTS {
-            Self::ADAPTIVE => Bias::Adaptive,
-            Self::EAGER => Bias::Eager,
+    fn bias(&self) -> Bias {
+        match self.0 & !Self::COUNTS {
+            Self::ADAPTIVE => Bias::STANDARD,
+            Self::EAGER => Bias::EAGER,
             _ => Bias::Off,
-        };
-        Tuning {
-            bias,
-            ..Tuning::STANDARD
         }
     }
 }

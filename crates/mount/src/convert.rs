@@ -92,7 +92,7 @@ pub(crate) fn errno(error: &Error) -> Errno {
         Error::Invalid(_) => Errno::EINVAL,
         Error::NameTooLong => Errno::ENAMETOOLONG,
         Error::TooLarge => Errno::EFBIG,
-        Error::NoSpace => Errno::ENOSPC,
+        Error::NoSpace | Error::Exhausted => Errno::ENOSPC,
         Error::Unsupported(_) => Errno::ENOTSUP,
         Error::Busy => Errno::EBUSY,
         Error::Io(error) => error.raw_os_error().map_or(Errno::EIO, Errno::from_i32),

@@ -4,53 +4,24 @@
 
 #[macro_use]
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
+use counting::{ALLOCATIONS, Counting, LIVE_BYTES};
 use spanlock::range::list::ListRw;
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
-use spanlock_testkit::exact::Exact;
-use std::alloc::{GlobalAlloc, Layout};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-struct Counting;
-
-thread_local! {
-    /// Made by the running thread.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Of all threads.
-static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn bytes(layout: Layout) -> i64 {
-    i64::try_from(layout.size()).expect("no allocation is that large")
-}
-
-// SAFETY: the other allocator does the work.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        LIVE_BYTES.fetch_add(bytes(layout), Relaxed);
-        // SAFETY: the caller's.
-        unsafe { Exact.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(bytes(layout), Relaxed);
-        // SAFETY: the caller's.
-        unsafe { Exact.dealloc(block, layout) };
-    }
-}
+static ALLOCATOR: Counting = Counting(spanlock_testkit::exact::Exact);
 
 fn repeat(times: u64, mut f: impl FnMut()) {
     for _ in 0..times {

@@ -6,7 +6,7 @@ mod common;
 use common::elsewhere;
 use spanlock::range::raw::Wait;
 use spanlock::rw::pthread::table::{self, COLUMNS, LockAddress, Publication, ReaderRow};
-use spanlock::rw::{Bias, Bravo, FutexRwLock, Tuning};
+use spanlock::rw::{Bias, Bravo, FutexRwLock};
 use spanlock_testkit::exact::Exact;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -45,7 +45,7 @@ fn a_row_takes_so_many_and_no_more() {
         let slots: Vec<Publication> = (0..COLUMNS)
             .map(|_| table::publish(address, row).expect("there is a slot free"))
             .collect();
-        let collisions = slots.iter().filter(|slot| slot.is_collision(row)).count();
+        let collisions = slots.iter().filter(|slot| row.is_collision(slot)).count();
         assert_eq!(collisions, COLUMNS - 1);
         assert!(table::publish(address, row).is_none());
         assert!(table::is_published(address));
@@ -192,12 +192,9 @@ fn a_child_forgets_the_readers_it_left_behind() {
 #[test]
 fn a_child_reads_and_writes() {
     let _alone = alone();
-    let eager = Tuning {
-        bias: Bias::Eager,
-        ..Tuning::STANDARD
-    };
-    let make = || lock_api::RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), eager), 0);
-    let (lock, read): (lock_api::RwLock<Bravo<FutexRwLock, Tuning>, i32>, _) = (make(), make());
+    let make =
+        || lock_api::RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), Bias::EAGER), 0);
+    let (lock, read): (lock_api::RwLock<Bravo<FutexRwLock, Bias>, i32>, _) = (make(), make());
     let reading = read.read();
     elsewhere(|| {
         let status = common::status_of_child(|| {

@@ -9,7 +9,7 @@
 //! | [`CohortRwLock`] | for machines of several memory nodes |
 //! | [`PerCpu`] | one lock for each processor |
 //! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
-//! | [`Standard`], [`Tuning`], [`Counted`] | when a lock is biased, and what is counted |
+//! | [`Bias`], [`Counted`] | when a lock is biased, and what is counted |
 //!
 //! All are raw locks of [`lock_api`], which has the guards, and the locks that hold a value. `docs/rwlocks.md` explains
 //! the protocols.
@@ -70,7 +70,7 @@ mod raw;
 mod watch;
 mod whole;
 
-pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard, Tuning};
+pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard};
 pub use bravo::{Bravo, ReadToken, UnderToken, WriteToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
@@ -84,8 +84,8 @@ pub use whole::{WholeRange, WholeToken};
 #[doc(hidden)]
 pub mod pthread {
     pub use super::bravo::Sampler;
+    pub use super::bravo::bias::{BiasState, Revocation};
     pub use super::bravo::pthread::AnonymousUnlock;
-    pub use super::bravo::state::{Arrival, BiasState};
     pub use super::bravo::table;
 }
 

@@ -31,10 +31,10 @@ const PARKING: u64 = 10_000;
 /// Short against a time slice of any scheduler.
 pub(crate) const LONGEST_SPIN: u64 = 128_000;
 
-/// Few waits take so many times as long as usual.
+/// A long spin lasts this many times as long as waits usually take: few take longer.
 const USUAL: u64 = 4;
 
-/// So many waits make an average.
+/// The average is over about this many waits.
 const WAITS: u64 = 8;
 
 /// Once in 64 spins, the longest spin takes 2 us of each.
@@ -48,7 +48,7 @@ impl Spins {
         self.spin_until(u64::MAX, is_over)
     }
 
-    /// The same, but no longer than until that point in time, beyond a short spin.
+    /// Spins as [`spin`](Self::spin) does, but no longer than until `limit`, in nanoseconds, beyond a short spin.
     #[inline]
     fn spin_until(&self, limit: u64, is_over: impl Fn() -> bool) -> bool {
         let mut spin = Spin::by_time();

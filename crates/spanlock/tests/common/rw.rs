@@ -4,7 +4,7 @@ use super::watched_silently;
 use lock_api::{RawRwLock, RwLock};
 use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+    PhaseFairTicket, ReadersFirst, WritersFirst,
 };
 use std::thread;
 use std::time::Duration;
@@ -28,9 +28,8 @@ pub fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) 
 }
 
 /// A lock under BRAVO with that policy.
-pub fn bravo<L: RawRwLock>(bias: Bias) -> Bravo<L, Tuning> {
-    let bound = Tuning::STANDARD.bound;
-    Bravo::with_policy(L::INIT, Tuning { bias, bound })
+pub fn bravo<L: RawRwLock>(bias: Bias) -> Bravo<L, Bias> {
+    Bravo::with_policy(L::INIT, bias)
 }
 
 /// Functions that make the locks.
@@ -52,18 +51,18 @@ locks! {
     cohort: CohortRwLock<2> = CohortRwLock::new(),
     per_cpu: PerCpu<FutexRwLock, 4> = PerCpu::new(),
     mutex: MutexRwLock<FutexMutex> = MutexRwLock::from_mutex(FutexMutex::new()),
-    bravo_adaptive: Bravo<FutexRwLock, Tuning> = bravo(Bias::Adaptive),
-    bravo_eager: Bravo<FutexRwLock, Tuning> = bravo(Bias::Eager),
-    bravo_off: Bravo<FutexRwLock, Tuning> = bravo(Bias::Off),
-    bravo_ticket: Bravo<PhaseFairTicket, Tuning> = bravo(Bias::Eager),
-    bravo_queue: Bravo<PhaseFairQueue, Tuning> = bravo(Bias::Eager),
-    bravo_cohort: Bravo<CohortRwLock<2>, Tuning> = bravo(Bias::Eager),
-    bravo_per_cpu: Bravo<PerCpu<FutexRwLock, 4>, Tuning> = bravo(Bias::Eager),
-    bravo_per_cpu_ticket: Bravo<PerCpu<PhaseFairTicket, 4>, Tuning> = bravo(Bias::Eager),
-    bravo_mutex: Bravo<MutexRwLock<FutexMutex>, Tuning> = bravo(Bias::Eager),
-    bravo_adaptive_readers_first: Bravo<FutexRwLock<ReadersFirst>, Tuning> = bravo(Bias::Adaptive),
-    bravo_eager_readers_first: Bravo<FutexRwLock<ReadersFirst>, Tuning> = bravo(Bias::Eager),
-    bravo_off_readers_first: Bravo<FutexRwLock<ReadersFirst>, Tuning> = bravo(Bias::Off),
+    bravo_adaptive: Bravo<FutexRwLock, Bias> = bravo(Bias::STANDARD),
+    bravo_eager: Bravo<FutexRwLock, Bias> = bravo(Bias::EAGER),
+    bravo_off: Bravo<FutexRwLock, Bias> = bravo(Bias::Off),
+    bravo_ticket: Bravo<PhaseFairTicket, Bias> = bravo(Bias::EAGER),
+    bravo_queue: Bravo<PhaseFairQueue, Bias> = bravo(Bias::EAGER),
+    bravo_cohort: Bravo<CohortRwLock<2>, Bias> = bravo(Bias::EAGER),
+    bravo_per_cpu: Bravo<PerCpu<FutexRwLock, 4>, Bias> = bravo(Bias::EAGER),
+    bravo_per_cpu_ticket: Bravo<PerCpu<PhaseFairTicket, 4>, Bias> = bravo(Bias::EAGER),
+    bravo_mutex: Bravo<MutexRwLock<FutexMutex>, Bias> = bravo(Bias::EAGER),
+    bravo_adaptive_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::STANDARD),
+    bravo_eager_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::EAGER),
+    bravo_off_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::Off),
 }
 
 /// Makes scenarios tests for each of these locks. The module has a function `run`, as the one here.

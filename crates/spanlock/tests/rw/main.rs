@@ -9,7 +9,7 @@ use common::{HANG, elsewhere, panic_message};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock};
 use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
-    Tuning, WritersFirst,
+    WritersFirst,
 };
 use spanlock_testkit::exact::Exact;
 use std::mem;
@@ -203,7 +203,7 @@ fn a_reader_reads_again_while_a_writer_waits<L: RawRwLock + Sync>(lock: &RwLock<
 /// A thread that reads by the table reads again though the underlying lock prefers writers.
 #[test]
 fn a_fast_reader_reads_again_in_any_case() {
-    let lock = bravo::<FutexRwLock>(Bias::Eager);
+    let lock = bravo::<FutexRwLock>(Bias::EAGER);
     let lock = RwLock::from_raw(lock, 0);
     thread::scope(|scope| {
         let reading = lock.read();
@@ -218,8 +218,8 @@ fn a_fast_reader_reads_again_in_any_case() {
 /// A leaked guard outlives its thread, leaves its lock locked, and nothing else.
 #[test]
 fn a_leaked_reader_stays_and_harms_no_other_lock() {
-    let leaked = Arc::new(RwLock::from_raw(bravo::<FutexRwLock>(Bias::Eager), 0));
-    let other = RwLock::from_raw(bravo::<FutexRwLock>(Bias::Eager), 0);
+    let leaked = Arc::new(RwLock::from_raw(bravo::<FutexRwLock>(Bias::EAGER), 0));
+    let other = RwLock::from_raw(bravo::<FutexRwLock>(Bias::EAGER), 0);
     let theirs = Arc::clone(&leaked);
     thread::spawn(move || mem::forget(theirs.read()))
         .join()
@@ -235,10 +235,10 @@ fn a_leaked_reader_stays_and_harms_no_other_lock() {
 /// A lock at the place of one that was dropped with a leaked reader is free.
 #[test]
 fn a_dropped_lock_takes_its_leaked_readers_along() {
-    let mut lock = Box::new(RwLock::from_raw(bravo::<FutexRwLock>(Bias::Eager), 0));
+    let mut lock = Box::new(RwLock::from_raw(bravo::<FutexRwLock>(Bias::EAGER), 0));
     mem::forget(lock.read());
     assert!(lock.try_write().is_none());
-    *lock = RwLock::from_raw(bravo::<FutexRwLock>(Bias::Eager), 0);
+    *lock = RwLock::from_raw(bravo::<FutexRwLock>(Bias::EAGER), 0);
     assert!(lock.try_write().is_some());
 }
 

@@ -7,19 +7,20 @@ use std::panic;
 
 #[test]
 fn what_happens_is_counted() {
+    let bound = u32::MAX; // No bias is kept.
     let counted = |bias| {
-        let bound = u32::MAX; // No bias is kept.
-        let policy = Counted::new(Tuning { bias, bound });
+        let policy = Counted::new(bias);
         RwLock::from_raw(
             Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), policy),
             0,
         )
     };
-    let counts = |lock: &RwLock<Bravo<FutexRwLock, Counted<Tuning>>, i32>| {
+    let counts = |lock: &RwLock<Bravo<FutexRwLock, Counted<Bias>>, i32>| {
         // SAFETY: the test only reads its state and does not release it.
         unsafe { lock.raw() }.policy().counts()
     };
-    let [off, eager, inner] = [Bias::Off, Bias::Eager, Bias::Eager].map(counted);
+    let [off, eager, inner] =
+        [Bias::Off, Bias::Eager { bound }, Bias::Eager { bound }].map(counted);
     for lock in [&off, &eager] {
         drop(lock.read());
         drop(lock.write());
@@ -37,23 +38,17 @@ fn what_happens_is_counted() {
     drop((eager.read(), inner.read()));
     assert_eq!(counts(&inner).collisions, 1);
 
-    let adaptive = counted(Bias::Adaptive);
+    let adaptive = counted(Bias::Adaptive { bound });
     (0..10_000).for_each(|_| drop(adaptive.read()));
     let seen = counts(&adaptive);
     assert!(seen.fast_reads > seen.slow_reads, "{seen}");
 }
 
-type Observed = RwLock<Bravo<FutexRwLock, Counted<Tuning>>, i32>;
+type Observed = RwLock<Bravo<FutexRwLock, Counted<Bias>>, i32>;
 
 fn observed() -> Observed {
-    let eager = Tuning {
-        bias: Bias::Eager,
-        ..Tuning::STANDARD
-    };
-    RwLock::from_raw(
-        Bravo::with_policy(FutexRwLock::new(), Counted::new(eager)),
-        0,
-    )
+    let eager = Counted::new(Bias::EAGER);
+    RwLock::from_raw(Bravo::with_policy(FutexRwLock::new(), eager), 0)
 }
 
 fn counts_of(lock: &Observed) -> Counts {
@@ -65,11 +60,7 @@ fn counts_of(lock: &Observed) -> Counts {
 /// the bias when it looks again.
 #[test]
 fn a_lock_that_is_gone_leaves_few_skips() {
-    let off = Tuning {
-        bias: Bias::Off,
-        ..Tuning::STANDARD
-    };
-    let off = Bravo::with_policy(FutexRwLock::new(), Counted::new(off));
+    let off = Bravo::with_policy(FutexRwLock::new(), Counted::new(Bias::Off));
     let mut place = RwLock::from_raw(off, 0);
     (0..4).for_each(|_| drop(place.read()));
     assert_eq!(counts_of(&place).slow_reads, 4);
@@ -116,10 +107,7 @@ fn writers_that_give_up_count() {
 /// A bias that is kept is there again when the last writer has left, however it came and left.
 #[test]
 fn the_last_writer_opens_the_path_again() {
-    let kept = Tuning {
-        bias: Bias::Eager,
-        bound: 0,
-    };
+    let kept = Bias::Eager { bound: 0 };
     let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), Counted::new(kept));
     let lock = RwLock::from_raw(lock, 0);
     for written in 1..=5 {
@@ -155,6 +143,29 @@ fn the_last_writer_opens_the_path_again() {
     let seen = counts_of(&lock);
     assert_eq!((seen.revocations, seen.scans + seen.membarriers), (5, 5));
     assert!(seen.closed >= SHORT / 8, "{seen}");
+}
+
+/// A reader that has waited for the path in vain gets in by the underlying lock, and takes the path the next time.
+#[test]
+fn a_wait_in_vain_leaves_no_hint() {
+    let kept = Counted::new(Bias::Eager { bound: 0 });
+    let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), kept);
+    let lock = RwLock::from_raw(lock, 0);
+    let writing = lock.write();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let waited = *lock.read();
+            (waited, *lock.read())
+        });
+        thread::sleep(SHORT);
+        drop(writing);
+        assert_eq!(reader.join().expect("it reads"), (0, 0));
+    });
+    let seen = counts_of(&lock);
+    assert_eq!(
+        (seen.fast_reads + seen.slow_reads, seen.fast_reads.min(1)),
+        (2, 1)
+    );
 }
 
 /// A bias that is set for long makes its readers' stores plain: then a revocation fences for all threads.
@@ -197,8 +208,8 @@ fn a_policy_that_panics_aborts() {
     struct Panics;
     impl Policy for Panics {
         const INIT: Self = Self;
-        fn tuning(&self) -> Tuning {
-            Tuning::STANDARD
+        fn bias(&self) -> Bias {
+            Bias::STANDARD
         }
         fn on(&self, _: Event) {
             panic::resume_unwind(Box::new(()));
@@ -217,11 +228,8 @@ fn a_policy_that_panics_aborts() {
 #[test]
 fn skipping_the_fast_path_ends() {
     let bound = u32::MAX; // No bias is kept, and the next one comes late.
-    let tuning = Tuning {
-        bound,
-        ..Tuning::STANDARD
-    };
-    let lock = Bravo::with_policy(FutexRwLock::new(), Counted::new(tuning));
+    let adaptive = Counted::new(Bias::Adaptive { bound });
+    let lock = Bravo::with_policy(FutexRwLock::new(), adaptive);
     let lock: Observed = RwLock::from_raw(lock, 0);
     let fast_reads = |many| {
         let before = counts_of(&lock).fast_reads;

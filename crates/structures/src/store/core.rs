@@ -106,9 +106,16 @@ impl<M: Medium> Core<M> {
     }
 
     /// A number that no log page and no inode of the store ever had.
-    pub(crate) fn generation(&self) -> u64 {
-        // [epoch-first] The epoch is this opening's alone.
-        u64::from(self.epoch) << 32 | self.generations.fetch_add(1, Ordering::Relaxed)
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: an opening has 2^32 of them.
+    pub(crate) fn generation(&self) -> Result<u64> {
+        let low = self.generations.fetch_add(1, Ordering::Relaxed);
+        match u32::try_from(low) {
+            // [epoch-first] The epoch is this opening's alone.
+            Ok(low) => Ok(self.generation_of(low)),
+            Err(_) => Err(Error::Exhausted),
+        }
     }
 
     /// The generation of this opening with that low half.
@@ -282,4 +289,34 @@ pub(crate) fn write_superblock(medium: &impl Medium, superblock: &Superblock) ->
     medium.fence();
     medium.sync()?;
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use crate::store::{Error, Geometry, Memory, Options, Store, make};
+    use prim::atomic::Ordering;
+    use std::sync::Arc;
+
+    /// A store that has no more numbers refuses what needs one, changes nothing, and is as good as new once reopened.
+    #[test]
+    fn numbers_do_not_wrap() {
+        let medium = Arc::new(Memory::new(1 << 20));
+        make(&medium, &Geometry::default()).expect("it fits");
+        let open = || Store::<_>::open(Arc::clone(&medium), Options::default());
+        let (store, _) = open().expect("it is sound");
+        let file = store.create("/file", 0o600).expect("room");
+        let before = store.status().space;
+        let numbers = &store.shared.core.generations;
+        numbers.store(1 << 32, Ordering::Relaxed);
+        assert!(matches!(file.write_at(b"x", 0), Err(Error::Exhausted)));
+        assert!(matches!(
+            store.create("/other", 0o600),
+            Err(Error::Exhausted)
+        ));
+        assert_eq!(store.status().space, before);
+        drop((file, store));
+        let (store, _) = open().expect("it is sound");
+        assert_eq!(store.stat("/file").expect("it is there").size, 0);
+        store.create("/other", 0o600).expect("room");
+    }
 }

@@ -28,6 +28,8 @@ pub enum Error {
     TooLarge,
     /// There is no free page, or no free inode.
     NoSpace,
+    /// The store has begun 2^32 log pages and files since it was opened, and has no more numbers for them. Reopen it.
+    Exhausted,
     /// The store does not do this to nodes of this kind.
     Unsupported(&'static str),
     /// A sync has failed. What was not durable before may be lost, and nothing more is written. Reopen the store.
@@ -57,6 +59,9 @@ impl fmt::Display for Error {
             Self::NameTooLong => f.write_str("the name is too long"),
             Self::TooLarge => f.write_str("beyond the largest size of a file"),
             Self::NoSpace => f.write_str("the store is full"),
+            Self::Exhausted => {
+                f.write_str("the store has no more numbers for log pages and files; reopen it")
+            }
             Self::Poisoned => {
                 f.write_str("an earlier sync failed, so the store takes no more writes; reopen it")
             }

@@ -13,8 +13,8 @@ use crate::store::replay::FileState;
 use crate::store::tree::{Ino, Stat};
 use prim::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
-use spanlock::range::RangeLock;
 use spanlock::range::raw::RawRangeLock;
+use spanlock::range::{RangeLock, ReadGuard};
 use std::ops::Range;
 
 /// The largest size of a file: 2^48 bytes.
@@ -314,6 +314,11 @@ impl<L: RawRangeLock> Inode<L> {
             a,
             b,
         }
+    }
+
+    /// Keeps all writes from happening. Those before have left their times.
+    pub(crate) fn write_nothing(&self) -> ReadGuard<'_, L> {
+        self.lock.0.read(..)
     }
 
     pub(crate) fn truncate<M: Medium>(&self, core: &Core<M>, size: u64) -> Result<()> {

@@ -305,8 +305,8 @@ impl Log {
     /// A fresh page, flushed, which nothing links yet. Its slots are zero, so that what is found there later is this
     /// log's.
     pub(crate) fn new_page<M: Medium>(&self, core: &Core<M>) -> Result<LogPage> {
+        let generation = core.generation()?;
         let block = core.take(1, Purpose::Upkeep)?[0];
-        let generation = core.generation();
         let page = LogPage { block, generation };
         let empty = page::empty(page, core.id, self.ino);
         // [as-published] P3 leaves what was in the page.

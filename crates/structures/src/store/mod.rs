@@ -59,6 +59,8 @@
 //! - **clean-waits**: a log is rewritten after all reservations in the rewritten part have been committed. Who has
 //!   reserved holds a range of the file, so the rewriting takes the lock of the whole file for a moment.
 //! - **clean-sync**: a rewritten log is durable before the head points to it.
+//! - **attributes-wait**: attributes are set while no write of the file is under way. Such a write may have its time
+//!   already, and the time of the attributes is later: then the time of the write would not count.
 //! - **tail-after**: after recovery the log goes on behind its last entry.
 //! - **inode-generation**: a log belongs to a file if the inode's generation is that of the file's creation. So a
 //!   recycled inode number does not bring back the log of the file that had the number before.

@@ -75,8 +75,8 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
     pub fn make_node(&self, parent: Ino, name: &[u8], node: NewNode) -> Result<Stat> {
         let shared = &self.shared;
         shared.core.check()?;
+        let generation = shared.core.generation()?;
         let ino = shared.core.take_inode()?;
-        let generation = shared.core.generation();
         let kind = node.kind;
         let mut names = shared.names.write();
         let name = name.to_vec();
@@ -174,12 +174,20 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
         self.alter(|_| Ok(Change::Exchange(places)))
     }
 
-    /// Sets attributes of a node: `set` gets those that it has.
+    /// Sets attributes of a node: `set` gets those that it has. Of a file, it waits for the writes that are under way.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NoSpace`], [`Error::Poisoned`].
     pub fn set_attributes(&self, ino: Ino, set: impl FnOnce(&mut Attributes)) -> Result<()> {
         let shared = &self.shared;
+        let file = shared
+            .files
+            .lock()
+            .get(&ino)
+            .map(|file| Arc::clone(&file.inode));
+        // [attributes-wait]
+        let waits = file.as_ref().filter(|_| prim::intact!("attributes-wait"));
+        let _no_write = waits.map(|file| file.write_nothing());
         self.alter(|names| {
             let mut attributes = shared.stat(names, ino)?.attributes;
             // Clocks are set back, and then what is set now would count as older than the last write.

@@ -6,7 +6,8 @@
 use crate::store::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of a node.
+/// The number of a node. Another node may get it once the last name of this one is gone and nobody has it open: who
+/// keeps a number for longer compares [`Stat::generation`].
 pub type Ino = u64;
 
 /// The node that all paths begin at.

@@ -305,6 +305,23 @@ fn nodes_have_attributes_targets_and_times() {
     assert!(file.stat().expect("open").attributes.modified > 12_345);
 }
 
+/// A number that is used again has another generation.
+#[test]
+fn a_number_is_used_again() {
+    let (_, store) = fresh(1 << 20);
+    let make = |name: &[u8]| {
+        let made = store.make_node(ROOT, name, NewNode::of(Kind::File, 0o644));
+        let stat = made.expect("room");
+        (stat.ino, stat.generation)
+    };
+    let first = make(b"first");
+    store.unlink_name(ROOT, b"first").expect("it is there");
+    store.sync().expect("in memory");
+    let second = make(b"second");
+    assert_eq!(second.0, first.0);
+    assert_ne!(second.1, first.1);
+}
+
 #[test]
 fn names_are_checked() {
     let (_, store) = fresh(1 << 20);

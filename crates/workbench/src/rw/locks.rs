@@ -9,7 +9,7 @@ use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, 
 use prim::clock::{Duration, Instant};
 use spanlock::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, Tuning,
+    PhaseFairTicket, ReadersFirst,
 };
 use spanlock_records::trial::lock::Readers::{Exclude, Recur, Share};
 use spanlock_records::trial::lock::{Over, Role, RwDescribed};
@@ -61,21 +61,17 @@ fn new<L: RawRwLock>() -> RwLock<L, ()> {
 }
 
 /// Without a bias.
-fn off<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
+fn off<L: RawRwLock>() -> RwLock<Bravo<L, Bias>, ()> {
     tuned(Bias::Off)
 }
 
 /// Biased from birth.
-fn eager<L: RawRwLock>() -> RwLock<Bravo<L, Tuning>, ()> {
-    tuned(Bias::Eager)
+fn eager<L: RawRwLock>() -> RwLock<Bravo<L, Bias>, ()> {
+    tuned(Bias::EAGER)
 }
 
-fn tuned<L: RawRwLock>(bias: Bias) -> RwLock<Bravo<L, Tuning>, ()> {
-    let tuning = Tuning {
-        bias,
-        ..Tuning::STANDARD
-    };
-    RwLock::from_raw(Bravo::with_policy(L::INIT, tuning), ())
+fn tuned<L: RawRwLock>(bias: Bias) -> RwLock<Bravo<L, Bias>, ()> {
+    RwLock::from_raw(Bravo::with_policy(L::INIT, bias), ())
 }
 
 /// The policy of locks under BRAVO as users have it.

@@ -25,7 +25,7 @@ pub(crate) fn locks() -> Vec<Lock> {
 fn run(row: Row, case: &Case) -> Run {
     let machine = case.setup.machine.clone();
     case.run(move |rng| {
-        let biases = [Bias::Eager, Bias::Eager, Bias::Adaptive];
+        let biases = [Bias::EAGER, Bias::EAGER, Bias::STANDARD];
         let bias = rng.choice(biases).expect("three");
         Resource {
             locks: (0..rng.usize(1..=3))

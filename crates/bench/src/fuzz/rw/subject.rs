@@ -199,7 +199,7 @@ impl Row {
         };
         let eager = self
             .over
-            .filter(|over| over.policy == BIASED && bias == Bias::Eager);
+            .filter(|over| over.policy == BIASED && bias == Bias::EAGER);
         let policy = EAGER;
         let eager = eager.map(|over| Over { policy, ..over });
         let is_wanted = |described: &RwDescribed| match eager {

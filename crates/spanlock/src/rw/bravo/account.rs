@@ -1,59 +1,8 @@
 //! The account of a lock's bias: whether it pays, and when it is tried again.
 //!
-//! A bias *gains* time for readers while the path is open, and *costs* time while it is closed. The account weighs the
-//! two, and decides two questions:
-//!
-//! 1. A writer has revoked the bias. Is it *kept*, so that the last writer to leave opens the path again?
-//! 2. If not: when may a reader *try* it again?
-//!
-//! ```text
-//!              + life x rho      - 2 x cost  - closed    + life x rho     - 2 x cost
-//!   open    +=================+                       +================+
-//!   closed                    +----------+------------+                +----------+---
-//!                          arrival     table        reopened        arrival
-//!                                      empty
-//! ```
-//!
-//! **What is weighed.** The *cost* is the time from a writer's arrival until the table is empty. *Closed* is the time
-//! from there until the last writer leaves. The *density* `rho` says how many threads' time slow reads of this lock
-//! take, and a bias saves. By Little's law that is the latency of a slow read over its service time ([`SERVICE`]),
-//! which a reader measures now and then. Of two samples in sequence the smaller counts, since one reader that was
-//! interrupted, or slept behind a writer, says little. Rho is a power of two, from an eighth (readers hardly meet) to
-//! 32. A fenced read saves a lone reader nothing, because to fence takes as long as an underlying lock that nobody else
-//! wants: only a free bias earns it an eighth of its life. While a bias is kept nobody takes samples, and readers may
-//! become fewer: so one revocation in some thousands halves rho ([`DOUBTS`]).
-//!
-//! **Keep.** The lives of a bias earn credit; its revocations, and the times that the path was closed, spend it, as
-//! drawn. The bias is kept while the credit pays for the revocation; it is never more than 49 us. A closing may use the
-//! credit up, and does not end the bias by that: readers wait for writers in any lock. But it is remembered then, as a
-//! *debt*, until a life has paid for a revocation. So as long as rho is right, a bias that goes on has
-//! gained at least twice what its revocations took, and what it loses in the end is bounded by the most credit. After
-//! readers have left rho is too large, for some thousands of revocations for each halving.
-//!
-//! **Try.** A new lock may be biased at once. A bias that was not kept is tried again after [`Tuning::bound`] times
-//! what its last revocation cost, and its debt, divided by the rho that counts now, but no later than after
-//! [`LONGEST`]. So where readers hardly meet trials are rare, and where they crowd a trial that fails is soon repeated.
-//! That matters, because both states are stable there: readers that crowd at the underlying lock delay the writers that
-//! are to open the path, and a trial may fail although the bias would pay once all threads use it. But writers may have
-//! queued at the underlying lock; then the path opens when all of them have been, and readers wait for it in vain. A
-//! trial that fails after such a closing took longer from readers than its revocation did, hence the debt.
-//!
-//! **Youth.** Where readers crowd, a writer does not end a life before it has lasted for [`YOUTH`]: it waits before it
-//! arrives. A writer that never pauses would else close the path before readers that waited for it notice that it is
-//! open. They would have waited, and writers revoked, for nothing. Readers crowd, or wait long for writers, from rho =
-//! 4 on.
-//!
-//! **Grade.** A bias that has lived for [`LONG_LIFE`] since the path opened becomes free. This does not depend on the
-//! account's other answers.
-//!
-//! **Bounds.** Against a lock that is *never* biased: a trial that fails takes its cost from each reader that waits for
-//! it. If all do, that is rho parts in `bound` of the time until the next trial: one part where readers do not crowd,
-//! and a half at rho = 32. (Readers with hints do not notice it. If a revocation takes more than a millisecond,
-//! [`LONGEST`] comes first, and trials take more.) Besides, each bias loses the most credit once, while rho is right.
-//! Against one that is *always* biased, where biases pay: the time until the next trial, after the credit has been used
-//! up, and not again before; and [`YOUTH`] for each write that finds the path open. Against one that is *always
-//! fenced*: a membarrier for each long life, and for each writer that gives up while it revokes a free bias. Against
-//! one that is *always free*: a fence for each read until then.
+//! Pure arithmetic on one word, with every tuned constant of the bias. It knows neither the protocol nor a clock: it is
+//! told what happened and when, and answers. "The policy" in `docs/rwlocks.md` says what is weighed and why, what the
+//! answers are bounded by, and what each constant is worth.
 //!
 //! ```text
 //!   bit  31   28 27         20 19                                         0
@@ -70,12 +19,9 @@
 //! | rho | 2^(n - 3) | the same |
 //!
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
-//! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain. A writer
-//! that gives up while it revokes spends no credit, but the time in which it closed the path is not life.
+//! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain.
 
-use super::state::Word;
-/// The time, in nanoseconds.
-pub(super) use prim::clock::nanoseconds as now;
+use crate::wait::LONGEST_SPIN;
 
 /// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
 /// does not see: cold paths, and the writer's second acquisition.
@@ -107,26 +53,43 @@ const MOST_RHO: u32 = EIGHTHS + 5;
 /// and more than one closing takes (`docs/rwlocks.md`).
 pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 
-/// Nanoseconds after which a life is long enough for readers that publish by a plain store. Revoking such a bias takes
-/// about a tenth of that.
-const LONG_LIFE: usize = 128_000;
+/// Nanoseconds after which a life is long enough for readers that publish by a plain store: short against a time slice,
+/// and ten times what it takes to revoke such a bias.
+const LONG_LIFE: usize = LONGEST_SPIN as usize;
 
 /// The shortest life, in nanoseconds, that a writer ends if slow reads take long: in it, readers that have waited
 /// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.
-const YOUTH: usize = 1_500;
+const YOUTH: u64 = 1_500;
+
+/// The power of two of rho = 4, from which on readers are dense.
+const DENSE: u32 = EIGHTHS + 2;
+
+/// How often slow readers are to lose what a revocation cost before the next trial: the standard bound.
+pub(super) const BOUND: u32 = 64;
 
 /// A bias is kept that gains `bound` / 32 = 2 times what its revocations cost.
 const PAYS: u64 = 32;
 
-/// One revocation in about so many, by the digits of the time in units, takes rho down by a step. A bias that pays may
-/// end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
+/// One revocation in about this many, by the digits of the time in units, takes rho down by a step. A bias that pays
+/// may end by that, so it is rare. (Units, because some clocks do not count single nanoseconds.)
 const DOUBTS: u64 = 1 << 12;
+
+/// Acquisitions between two looks: at the word, where there is no bias, and at the clock, where there is a fenced one.
+/// A look costs about as much as an uncontended acquisition, so this many make it a small part of the whole.
+pub(super) const LOOK: usize = 16;
+
+/// One slow read in this many, of those that look at the bias, times its acquisition. That reads the clock twice, and
+/// may set the bias.
+pub(super) const TIMED: usize = 8;
 
 /// The word of the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account(pub(super) u32);
 
 impl Account {
+    /// The account of a new lock, which may be biased at once.
+    pub(super) const NEW: Self = Self(0);
+
     fn new(time: u64, balance: u64, rho: u32) -> Self {
         let time = (time / UNIT) as u32 % (1 << TIME_BITS);
         Self(rho << (TIME_BITS + CREDIT_BITS) | (balance as u32) << TIME_BITS | time)
@@ -188,8 +151,7 @@ impl Account {
 
     /// Nanoseconds for which a writer that is about to arrive lets the life go on.
     pub(super) fn youth_left(self, now: u64) -> u64 {
-        // From rho = 4 on. In a model writers do not wait.
-        let youth = prim::stock(YOUTH, 0) as u64 * u64::from(self.rho() >= EIGHTHS + 2);
+        let youth = YOUTH * u64::from(self.rho() >= DENSE);
         youth.saturating_sub(self.elapsed(now))
     }
 
@@ -200,11 +162,9 @@ impl Account {
     }
 
     /// A bias was revoked, which took from `start` to `now`: whether it is kept, and its account after that.
-    pub(super) fn revoked(self, word: Word, start: u64, now: u64, bound: u32) -> (bool, Self) {
+    pub(super) fn revoked(self, start: u64, now: u64, bound: u32) -> (bool, Self) {
         let rho = self.rho() - u32::from(self.rho() > 0 && (now / UNIT).is_multiple_of(DOUBTS));
-        // A fenced read saves a lone reader nothing.
-        let earns = rho > 0 || !word.is_fenced();
-        let gain = u64::from(earns) * (self.elapsed(start) << rho >> EIGHTHS);
+        let gain = self.elapsed(start) << rho >> EIGHTHS;
         let took = now.saturating_sub(start).max(1);
         let loss = took.saturating_mul(u64::from(bound));
         let credit = self.credit() * UNIT + gain;
@@ -221,19 +181,17 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::{
-        Account, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT, Word, YOUTH,
+        Account, BOUND, CREDIT_BITS, DEBT, EIGHTHS, LONG_LIFE, LONGEST, MOST_RHO, TIME_BITS, UNIT,
+        YOUTH,
     };
-    use crate::rw::Tuning;
-
-    const BOUND: u32 = Tuning::STANDARD.bound;
     const US: u64 = 1000;
 
-    /// An unbiased lock, whose readers' acquisitions took so long.
+    /// An unbiased lock, whose readers' acquisitions took that long.
     fn sampled(latency: u64) -> Account {
         Account(0).sampled(0, latency).1
     }
 
-    /// A bias that was tried at a time, after acquisitions that took so long.
+    /// A bias that was tried at a time, after acquisitions that took that long.
     fn tried(at: u64, latency: u64) -> Account {
         let (is_to_try, account) = sampled(latency).sampled(at, latency);
         assert!(is_to_try, "it is due");
@@ -260,17 +218,16 @@ mod tests {
     #[test]
     fn a_bias_that_lives_long_is_kept_and_one_that_does_not_is_not() {
         let long = LONG_LIFE as u64;
-        for (latency, word, life, kept) in [
-            (20, Word::FENCED, long, false),   // One thread, which gains nothing.
-            (20, Word::FREE, 4 * US, false),   // It gains an eighth.
-            (20, Word::FREE, long, true),      // It does.
-            (512, Word::FENCED, 4 * US, true), // As much as it lives.
-            (128, Word::FENCED, US / 2, false), // Shorter than its revocation.
-            (8 * US, Word::FENCED, US / 2, true), // Thirty threads gain.
+        for (latency, life, kept) in [
+            (20, 4 * US, false),    // One thread, which gains an eighth.
+            (20, long, true),       // It does.
+            (512, 4 * US, true),    // As much as it lives.
+            (128, US / 2, false),   // Shorter than its revocation.
+            (8 * US, US / 2, true), // Thirty threads gain.
         ] {
             let (opened, arrived) = (5 * US + 1, 5 * US + 1 + life);
-            let revoked = tried(opened, latency).revoked(word, arrived, arrived + US, BOUND);
-            assert_eq!(revoked.0, kept, "{latency} {word:?} {life}");
+            let revoked = tried(opened, latency).revoked(arrived, arrived + US, BOUND);
+            assert_eq!(revoked.0, kept, "{latency} {life}");
         }
     }
 
@@ -281,10 +238,10 @@ mod tests {
         assert!(is_to_try && fewer.rho() == 0);
     }
 
-    /// How many of a hundred short lives the credit pays for, if the path is closed for so long between them.
+    /// How many of a hundred short lives the credit pays for, if the path is closed for that long between them.
     fn short_lives(mut account: Account, mut now: u64, closed: u64) -> usize {
         let kept = (0..100).take_while(|_| {
-            let (is_kept, revoked) = account.revoked(Word::FENCED, now, now + US, BOUND);
+            let (is_kept, revoked) = account.revoked(now, now + US, BOUND);
             now += US + closed;
             account = revoked.opened(now);
             is_kept
@@ -297,9 +254,9 @@ mod tests {
         let mut account = tried(1, 1 << 20);
         assert_eq!(account.rho(), MOST_RHO);
         for step in 1..=2 * MOST_RHO {
-            account = account.revoked(Word::FREE, 0, 0, 0).1;
+            account = account.revoked(0, 0, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
-            account = account.revoked(Word::FREE, 0, UNIT, 0).1;
+            account = account.revoked(0, UNIT, 0).1;
             assert_eq!(account.rho(), MOST_RHO.saturating_sub(step));
         }
         assert_eq!(short_lives(account, 1, 0), 0);
@@ -315,7 +272,7 @@ mod tests {
             (slow, 512, 4),
         ] {
             let end = US + took;
-            let (is_kept, account) = tried(US, latency).revoked(Word::FENCED, US, end, BOUND);
+            let (is_kept, account) = tried(US, latency).revoked(US, end, BOUND);
             assert!(!is_kept, "it does not pay");
             let loss = took * u64::from(BOUND);
             assert!(
@@ -331,9 +288,20 @@ mod tests {
         }
     }
 
+    /// Threads overwrite each other's accounts: the credit of a writer that gave up may be read as a price.
+    #[test]
+    fn whatever_a_race_leaves_a_trial_comes_in_time() {
+        for balance in 0..1 << CREDIT_BITS {
+            for rho in 0..=MOST_RHO {
+                let (is_to_try, _) = Account::new(0, balance, rho).sampled(LONGEST * UNIT, 20);
+                assert!(is_to_try, "{balance} {rho}");
+            }
+        }
+    }
+
     #[test]
     fn credit_pays_for_short_lives_and_runs_out() {
-        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 1000 * US, 1002 * US, BOUND);
+        let (is_kept, account) = tried(US, 256).revoked(1000 * US, 1002 * US, BOUND);
         assert!(is_kept, "it pays");
         assert_eq!(account.credit(), DEBT - 1);
         let lives = |closed| short_lives(account.opened(1002 * US), 1002 * US, closed);
@@ -343,28 +311,24 @@ mod tests {
 
     #[test]
     fn a_bias_that_ends_after_a_long_closing_is_tried_again_after_bound_times_that() {
-        let (is_kept, account) = tried(US, 256).revoked(Word::FENCED, 10 * US, 11 * US, BOUND);
+        let (is_kept, account) = tried(US, 256).revoked(10 * US, 11 * US, BOUND);
         assert!(is_kept, "it pays");
         for (closed, least) in [(US, 1), (100 * US, 64 * BOUND), (900 * US, 512 * BOUND)] {
             let open = 11 * US + closed;
-            let (is_kept, ended) =
-                account
-                    .opened(open)
-                    .revoked(Word::FENCED, open, open + 50 * US, BOUND);
+            let (is_kept, ended) = account.opened(open).revoked(open, open + 50 * US, BOUND);
             assert!(!is_kept, "{closed}");
             assert!(ended.price() >= u64::from(least) * US, "{closed}");
         }
         // What a life has paid for is forgotten.
         let open = 1000 * US;
         let account = account.opened(open);
-        let (is_kept, account) =
-            account.revoked(Word::FENCED, open + 9 * US, open + 10 * US, BOUND);
+        let (is_kept, account) = account.revoked(open + 9 * US, open + 10 * US, BOUND);
         assert!(is_kept && account.balance() < DEBT, "it pays");
     }
 
     #[test]
-    fn writers_let_a_life_go_on_that_has_just_begun_if_readers_crowd() {
-        let (opened, youth) = (5000 * US, YOUTH as u64);
+    fn writers_let_a_life_go_on_that_has_just_begun_where_readers_are_dense() {
+        let (opened, youth) = (5000 * US, YOUTH);
         for (latency, left) in [(8 * US, youth), (1024, youth), (1000, 0), (20, 0)] {
             let account = tried(opened, latency);
             assert_eq!(account.youth_left(opened), left, "{latency}");
@@ -394,11 +358,11 @@ mod tests {
 
     #[test]
     fn without_a_bound_a_bias_is_always_kept_and_with_the_largest_never() {
-        let (is_kept, account) = tried(0, 1).revoked(Word::FENCED, 0, 1 << 40, 0);
+        let (is_kept, account) = tried(0, 1).revoked(0, 1 << 40, 0);
         let account = account.opened(1 << 50);
-        assert!(is_kept && account.revoked(Word::FREE, 1 << 50, 1 << 51, 0).0);
+        assert!(is_kept && account.revoked(1 << 50, 1 << 51, 0).0);
         let account = tried(1, 1 << 40);
-        let (is_kept, ended) = account.revoked(Word::FREE, 100 * US, 101 * US, u32::MAX);
+        let (is_kept, ended) = account.revoked(100 * US, 101 * US, u32::MAX);
         assert!(!is_kept);
         assert_eq!(ended.price(), LONGEST * UNIT);
     }

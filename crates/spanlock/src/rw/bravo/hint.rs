@@ -14,15 +14,12 @@
 //!      +-----------+                                               +---------------------+ <-+
 //!            ^                                                               |
 //!            +---------------------------------------------------------------+
-//!                     none left, or a look at another lock
+//!                none left, or a look at another lock finds no bias
 //! ```
 
+use super::account::LOOK;
 use super::table::LockAddress;
 use std::cell::Cell;
-
-/// Acquisitions between two looks. A look costs about as much as an uncontended acquisition, so this many make it a
-/// small part of the whole.
-const LOOK: u32 = 16;
 
 /// The lock that the running thread acquires without a look, and how often until it looks again.
 #[derive(Debug)]
@@ -35,29 +32,31 @@ prim::local! {
     static HINT: Hint = Hint { of: Cell::new(None), left: Cell::new(0) };
 }
 
-/// Whether the running thread acquires that lock without a look, this time.
+/// Takes one of the acquisitions of that lock that the running thread makes without a look; `false` if there is none,
+/// so that this acquisition looks.
 #[inline(always)]
-pub(super) fn skips(lock: LockAddress) -> bool {
+pub(super) fn spend(lock: LockAddress) -> bool {
     HINT.with(|hint| {
         let left = hint.left.get();
-        let skips = left > 0 && hint.of.get() == Some(lock);
-        if skips {
+        let is_left = left > 0 && hint.of.get() == Some(lock);
+        if is_left {
             hint.left.set(left - 1);
         }
-        skips
+        is_left
     })
 }
 
-/// The running thread's next acquisitions of that lock go without a look.
+/// Lets the running thread make its next [`LOOK`] acquisitions of that lock without a look.
 #[inline]
 pub(super) fn set(lock: LockAddress) {
     HINT.with(|hint| {
-        hint.left.set(prim::stock(LOOK as usize, 0) as u32);
+        hint.left.set(LOOK as u32);
         hint.of.set(Some(lock));
     });
 }
 
-/// Picks one of many at random. Random, because a count would fall in step with a program that uses its locks in turn.
+/// Draws one of many at random. Random, because every eighth, say, would fall in step with a program that uses its
+/// locks one after another.
 #[derive(Debug, Default)]
 pub struct Sampler(
     /// The state of a linear congruential generator. Zero is a state like any other.
@@ -71,9 +70,9 @@ impl Sampler {
         Self(Cell::new(0))
     }
 
-    /// True for one call in `many`, on the average; `many` is a power of two up to 2^16.
+    /// Draws: true for one call in `many`, on the average; `many` is a power of two up to 2^16.
     #[inline(always)] // A few instructions on a slow path that is nearly as fast as the fast one.
-    pub fn picks_one_in(&self, many: u32) -> bool {
+    pub fn draw_one_in(&self, many: u32) -> bool {
         // The constants are those of *Numerical Recipes*. The upper bits are random enough.
         let next = self.0.get().wrapping_mul(1_664_525);
         let next = next.wrapping_add(1_013_904_223);
@@ -86,8 +85,8 @@ prim::local! {
     static SAMPLES: Sampler = Sampler::new();
 }
 
-/// Whether this acquisition is one in so many that reads the clock.
+/// Draws from the running thread's sampler: true for one call in `many`, on the average.
 #[inline]
-pub(super) fn samples_one_in(many: u32) -> bool {
-    SAMPLES.with(|samples| samples.picks_one_in(many))
+pub(super) fn draw_one_in(many: u32) -> bool {
+    SAMPLES.with(|samples| samples.draw_one_in(many))
 }

@@ -1,73 +1,39 @@
-//! BRAVO: a bias towards readers, over any reader-writer lock of `lock_api`.
+//! BRAVO: a bias towards readers, over any reader-writer lock of `lock_api`, which is then the *underlying* lock.
 //!
-//! A plain reader-writer lock counts its readers in one word. Every reader writes to that word, so its cache line goes
-//! from processor to processor, and reading does not scale. Dice and Kogan put a *bias* over such a lock, which is then
-//! the *underlying* lock (*BRAVO: Biased Locking for Reader-Writer Locks*, USENIX ATC 2019). While the bias is set a
-//! reader does not touch the underlying lock. It *publishes* the lock's address in a slot of its own, in a table that
-//! all locks of the process share. A writer *revokes* the bias first: it waits until no slot holds the address, and
-//! clears the bias.
-//!
-//! Three things here are not the paper's. A writer that revoked *keeps* the bias if it pays: while it is inside,
-//! readers wait a little for the path to open again, and writers that came meanwhile share the revocation; the last to
-//! leave opens it. The bias has two *grades*, so that locks that are written now and then are revoked without a system
-//! call. And an *account* weighs what a bias gains against what its revocations cost.
-//!
-//! ```text
-//!   read                                        write
-//!   ----                                        -----
-//!   a hint of this lock? -- yes ----+           a hint, or no bias? -- no ----------------+
-//!     | no                          |             | yes                                  |
-//!   path open? --- no --- wait? ----+           lock the underlying lock                 |
-//!     | yes     ^   yes, 32 us | no |             |                                      |
-//!   publish     +---- opened --+    |           bias set? --- no ---> inside             |
-//!   in the table                    |             | yes  (bias-checked)                  |
-//!     |                             |           unlock it                                |
-//!   still open? -- no -- retract,   |             v                                      v
-//!     | yes              wait as    |           arrive: fence, wait until no slot holds the
-//!   inside, by the       above      v           address, clear the bias and maybe keep it
-//!   table              lock the underlying        |
-//!                      lock, and now and        lock the underlying lock; inside
-//!                      then try a bias            |
-//!                             |                 leave: the last one opens the path, if the bias
-//!                       inside, as a            is kept; unlock the underlying lock
-//!                       slow reader
-//! ```
+//! `docs/rwlocks.md` tells how readers and writers come and go, and why. Arrows between the modules point down the
+//! table; whatever the account advises, the protocol below it is correct.
 //!
 //! | module | content |
 //! |---|---|
-//! | `state` | the word by which fast readers and writers of one lock agree; the protocol and its edges |
-//! | `table` | where readers publish, and how a writer waits for them |
-//! | `account` | whether a bias pays, and when it is tried again |
+//! | `upgrade` | upgradable readers |
+//! | `pthread` | the lock for C, whose releases do not name what they release |
+//! | `bias` | where protocol and account meet: asks for advice, takes the steps, tells what came of them |
 //! | `hint` | which acquisitions go by the underlying lock without a look at the bias |
 //! | `policy` | what a user chooses, and what is counted |
-//! | `upgrade` | upgradable readers |
-//! | `pthread` | the same for C, whose releases do not name what they release |
-//!
-//! # Why a writer revokes without the underlying lock
-//!
-//! The published algorithm revokes with the underlying lock held. Then a reader inside by the table, which reads again
-//! by the underlying lock, waits for a writer that waits for it. Here no writer that waits for fast readers holds the
-//! underlying lock, so a recursive fast read cannot deadlock, whatever that lock prefers. (`docs/rwlocks.md` has the
-//! two exceptions.)
+//! | `account` | advice: whether a bias pays, and when it is tried again; every tuned constant |
+//! | `state` | protocol: the word by which fast readers and writers of one lock agree |
+//! | `table` | protocol: where readers publish, and how a writer waits for them |
 //!
 //! A writer that expects no bias takes the underlying lock first, and checks the bias then (**bias-checked**). If it
-//! finds one it has to release the lock again, and may lose its place in a queue. That happens only where a reader has
-//! tried a bias meanwhile, or where the writer's hint was old.
+//! finds one it releases the lock again, revokes, and asks anew: no writer waits for fast readers with the underlying
+//! lock held, so a fast reader may read again, whatever that lock prefers.
 
 use super::raw::{Token, raw_rwlock};
 use super::watch::{self, Mode};
 use crate::wait::Wait;
+use account::{LOOK, TIMED};
+use bias::BiasState;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
-use policy::{Bias, Event, Policy, Standard, report, tuning_of};
-use prim::clock::{Duration, Instant};
-use state::BiasState;
+use policy::{Bias, Event, Policy, Standard, bias_of, report};
+use prim::clock::{self, Duration, Instant};
 use table::{Publication, ReaderRow};
 
 mod account;
+pub(super) mod bias;
 mod hint;
 pub(super) mod policy;
 pub(super) mod pthread;
-pub(super) mod state;
+mod state;
 pub mod table;
 mod upgrade;
 
@@ -89,8 +55,8 @@ pub use hint::Sampler;
 /// *LOCK.write() += 1;
 ///
 /// // Another policy, and counts.
-/// use spanlock::rw::{Bias, Counted, Tuning, WritersFirst};
-/// let eager = Counted::new(Tuning { bias: Bias::Eager, ..Tuning::STANDARD });
+/// use spanlock::rw::{Bias, Counted, WritersFirst};
+/// let eager = Counted::new(Bias::EAGER);
 /// let lock = Bravo::with_policy(FutexRwLock::<WritersFirst>::new(), eager);
 /// let lock = lock_api::RwLock::from_raw(lock, 5);
 /// assert_eq!(*lock.read(), 5);
@@ -108,7 +74,7 @@ pub use hint::Sampler;
 /// - **Cost of a write**: without a bias, a load more than the underlying lock's. A write that revokes scans two cache
 ///   lines for each thread that reads, and reads the clock four times. If the bias has lived long, it also fences for
 ///   all threads of the process, which takes microseconds. Writers that come while one revokes share that. Where
-///   readers crowd, a writer first waits until the fast path has been open for 1.5 microseconds.
+///   readers are dense, a writer first waits until the fast path has been open for 1.5 microseconds.
 /// - **First use**: the first biased read of a process registers with Linux for such fences. That takes tens of
 ///   milliseconds, once, if the process has other threads.
 /// - **Fairness**: the underlying lock's, with one difference. A writer that gets the underlying lock and finds a bias
@@ -144,32 +110,23 @@ pub struct Bravo<L, P = Standard> {
     policy: P,
 }
 
-/// How a reader got in.
+/// How a thread got in, with what it needs to leave.
 #[derive(Debug)]
-pub enum Way<G> {
-    /// By the table.
-    Fast(Publication),
-    /// By the underlying lock.
-    Slow(G),
-}
-
-/// How a writer got in.
-#[derive(Debug)]
-pub enum Comes<G> {
-    /// It has arrived: the fast path stays closed until it leaves.
-    Arrived(G),
-    /// By the underlying lock alone: there was no bias.
-    Unarrived(G),
+pub enum Way<B, G> {
+    /// By the bias: a reader by the table; a writer that has arrived, and keeps the fast path closed until it leaves.
+    Bias(B),
+    /// By the underlying lock alone.
+    Under(G),
 }
 
 /// Proof of one read acquisition of a [`Bravo`].
-pub type ReadToken<G> = Token<Way<G>>;
+pub type ReadToken<G> = Token<Way<Publication, G>>;
 
 /// Proof of one upgradable read of a [`Bravo`], which goes by the underlying lock.
 pub type UnderToken<G> = Token<G>;
 
 /// Proof of one write acquisition of a [`Bravo`].
-pub type WriteToken<G> = Token<Comes<G>>;
+pub type WriteToken<G> = Token<Way<G, G>>;
 
 impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     prim::const_fn! {
@@ -177,7 +134,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         #[must_use]
         pub const fn new() -> Self {
             Self {
-                bias: BiasState::new(Bias::Adaptive),
+                bias: BiasState::new(Bias::STANDARD),
                 raw: L::INIT,
                 policy: P::INIT,
             }
@@ -187,7 +144,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     /// Puts a bias with that policy over a lock that nobody holds.
     #[must_use]
     pub fn with_policy(raw: L, policy: P) -> Self {
-        let bias = BiasState::new(policy.tuning().bias);
+        let bias = BiasState::new(policy.bias());
         Self { bias, raw, policy }
     }
 
@@ -212,16 +169,16 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
     ) -> Option<ReadToken<L::SharedGuard>> {
-        if hint::skips(self.bias.address()) {
+        if hint::spend(self.bias.path.address()) {
             let guard = slow(&self.raw, wait)?;
             report(&self.policy, Event::SlowRead);
-            return Some(Token::new(Way::Slow(guard)));
+            return Some(Token::new(Way::Under(guard)));
         }
         let entered = self
             .bias
             .read_by_store(ReaderRow::known, &self.policy, back_out);
         match entered {
-            Some(publication) => Some(Token::new(Way::Fast(publication))),
+            Some(publication) => Some(Token::new(Way::Bias(publication))),
             None => self.read_otherwise(wait, slow),
         }
     }
@@ -236,25 +193,27 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     ) -> Option<ReadToken<L::SharedGuard>> {
         // SAFETY: the row is used at once and not kept.
         let row = || unsafe { ReaderRow::here() };
-        if self.bias.word().is_biased_or_kept()
+        if self.bias.path.word().is_biased_or_kept()
             && let Some(publication) = self.bias.read(wait, row, &self.policy, back_out)
         {
-            if hint::samples_one_in(prim::stock(PROMOTES, prim::sized(1, PROMOTES)) as u32) {
-                self.bias.maybe_free();
+            // None in a model, where a lock is made with a free bias.
+            if hint::draw_one_in(prim::stock(LOOK, prim::sized(1, 1 << 16)) as u32) {
+                self.bias.free_if_old();
             }
-            return Some(Token::new(Way::Fast(publication)));
+            return Some(Token::new(Way::Bias(publication)));
         }
         // Loaded before the acquisition: afterwards the line with the policy may be on another processor.
-        let bias = tuning_of(&self.policy).bias;
-        let is_timed = bias == Bias::Adaptive && hint::samples_one_in(prim::stock(TIMED, 1) as u32);
-        let start = is_timed.then(account::now);
+        let bias = bias_of(&self.policy);
+        let is_timed = matches!(bias, Bias::Adaptive { .. })
+            && hint::draw_one_in(prim::stock(TIMED, 1) as u32);
+        let start = is_timed.then(clock::nanoseconds);
         let guard = slow(&self.raw, wait)?;
-        let latency = start.map(|start| account::now() - start);
+        let latency = start.map(|start| clock::nanoseconds() - start);
         report(&self.policy, Event::SlowRead);
-        if !self.bias.look(bias, latency) {
-            hint::set(self.bias.address());
+        if !self.bias.maybe_open(bias, latency) {
+            hint::set(self.bias.path.address());
         }
-        Some(Token::new(Way::Slow(guard)))
+        Some(Token::new(Way::Under(guard)))
     }
 
     #[inline]
@@ -276,21 +235,21 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         if wait == Wait::Never && self.bias.is_read() {
             return None;
         }
-        if !hint::skips(self.bias.address()) {
-            let word = self.bias.word();
+        if !hint::spend(self.bias.path.address()) {
+            let word = self.bias.path.word();
             // Who arrives before it asks for the underlying lock need not ask twice. But if the bias is kept, the path
             // is to open before: writers that followed each other without a gap would keep it closed.
             if word.is_biased() {
                 return self.write_arriving(wait, lock);
             }
-            if !word.is_biased_or_kept() {
-                hint::set(self.bias.address());
+            if !word.is_biased_or_kept() && !bias_of(&self.policy).is_eager() {
+                hint::set(self.bias.path.address());
             }
         }
         let guard = lock(&self.raw)?;
         // [bias-checked] With the hint, the one load that a write costs without a bias.
-        if !self.bias.is_biased() || !prim::intact!("bias-checked") {
-            return Some(Token::new(Comes::Unarrived(guard)));
+        if !self.bias.path.is_biased() || !prim::intact!("bias-checked") {
+            return Some(Token::new(Way::Under(guard)));
         }
         // SAFETY: `guard` is the acquisition of this very lock just now, and it is consumed here.
         unsafe { self.raw.unlock_exclusive(guard) };
@@ -303,20 +262,20 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         wait: Wait,
         lock: impl Fn(&L) -> Option<L::ExclusiveGuard>,
     ) -> Option<WriteToken<L::ExclusiveGuard>> {
-        self.bias.let_readers_in(wait);
-        let arrival = self.bias.arrive(&self.policy);
-        let is_drained = arrival.drain(wait, &self.policy);
+        self.bias.let_readers_in(wait, bias_of(&self.policy));
+        let revocation = self.bias.arrive(&self.policy);
+        let is_drained = revocation.drain(wait, &self.policy);
         let guard = is_drained.then(|| lock(&self.raw)).flatten()?;
-        arrival.stay();
-        Some(Token::new(Comes::Arrived(guard)))
+        revocation.stay();
+        Some(Token::new(Way::Bias(guard)))
     }
 
     /// The writer's critical section ends. The underlying lock is still held as it was.
     #[inline]
     fn leave(&self, token: WriteToken<L::ExclusiveGuard>) -> L::ExclusiveGuard {
         match token.what() {
-            Comes::Unarrived(guard) => guard,
-            Comes::Arrived(guard) => {
+            Way::Under(guard) => guard,
+            Way::Bias(guard) => {
                 // Before the underlying lock is released: those who wait for that see the open path.
                 self.bias.leave(&self.policy);
                 guard
@@ -329,10 +288,10 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         match token.what() {
             // SAFETY: the token owns the publication. The lock lives, so its drop has not retracted it, and locks of
             // this type are released by token alone.
-            Way::Fast(publication) => unsafe { publication.retract() },
+            Way::Bias(publication) => unsafe { publication.retract() },
             // SAFETY: whoever releases promises that the token is this lock's, so the guard in it is the underlying
             // lock's.
-            Way::Slow(guard) => unsafe { self.raw.unlock_shared(guard) },
+            Way::Under(guard) => unsafe { self.raw.unlock_shared(guard) },
         }
     }
 
@@ -357,13 +316,6 @@ fn back_out(publication: Publication) {
     // SAFETY: the running thread made this publication just now and has not handed it out, so it still stands.
     unsafe { publication.retract() };
 }
-
-/// One look in so many is a timed acquisition, which reads the clock twice and may set the bias.
-const TIMED: usize = 8;
-
-/// One fenced read in so many reads the clock, to see whether the bias has lived long: a small part of the cost. (None
-/// in a model, where a lock is made with a free bias.)
-const PROMOTES: usize = prim::sized(64, 1 << 16);
 
 impl<L: RawRwLock, P: Policy> Default for Bravo<L, P> {
     fn default() -> Self {
@@ -415,6 +367,6 @@ unsafe impl<L: RawRwLockDowngrade, P: Policy> RawRwLockDowngrade for Bravo<L, P>
         watch::convert(self, Mode::Write, Mode::Read);
         let guard = self.leave(token);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        Token::new(Way::Slow(unsafe { self.raw.downgrade(guard) }))
+        Token::new(Way::Under(unsafe { self.raw.downgrade(guard) }))
     }
 }

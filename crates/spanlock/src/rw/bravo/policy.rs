@@ -1,46 +1,57 @@
 //! What a user chooses of a bias, and what is counted of it.
 
+use super::account::BOUND;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::Duration;
 use std::{fmt, mem, process};
 
-/// Whether readers may take the fast path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// When readers may take the fast path: what a user chooses of a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bias {
     /// Never: the lock is the underlying one, and one load.
     Off,
-    /// While it gains more time for readers than revocations cost: see [`Tuning::bound`].
-    #[default]
-    Adaptive,
+    /// While it gains more time for readers than revocations cost.
+    Adaptive {
+        /// A bias that did not pay is tried again only when slow readers have lost this many times what its revocation
+        /// cost, but no later than after a fifteenth of a second. So where a revocation takes less than a millisecond,
+        /// trials take at most one part in `bound` of one thread's time; where many threads read and all wait for a
+        /// trial, as many parts of theirs as slow reads go on at a time, 32 at most. A bias that gains `bound` / 32
+        /// times what its revocations cost is kept. Zero: it is always kept; the largest number: never.
+        ///
+        /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time
+        /// alone.
+        bound: u32,
+    },
     /// From birth, and again as soon as a reader has got in by the underlying lock. For tests, which must not miss the
     /// fast path.
-    Eager,
+    Eager {
+        /// Whether a bias is kept: as in [`Adaptive`](Self::Adaptive).
+        bound: u32,
+    },
 }
 
-/// When a lock is biased: plain data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tuning {
-    /// Whether readers may take the fast path.
-    pub bias: Bias,
-    /// A bias that did not pay is tried again only when slow readers have lost this many times what its revocation
-    /// cost, but no later than after a fifteenth of a second. So where a revocation takes less than a millisecond,
-    /// trials take at most one part in `bound` of one thread's time; where many threads read and all wait for a trial,
-    /// as many parts of theirs as slow reads go on at a time, 32 at most. A bias that gains `bound` / 32 times what its
-    /// revocations cost is kept. Zero: it is always kept; the largest number: never.
-    ///
-    /// It is akin to `N` in the paper on BRAVO (Dice and Kogan, ATC 2019, section 3), which bounds writers' time alone.
-    pub bound: u32,
-}
-
-impl Tuning {
+impl Bias {
     /// Adaptive, with a bound of 64: a bias is kept that gains twice its cost.
-    pub const STANDARD: Self = Self {
-        bias: Bias::Adaptive,
-        bound: 64,
-    };
+    pub const STANDARD: Self = Self::Adaptive { bound: BOUND };
+
+    /// Eager, with the same bound.
+    pub const EAGER: Self = Self::Eager { bound: BOUND };
+
+    #[inline]
+    pub(super) fn is_eager(self) -> bool {
+        matches!(self, Self::Eager { .. })
+    }
+
+    /// The bound by which a revocation decides whether the bias is kept.
+    pub(super) fn bound(self) -> u32 {
+        match self {
+            Self::Off => u32::MAX,
+            Self::Adaptive { bound } | Self::Eager { bound } => bound,
+        }
+    }
 }
 
-impl Default for Tuning {
+impl Default for Bias {
     fn default() -> Self {
         Self::STANDARD
     }
@@ -79,7 +90,7 @@ pub enum Event {
 
 /// Decides when a lock is biased, and receives an [`Event`] for whatever happens to it.
 ///
-/// The trait is open, so that a program can pass events on to metrics of its own. [`Standard`] and [`Tuning`] ignore
+/// The trait is open, so that a program can pass events on to metrics of its own. [`Standard`] and [`Bias`] ignore
 /// events, and [`Counted`] counts them.
 ///
 /// A policy that panics aborts the process: its functions are called while the lock is held and no guard exists yet
@@ -92,9 +103,9 @@ pub trait Policy {
     /// ([`Bias::Eager`]).
     const INIT: Self;
 
-    /// When the lock is biased. Called on slow paths. Once the lock is in use, `bias` should stay the same, because a
-    /// lock may act on an earlier answer.
-    fn tuning(&self) -> Tuning;
+    /// When the lock is biased. Called on slow paths. Once the lock is in use the variant should stay the same, because
+    /// a lock may act on an earlier answer.
+    fn bias(&self) -> Bias;
 
     /// Called after each event. Does nothing by default.
     #[inline]
@@ -119,16 +130,16 @@ pub(super) fn report(policy: &impl Policy, event: Event) {
     mem::forget(no_panic);
 }
 
-/// Asks a policy for its tuning.
+/// Asks a policy when the lock is biased.
 #[inline]
-pub(super) fn tuning_of(policy: &impl Policy) -> Tuning {
+pub(super) fn bias_of(policy: &impl Policy) -> Bias {
     let no_panic = NoPanic;
-    let tuning = policy.tuning();
+    let bias = policy.bias();
     mem::forget(no_panic);
-    tuning
+    bias
 }
 
-/// [`Tuning::STANDARD`], which takes no space in the lock.
+/// [`Bias::STANDARD`], which takes no space in the lock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Standard;
 
@@ -136,16 +147,16 @@ impl Policy for Standard {
     const INIT: Self = Self;
 
     #[inline]
-    fn tuning(&self) -> Tuning {
-        Tuning::STANDARD
+    fn bias(&self) -> Bias {
+        Bias::STANDARD
     }
 }
 
-impl Policy for Tuning {
+impl Policy for Bias {
     const INIT: Self = Self::STANDARD;
 
     #[inline]
-    fn tuning(&self) -> Tuning {
+    fn bias(&self) -> Bias {
         *self
     }
 }
@@ -220,8 +231,8 @@ impl<P: Policy> Policy for Counted<P> {
     const INIT: Self = prim::initial!(Self::new(P::INIT));
 
     #[inline]
-    fn tuning(&self) -> Tuning {
-        self.policy.tuning()
+    fn bias(&self) -> Bias {
+        self.policy.bias()
     }
 
     fn on(&self, event: Event) {

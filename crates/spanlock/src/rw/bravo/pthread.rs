@@ -51,8 +51,9 @@
 //!   one.
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
-use super::policy::{Policy, tuning_of};
-use super::state::{BiasState, Word};
+use super::bias::BiasState;
+use super::policy::{Policy, bias_of};
+use super::state::Word;
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};
 use crate::wait::Wait;
@@ -116,14 +117,14 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
 
     /// Makes the bias free, if it has lived long. For a reader inside by the table, and not for each one, because it
     /// reads the clock.
-    pub fn maybe_free(self) {
-        self.bias.maybe_free();
+    pub fn free_if_old(self) {
+        self.bias.free_if_old();
     }
 
     #[cold] // A writer has arrived in between.
     fn back_out_of_table(self, publication: Publication, row: impl Fn() -> ReaderRow) {
         // [pthread-owed-table]
-        if !publication.retract_if_untaken(self.bias.address())
+        if !publication.retract_if_untaken(self.bias.path.address())
             && prim::intact!("pthread-owed-table")
         {
             // SAFETY: this reader is not inside, and a foreign unlock took its hold for another's: so there is a hold
@@ -169,7 +170,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn is_left_kept(self) -> bool {
-        self.bias.word() == Word::KEPT
+        self.bias.path.word() == Word::KEPT
     }
 
     /// Sets the bias if the policy allows it. For a reader that has entered by the underlying lock in `latency`
@@ -180,7 +181,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     /// left since. Otherwise a writer may be inside, and readers would enter beside it by the bias.
     pub unsafe fn maybe_set_bias(self, latency: Option<u64>) {
         // Its answer is for hints, which this lock does without: they would need a thread-local of Rust's.
-        let _ = self.bias.look(tuning_of(&self.policy).bias, latency);
+        let _ = self.bias.maybe_open(bias_of(&self.policy), latency);
     }
 
     /// Moves the hold of a reader that entered by the underlying lock to the table, if the fast path is open.
@@ -201,7 +202,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub fn write_at_once(self) -> bool {
-        !self.bias.is_biased() && self.write_unless_biased(Wait::Never).unwrap_or(false)
+        !self.bias.path.is_biased() && self.write_unless_biased(Wait::Never).unwrap_or(false)
     }
 
     /// Enters as a writer by the underlying lock; `Some(false)` if that takes longer than `wait` allows, and `None` if
@@ -212,7 +213,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
             return Some(false);
         }
         // [pthread-checked] A slow reader may have set the bias meanwhile.
-        if !self.bias.is_biased() || !prim::intact!("pthread-checked") {
+        if !self.bias.path.is_biased() || !prim::intact!("pthread-checked") {
             return Some(true);
         }
         self.give_back();
@@ -232,23 +233,23 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         // Without a bias the writer need not register. But if readers are to give way to it, none may set the bias
         // while it waits, so it registers then.
         if P::GIVE_WAY == GiveWay::ToHoldersOnly
-            && !self.bias.is_biased()
+            && !self.bias.path.is_biased()
             && let Some(entered) = self.write_unless_biased(wait)
         {
             return entered;
         }
-        let arrival = self.bias.arrive(&self.policy);
+        let revocation = self.bias.arrive(&self.policy);
         // A writer that is inside takes its arrival off, too: it will not be known when it leaves.
         match P::GIVE_WAY {
             // The table first: meanwhile new readers enter by the underlying lock, and a thread that reads twice waits
             // for nobody.
             GiveWay::ToHoldersOnly => {
-                arrival.drain(wait, &self.policy) && self.under.write(wait).is_some()
+                revocation.drain(wait, &self.policy) && self.under.write(wait).is_some()
             }
             // The underlying lock first: no reader overtakes the writer.
             GiveWay::ToWaitingWriters => {
                 self.under.write(wait).is_some() && {
-                    let drained = arrival.drain(wait, &self.policy);
+                    let drained = revocation.drain(wait, &self.policy);
                     if !drained {
                         self.give_back();
                     }
@@ -262,7 +263,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline]
     #[must_use]
     pub fn is_biased(self) -> bool {
-        self.bias.is_biased()
+        self.bias.path.is_biased()
     }
 
     /// Whether the caller, which is inside, is the writer.
@@ -274,7 +275,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
         }
         // [pthread-is-writer] Acquire: pairs with the Release of the foreign unlock that took the caller's count away.
         fence(Ordering::Acquire);
-        !self.bias.is_biased() || !prim::intact!("pthread-is-writer")
+        !self.bias.path.is_biased() || !prim::intact!("pthread-is-writer")
     }
 
     /// The writer leaves; `false` if no writer is inside, and then nothing was done.
@@ -308,7 +309,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)] // It is all that the fast path is.
     #[must_use]
     pub unsafe fn leave_fast(self, row: impl Fn() -> ReaderRow) -> bool {
-        row().retract_by_owner(self.bias.address())
+        row().retract_by_owner(self.bias.path.address())
     }
 
     /// A reader leaves; `false` if nobody reads, and then nothing was done.
@@ -320,7 +321,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn leave_shared(self, row: impl Fn() -> ReaderRow) -> bool {
-        self.bias.is_biased() && row().retract(self.bias.address())
+        self.bias.path.is_biased() && row().retract(self.bias.path.address())
             || self.under.leave_any()
             || self.unlock_foreign()
     }
@@ -340,7 +341,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
     #[cold] // Another thread's reader leaves.
     fn unlock_foreign(self) -> bool {
         table::enable_foreign_unlocks();
-        let address = self.bias.address();
+        let address = self.bias.path.address();
         // Holds to take away. While there is one the lock lives, so the last is taken away last.
         let owed = Cell::new(1);
         let take = || owed.set(owed.get() - 1);
@@ -351,7 +352,8 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 continue;
             }
             // [pthread-closed]
-            let arrival = prim::intact!("pthread-closed").then(|| self.bias.arrive(&self.policy));
+            let revocation =
+                prim::intact!("pthread-closed").then(|| self.bias.arrive(&self.policy));
             let Some(publication) = address.published() else {
                 if self.under.is_read() {
                     continue; // A reader has been counted since.
@@ -369,15 +371,15 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
                 owe();
                 if publication.retract_if_untaken(address) {
                     take();
-                    if let Some(arrival) = arrival {
+                    if let Some(revocation) = revocation {
                         // If others read by the table this fails, and the bias stays.
-                        let _ = arrival.drain(Wait::Never, &self.policy);
+                        let _ = revocation.drain(Wait::Never, &self.policy);
                     }
                 }
                 continue;
             }
             // A writer is about to clear the bias, or holds the underlying lock to check it.
-            drop(arrival);
+            drop(revocation);
             if publication.retract_if_untaken(address) {
                 take();
             }

@@ -113,44 +113,32 @@
 //!   may be biased from birth, and would not scan.
 //! - The critical section of a fast reader happens before that of the writer by the table's **depart**.
 
-use super::account::{self, Account, OVERDUE};
-use super::policy::{Bias, Event, Policy, report};
 use super::table::{self, LockAddress, Publication, ReaderRow};
 use crate::wait::Wait;
-use prim::atomic::{AtomicU32, Ordering, fence_after_rmw};
+use prim::atomic::{AtomicU32, Ordering, fence, fence_after_rmw};
 use prim::barrier;
+use prim::clock;
 use prim::spin::{self, Spin};
 use word::{ARRIVAL, FENCES};
 
-mod arrival;
 mod word;
 
-pub use arrival::Arrival;
 pub(super) use word::Word;
 
-/// The bias of a lock: 8 bytes beside the underlying lock, all zero when unbiased.
+/// The fast path of a lock: the word by which its fast readers and its writers agree.
 ///
 /// The table knows a lock by the address of this, so it must not move while a reader is inside.
 #[derive(Debug)]
-pub struct BiasState {
+pub(super) struct Path {
     word: AtomicU32,
-    /// An [`Account`]. Threads that open or close the path store here, and one may overwrite what another stored. A
-    /// lost value makes one trial earlier or later, and does nothing else.
-    account: AtomicU32,
 }
 
-impl BiasState {
+impl Path {
     prim::const_fn! {
-        /// With no readers and no writers; free from birth if the bias is eager, else unbiased.
-        #[must_use]
-        pub const fn new(bias: Bias) -> Self {
-            let word = match bias {
-                Bias::Eager => Word::FREE,
-                Bias::Adaptive | Bias::Off => Word::UNBIASED,
-            };
+        /// A path with no readers and no writers, whose word is that one.
+        pub(super) const fn new(word: Word) -> Self {
             Self {
                 word: AtomicU32::new(word.0),
-                account: AtomicU32::new(0),
             }
         }
     }
@@ -160,25 +148,10 @@ impl BiasState {
         LockAddress::of(self)
     }
 
-    /// One load, which orders nothing.
+    /// The word, by one load, which orders nothing.
     #[inline]
     pub(super) fn word(&self) -> Word {
         Word(self.word.load(Ordering::Relaxed))
-    }
-
-    fn account(&self) -> Account {
-        Account(self.account.load(Ordering::Relaxed))
-    }
-
-    fn set_account(&self, account: Account) {
-        self.account.store(account.0, Ordering::Relaxed);
-    }
-
-    /// Whether the fast path is open. One load, which orders nothing.
-    #[inline]
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.word().is_open()
     }
 
     /// Enters by the table where a publication is one store: the bias is free, and the thread has a row of its own,
@@ -187,53 +160,30 @@ impl BiasState {
     pub(super) fn read_by_store(
         &self,
         row: impl FnOnce() -> Option<ReaderRow>,
-        policy: &impl Policy,
         back_out: impl FnOnce(Publication),
     ) -> Option<Publication> {
         if self.word() != Word::FREE {
             return None;
         }
         let publication = table::publish_by_store(self.address(), row()?)?;
-        let checked = self.recheck(publication, Word::FREE, policy);
+        let checked = self.recheck(publication, Word::FREE);
         checked.map_err(back_out).ok()
     }
 
-    /// Enters by the table whatever the grade of the bias. While the path is closed by writers that will open it again,
-    /// waits for that: not at all in a try, and each time for [`OVERDUE`] at most. `None`: the reader has to go by the
-    /// underlying lock.
-    pub(super) fn read(
-        &self,
-        wait: Wait,
-        row: impl Fn() -> ReaderRow,
-        policy: &impl Policy,
-        back_out: impl Fn(Publication),
-    ) -> Option<Publication> {
-        loop {
-            let (open, row) = (self.await_open(wait)?, row());
-            let publication = match open {
-                Word::FREE => table::publish(self.address(), row),
-                _ => table::publish_by_exchange(self.address(), row),
-            };
-            if publication.as_ref().is_none_or(|it| it.is_collision(row)) {
-                report(policy, Event::Collision);
-            }
-            match self.recheck(publication?, open, policy) {
-                Ok(publication) => return Some(publication),
-                Err(publication) => back_out(publication),
-            }
-            if wait.is_over() {
-                return None;
-            }
+    /// Publishes by the grade of an open path. [`recheck`](Self::recheck) comes next.
+    pub(super) fn publish(&self, open: Word, row: ReaderRow) -> Option<Publication> {
+        match open {
+            Word::FREE => table::publish(self.address(), row),
+            _ => table::publish_by_exchange(self.address(), row),
         }
     }
 
     /// Checks that the word is still that by which the reader published. If so, it is inside.
     #[inline(always)] // Part of the fast path.
-    fn recheck(
+    pub(super) fn recheck(
         &self,
         publication: Publication,
         open: Word,
-        policy: &impl Policy,
     ) -> Result<Publication, Publication> {
         match open {
             // [bias-reader] The light side of [bias-writer].
@@ -257,25 +207,23 @@ impl BiasState {
         if differs != 0 && prim::intact!("bias-recheck") {
             return Err(publication);
         }
-        report(policy, Event::FastRead);
         Ok(publication)
     }
 
-    /// The word once the path is open. Waits while writers that will open it again keep it closed; `None` if it does
-    /// not open.
-    fn await_open(&self, wait: Wait) -> Option<Word> {
-        let word = self.spin_while(wait, OVERDUE, Word::will_reopen)?;
+    /// The word once the path is open. Waits while writers that will open it again keep it closed, for `limit`
+    /// nanoseconds at most; `None` if it does not open.
+    pub(super) fn await_open(&self, wait: Wait, limit: u64) -> Option<Word> {
+        let word = self.spin_while(wait, limit, Word::will_reopen)?;
         word.is_open().then_some(word)
     }
 
-    /// Before a writer arrives: if readers crowd and the path has just opened, waits until they have had time to get
-    /// in, or another writer closes the path.
-    pub(super) fn let_readers_in(&self, wait: Wait) {
-        let left = self.account().youth_left(account::now());
-        let _ = (left > 0).then(|| self.spin_while(wait, left, Word::is_open));
+    /// Before a writer arrives: waits for `limit` nanoseconds, or until another writer closes the path.
+    pub(super) fn stay_open(&self, wait: Wait, limit: u64) {
+        let _ = self.spin_while(wait, limit, Word::is_open);
     }
 
-    /// The word, once `is_to_wait` does not hold; `None` if that takes longer than `wait` allows, or than `limit`.
+    /// Spins while `is_so` is true of the word, and returns the word that it is not true of; `None` if that takes
+    /// longer than `wait` allows, or than `limit` nanoseconds.
     ///
     /// Loads the word less and less often, because each load delays those that change it. Then it yields the processor,
     /// because the thread that it waits for may be runnable and not running, and begins again, because to be late costs
@@ -287,9 +235,9 @@ impl BiasState {
             if wait == Wait::Never || !is_so(word) {
                 return Some(word);
             }
-            let since = *since.get_or_insert_with(account::now);
+            let since = *since.get_or_insert_with(clock::nanoseconds);
             // [await-bounded] A reader that is inside already must not wait for a writer that waits for it.
-            let overdue = account::now() - since >= limit && prim::intact!("await-bounded");
+            let overdue = clock::nanoseconds() - since >= limit && prim::intact!("await-bounded");
             if overdue || wait.is_over() {
                 return None;
             }
@@ -300,50 +248,26 @@ impl BiasState {
         }
     }
 
-    /// If the bias has lived long, its readers publish by plain stores from now on.
-    #[cold] // It reads the clock.
-    pub(super) fn maybe_free(&self) {
-        if self.word() == Word::FENCED && self.account().is_old(account::now()) {
-            // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
-            // read-modify-write passes on what was released before.)
-            self.word.fetch_and(!FENCES, Ordering::Relaxed);
-        }
+    /// Makes the bias free, whoever has arrived: its readers publish by plain stores from now on. The caller has found
+    /// it fenced.
+    pub(super) fn free(&self) {
+        // Whoever has arrived meanwhile keeps new readers out, and goes by the grade that it found. (Relaxed: a
+        // read-modify-write passes on what was released before.)
+        self.word.fetch_and(!FENCES, Ordering::Relaxed);
     }
 
-    /// A reader that holds the underlying lock looks at the word. It opens the path if the bias is left kept, or if the
-    /// policy and the account permit a trial. `latency` is how many nanoseconds it took to acquire that lock, if that
-    /// is known. Whether there is a bias now, or one is kept.
-    pub(super) fn look(&self, bias: Bias, latency: Option<u64>) -> bool {
-        let word = self.word();
-        let opens = match (bias, word, latency) {
-            (Bias::Off, ..) => false,
-            (_, Word::KEPT, _) | (Bias::Eager, Word::UNBIASED, _) => true,
-            (Bias::Adaptive, Word::UNBIASED, Some(latency)) => self.is_to_try(latency),
-            _ => false,
-        };
-        if opens {
-            self.set_account(self.account().opened(account::now()));
-            self.open(word);
-        }
-        opens || word.is_biased_or_kept()
-    }
-
-    #[cold] // It reads the clock.
-    fn is_to_try(&self, latency: u64) -> bool {
-        let (is_to_try, account) = self.account().sampled(account::now(), latency);
-        self.set_account(account);
-        is_to_try
-    }
-
-    /// Opens the path, if the word is still what it was: unbiased, or kept.
-    fn open(&self, before: Word) {
+    /// For a reader that holds the underlying lock: opens the path, if the word is still what it was, unbiased or kept.
+    pub(super) fn open(&self, before: Word) {
         // [bias-unpublished] Only then do writers wait for readers of this lock alone.
         if prim::intact!("bias-unpublished") && table::is_published(self.address()) {
             return;
         }
         // [bias-no-writer] It fails if the bias is set, or if a writer has arrived: there is nothing to do.
-        let observed = prim::intact!("bias-no-writer").then_some(before);
-        let before = observed.unwrap_or_else(|| self.word());
+        let before = if prim::intact!("bias-no-writer") {
+            before
+        } else {
+            self.word()
+        };
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         let (word, open) = (&self.word, Word::FENCED.0);
@@ -361,43 +285,115 @@ impl BiasState {
 
     /// Whether a reader is inside by the table, or is trying to get in. Scans the table if the bias is set.
     #[inline]
-    #[must_use]
-    pub fn is_read(&self) -> bool {
+    pub(super) fn is_read(&self) -> bool {
         self.is_biased() && table::is_published(self.address())
     }
 
-    /// Makes the state that of an unbiased lock, whatever the memory held before: for a lock that begins its life
-    /// without [`new`](Self::new).
+    /// A writer arrives: the path is closed until each that arrived has left or given up.
     ///
-    /// The table is left alone. If it holds this address, because a guard of an earlier lock was leaked, this lock is
-    /// not biased until it does not.
+    /// If the bias is set this executes the writer's side of the fence, which takes microseconds if the bias is free.
+    pub(super) fn arrive(&self) -> Arrival<'_> {
+        // [bias-off-begin] Acquire: pairs with [bias-off].
+        let order = prim::order!("bias-off-begin", Ordering::Acquire);
+        let found = Word(self.word.fetch_add(ARRIVAL, order));
+        let since = found.is_biased().then(clock::nanoseconds);
+        if found.is_fenced() {
+            // [bias-writer-fenced] Against [bias-reader-fenced].
+            if prim::intact!("bias-writer-fenced") {
+                fence(Ordering::SeqCst);
+            }
+        } else if found.is_biased() {
+            // [bias-writer] The heavy side of [bias-reader].
+            if prim::intact!("bias-writer") {
+                barrier::heavy();
+            }
+        }
+        Arrival {
+            path: self,
+            found,
+            since,
+        }
+    }
+
+    /// A writer that has arrived leaves, and still holds the underlying lock. The last one opens the path again if the
+    /// bias is kept; whether it has.
+    pub(super) fn leave(&self) -> bool {
+        // [bias-reopened] Release: pairs with [bias-seen].
+        let order = prim::order!("bias-reopened", Ordering::Release);
+        let mut left = Word::UNBIASED;
+        let leave = |word| {
+            left = Word(word).left();
+            Some(left.0)
+        };
+        let _ = self.word.fetch_update(order, Ordering::Relaxed, leave);
+        left.is_open()
+    }
+
+    /// Makes the path that of an unbiased lock, whatever the memory held before.
     ///
     /// # Safety
     /// The lock begins its life, and no other thread uses it.
-    pub unsafe fn begin(&self) {
+    pub(super) unsafe fn begin(&self) {
         self.word.store(Word::UNBIASED.0, Ordering::Relaxed);
-        self.account.store(0, Ordering::Relaxed);
-    }
-
-    /// Forgets readers, writers and the bias. Scans the table.
-    ///
-    /// # Safety
-    /// The lock ends its life, and no other thread uses it.
-    pub unsafe fn reset(&self) {
-        // SAFETY: the caller promises that no other thread uses the lock, so nobody is inside by a publication of it.
-        unsafe { table::forget(self.address()) };
-        // SAFETY: the caller promises that no other thread uses the lock; what follows is another lock's life.
-        unsafe { self.begin() };
     }
 }
 
-impl Drop for BiasState {
+impl Drop for Path {
     /// Clears the publications of leaked guards. If the lock was moved since they were made, they stay.
     fn drop(&mut self) {
         // [bias-forget]
         if self.is_biased() && prim::intact!("bias-forget") {
             // SAFETY: `&mut self` is the only reference, so no thread is inside by a publication of this address.
             unsafe { table::forget(self.address()) };
+        }
+    }
+}
+
+/// A writer that has arrived. To drop this is to give up; one that is inside forgets it, and leaves by [`Path::leave`].
+#[derive(Debug)]
+#[must_use = "to drop it is to give up"]
+pub(super) struct Arrival<'a> {
+    path: &'a Path,
+    found: Word,
+    since: Option<u64>,
+}
+
+impl Arrival<'_> {
+    /// The word that the writer arrived at.
+    pub(super) fn found(&self) -> Word {
+        self.found
+    }
+
+    /// When the writer arrived, in nanoseconds, if it found a bias. Else there is nobody to wait for: no reader is
+    /// inside by the table, and none sets a bias beside a writer that has arrived.
+    pub(super) fn since(&self) -> Option<u64> {
+        self.since
+    }
+
+    /// Waits until no reader is inside by the table; `false` if that takes longer than `wait` allows. Spins briefly,
+    /// then sleeps.
+    #[must_use]
+    pub(super) fn await_readers(&self, wait: Wait) -> bool {
+        // [bias-drain]
+        !prim::intact!("bias-drain") || table::drain(self.path.address(), wait)
+    }
+
+    /// Clears the bias, once the table is empty, and leaves what is to become of it: kept, or unbiased. Several writers
+    /// may do this; the first decides, and is told `true`.
+    pub(super) fn close(&self, fate: Word) -> bool {
+        // [bias-off] Release: pairs with [bias-off-checked] and [bias-off-begin].
+        let order = prim::order!("bias-off", Ordering::AcqRel);
+        let close = |word| Word(word).closed(fate).map(|closed| closed.0);
+        let closed = self.path.word.fetch_update(order, Ordering::Acquire, close);
+        closed.is_ok()
+    }
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        // [bias-withdraw] Not Release: who opens the path next holds the underlying lock.
+        if prim::intact!("bias-withdraw") {
+            self.path.word.fetch_sub(ARRIVAL, Ordering::Relaxed);
         }
     }
 }

@@ -20,7 +20,7 @@
 //! again while another may upgrade.
 
 use super::policy::{Event, Policy, report};
-use super::{Bravo, Comes, UnderToken, Way, WriteToken};
+use super::{Bravo, UnderToken, Way, WriteToken};
 use crate::rw::raw::{Token, granted};
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
@@ -60,15 +60,15 @@ impl<L: RawRwLockUpgrade, P: Policy> Bravo<L, P> {
             return Err(token);
         }
         let guard = token.what();
-        let arrival = self.bias.arrive(&self.policy);
-        let upgraded = if arrival.drain(wait, &self.policy) {
+        let revocation = self.bias.arrive(&self.policy);
+        let upgraded = if revocation.drain(wait, &self.policy) {
             upgrade(&self.raw, guard)
         } else {
             Err(guard)
         };
         let guard = upgraded.map_err(Token::new)?;
-        arrival.stay();
-        Ok(Token::new(Comes::Arrived(guard)))
+        revocation.stay();
+        Ok(Token::new(Way::Bias(guard)))
     }
 }
 
@@ -122,7 +122,7 @@ unsafe impl<L: RawRwLockUpgradeDowngrade, P: Policy> RawRwLockUpgradeDowngrade f
     unsafe fn downgrade_upgradable(&self, token: Self::UpgradableGuard) -> Self::SharedGuard {
         watch::convert(self, Mode::Upgradable, Mode::Read);
         // SAFETY: the caller promises that the token is this lock's, so the guard in it is the underlying lock's.
-        Token::new(Way::Slow(unsafe {
+        Token::new(Way::Under(unsafe {
             self.raw.downgrade_upgradable(token.what())
         }))
     }

@@ -30,7 +30,7 @@ use prim::atomic::Ordering;
 enum Holder {
     /// Any reader's. The caller is a reader inside, so there is no writer.
     Reader,
-    /// That of any reader that backs out.
+    /// The hold of any reader that backs out.
     BackingOut,
     Writer,
 }

@@ -140,7 +140,7 @@ impl<P: Preference> FutexRwLock<P> {
         }
     }
 
-    /// The same lock with another preference.
+    /// This lock, seen as one with another preference.
     #[inline]
     #[must_use]
     pub fn preferring<Q: Preference>(&self) -> &FutexRwLock<Q> {

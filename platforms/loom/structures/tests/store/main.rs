@@ -101,6 +101,19 @@ fn two_writers_extend() {
     });
 }
 
+/// Attributes are set beside a writer, whose time of writing stays.
+#[test]
+fn attributes_beside_a_writer() {
+    check(2, || {
+        let world = World::written(&[0]);
+        let before = world.modified();
+        let other = world.spawn(|world| world.write(0, 11));
+        world.set_mode(0o400);
+        other.join().unwrap();
+        assert!(world.modified() > before, "the write has left no time");
+    });
+}
+
 /// Two appends are one behind the other.
 #[test]
 fn two_appends() {

@@ -152,6 +152,18 @@ impl World {
         bytes[0]
     }
 
+    /// When it was last written, says the store.
+    pub fn modified(&self) -> i64 {
+        self.file.stat().expect("known").attributes.modified
+    }
+
+    /// Sets the file's permissions.
+    pub fn set_mode(&self, mode: u32) {
+        let ino = self.file.stat().expect("known").ino;
+        let set = self.store.set_attributes(ino, |set| set.mode = mode);
+        set.expect("room");
+    }
+
     /// Runs `f` in a thread of its own.
     pub fn spawn<R: 'static>(
         self: &Arc<Self>,

@@ -197,9 +197,10 @@ fn every_named_edge_has_a_mutant_and_is_cited() {
     ));
     let named = spanlock_testkit::edges::named_in(sources).expect("the sources are there");
     let crashes = MUTANTS.iter().map(|(edge, ..)| *edge);
-    // Those of memory ordering have theirs in `spanlock-structures-loom`.
-    let orderings = parse(edges::ORDERINGS).into_iter().map(|(edge, _)| edge);
-    let edges: Vec<_> = crashes.chain(orderings).collect();
+    // The others have theirs in `spanlock-structures-loom`.
+    let models = [edges::ORDERINGS, edges::WAITS].map(parse).concat();
+    let models = models.into_iter().map(|(edge, _)| edge);
+    let edges: Vec<_> = crashes.chain(models).collect();
     let mutants: BTreeSet<_> = edges.iter().map(|&edge| edge.to_owned()).collect();
     assert_eq!(named, mutants);
     let citations = spanlock_testkit::edges::cited_in(sources).expect("the sources are there");

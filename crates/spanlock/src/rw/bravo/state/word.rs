@@ -14,35 +14,35 @@ pub(super) const ARRIVAL: u32 = 8;
 
 /// The value of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rw) struct Word(pub(super) u32);
+pub(in crate::rw::bravo) struct Word(pub(super) u32);
 
 impl Word {
     /// Closed.
-    pub(super) const UNBIASED: Self = Self(0);
+    pub(in crate::rw::bravo) const UNBIASED: Self = Self(0);
     /// Open, for readers that publish by a plain store.
-    pub(in crate::rw) const FREE: Self = Self(BIASED);
+    pub(in crate::rw::bravo) const FREE: Self = Self(BIASED);
     /// Open, for readers that fence.
-    pub(in crate::rw) const FENCED: Self = Self(BIASED | FENCES);
+    pub(in crate::rw::bravo) const FENCED: Self = Self(BIASED | FENCES);
     /// Closed, with a bias that is kept and no writer that will open the path.
-    pub(in crate::rw) const KEPT: Self = Self(KEEP);
+    pub(in crate::rw::bravo) const KEPT: Self = Self(KEEP);
 
     #[inline(always)]
-    pub(in crate::rw) fn is_open(self) -> bool {
+    pub(in crate::rw::bravo) fn is_open(self) -> bool {
         self.0 & !FENCES == BIASED
     }
 
     #[inline(always)]
-    pub(in crate::rw) fn is_biased(self) -> bool {
+    pub(in crate::rw::bravo) fn is_biased(self) -> bool {
         self.0 & BIASED != 0
     }
 
-    pub(in crate::rw) fn is_fenced(self) -> bool {
+    pub(in crate::rw::bravo) fn is_fenced(self) -> bool {
         self.0 & FENCES != 0
     }
 
     /// Whether the last writer to leave will open the path again, or could: the bias is set, or kept.
     #[inline(always)]
-    pub(in crate::rw) fn is_biased_or_kept(self) -> bool {
+    pub(in crate::rw::bravo) fn is_biased_or_kept(self) -> bool {
         self.0 & (BIASED | KEEP) != 0
     }
 
@@ -55,6 +55,8 @@ impl Word {
     pub(super) fn left(self) -> Self {
         match Self(self.0 - ARRIVAL) {
             Self::KEPT => Self::FENCED,
+            // [bias-kept-last] If others have arrived, the path stays closed.
+            left if left.0 & KEEP != 0 && !prim::intact!("bias-kept-last") => Self::FENCED,
             left => left,
         }
     }

@@ -36,7 +36,9 @@
 //! `clearing` to what it was, because its thread may still be clearing. No model has signals;
 //! `crates/interpose/tests/programs/signals.c` delivers one between each two instructions.
 
-use super::{LockAddress, Publication, ReaderRow, Slot, TABLE, Tenancy};
+use super::address::LockAddress;
+use super::rows::{self, ReaderRow};
+use super::slot::{Publication, Slot, Tenancy};
 use prim::atomic::{self, AtomicU32, Ordering};
 use prim::barrier;
 use prim::spin::{self, Spin};
@@ -67,7 +69,7 @@ pub(in crate::rw) fn enable_foreign_unlocks() {
     if prim::intact!("foreign-clears") {
         barrier::heavy();
     }
-    for row in TABLE.own.in_use() {
+    for row in rows::own_rows() {
         row.slots[0].await_clearing();
     }
     FOREIGN_UNLOCKS.store(THERE, Ordering::Release);
@@ -98,7 +100,7 @@ impl ReaderRow {
 impl LockAddress {
     /// A publication of that lock, any of them. Scans the table.
     pub(in crate::rw) fn published(self) -> Option<Publication> {
-        let mut slots = TABLE.slots_in_use();
+        let mut slots = rows::slots();
         slots.find(|slot| slot.holds(self)).map(Publication)
     }
 }
@@ -134,7 +136,7 @@ impl Slot {
         // Release: pairs with the Acquire in `await_clearing`.
         self.clearing.store(before, Ordering::Release);
         if clears {
-            self.departed();
+            self.note_departure();
         }
         clears
     }
@@ -160,7 +162,7 @@ impl Slot {
             Ordering::Acquire, // Pairs with the departure that cleared the slot first.
         );
         if cleared.is_ok() {
-            self.departed();
+            self.note_departure();
         }
         cleared.is_ok()
     }
@@ -176,7 +178,7 @@ impl Slot {
 /// # Safety
 /// No thread of this process reads any lock by another publication.
 pub unsafe fn forget_all_but(kept: &[Publication]) {
-    for slot in TABLE.slots_in_use() {
+    for slot in rows::slots() {
         if !kept.iter().any(|publication| ptr::eq(publication.0, slot)) {
             slot.lock.store(0, Ordering::Relaxed);
         }
@@ -191,7 +193,7 @@ pub unsafe fn forget_all_but(kept: &[Publication]) {
 /// # Safety
 /// No thread of this process reads any lock by a publication in another row.
 pub unsafe fn forget_all_but_at(kept: ReaderRow) {
-    for row in TABLE.rows_in_use() {
+    for row in rows::rows() {
         if !ptr::eq(row, kept.row()) {
             for slot in &row.slots {
                 slot.lock.store(0, Ordering::Relaxed);

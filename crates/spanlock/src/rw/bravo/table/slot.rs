@@ -2,17 +2,25 @@
 //!
 //! The header of `mod.rs` explains the edges that are cited here.
 
-use super::{LockAddress, ReaderRow, Tenancy};
+use super::address::LockAddress;
 use crate::wait::Wait;
 use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
 use prim::barrier;
 use prim::clock::Instant;
 use prim::futex;
 use prim::spin::{self, Spin};
-use std::ptr;
 
 /// The lowest bit of [`Slot::awaited`]. The other bits count departures that were awaited.
 const AWAITED: u32 = 1;
+
+/// The threads that publish in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tenancy {
+    /// One thread.
+    Own,
+    /// Any number of threads that have no row of their own.
+    Shared,
+}
 
 /// Where one reader is visible.
 #[derive(Debug)]
@@ -73,9 +81,9 @@ impl Slot {
         found == lock.0.get()
     }
 
-    /// After the slot was cleared: wakes the writers that sleep until it is.
+    /// Wakes the writers that sleep until the slot is cleared. The caller has just cleared it.
     #[inline]
-    pub(super) fn departed(&self) {
+    pub(super) fn note_departure(&self) {
         // [slot-leave] The light side of [slot-await].
         if prim::intact!("slot-leave") {
             barrier::light();
@@ -138,16 +146,10 @@ impl Slot {
 pub struct Publication(pub(super) &'static Slot);
 
 impl Publication {
-    /// Whether the first slot of the row was taken, and this is another.
-    #[must_use]
-    pub fn is_collision(&self, row: ReaderRow) -> bool {
-        !ptr::eq(self.0, row.first())
-    }
-
     /// The reader leaves: one plain store, a light fence and a load.
     ///
     /// # Safety
-    /// The publication still stands: neither the drop of its [`BiasState`](super::super::state::BiasState), nor a
+    /// The publication still stands: neither the drop of its [`Path`](super::super::state::Path), nor a
     /// release without a token, nor a function of this module has retracted it. Otherwise the slot may hold another
     /// lock by now, whose writers would miss its reader.
     #[inline]
@@ -157,6 +159,6 @@ impl Publication {
             .lock
             .store(0, prim::order!("depart", Ordering::Release));
         // The lock may be gone by now; the table never is.
-        self.0.departed();
+        self.0.note_departure();
     }
 }

@@ -3,7 +3,7 @@
 use super::{Biased, EAGER, Futex, biased, futex};
 use lock_api::RawRwLock;
 use prim::{Model, model};
-use spanlock_loom::rw::{Bias, Bravo, Counted, Policy, Tuning};
+use spanlock_loom::rw::{Bias, Bravo, Counted, Policy};
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
 use std::mem;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 locks! {
-    counted: Bravo<Futex, Counted<Tuning>> = Bravo::with_policy(futex(), Counted::new(EAGER));
+    counted: Bravo<Futex, Counted<Bias>> = Bravo::with_policy(futex(), Counted::new(EAGER));
     /// A lock that has no bias from birth, but by the first reader.
     late: Bravo<Futex, Late> = Bravo::with_policy(futex(), Late { made: AtomicBool::new(false) });
 }
 
 /// A write that gives up while it revokes leaves the bias as it was.
-fn a_writer_gives_up_while_it_revokes(world: &Arc<World<Bravo<Futex, Counted<Tuning>>>>) {
+fn a_writer_gives_up_while_it_revokes(world: &Arc<World<Bravo<Futex, Counted<Bias>>>>) {
     let mine = world.read();
     world.run([|world| assert!(world.write_soon().is_none())]);
     assert!(world.try_write().is_none());
@@ -27,7 +27,7 @@ fn a_writer_gives_up_while_it_revokes(world: &Arc<World<Bravo<Futex, Counted<Tun
 }
 
 /// An upgrade that gives up leaves the bias as it was, and its reader inside.
-fn an_upgrade_gives_up_while_it_revokes(world: &Arc<World<Bravo<Futex, Counted<Tuning>>>>) {
+fn an_upgrade_gives_up_while_it_revokes(world: &Arc<World<Bravo<Futex, Counted<Bias>>>>) {
     let mine = world.read();
     world.run([|world| {
         let kept = world.upgradable().upgrade_soon().err();
@@ -140,10 +140,10 @@ struct Late {
 impl Policy for Late {
     const INIT: Self = panic!("not in a constant");
 
-    fn tuning(&self) -> Tuning {
+    fn bias(&self) -> Bias {
         let is_made = self.made.swap(true, Ordering::Relaxed);
-        let bias = if is_made { Bias::Eager } else { Bias::Adaptive };
-        Tuning { bias, bound: 0 }
+        let adaptive = Bias::Adaptive { bound: 0 };
+        if is_made { EAGER } else { adaptive }
     }
 }
 

@@ -6,26 +6,20 @@ mod pthread;
 use pthread::{pthread, pthread_writers_first};
 use spanlock_loom::rw::{
     Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, Tuning, WritersFirst,
+    PhaseFairTicket, ReadersFirst, WritersFirst,
 };
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
 use std::sync::Arc;
 
 type Futex = FutexRwLock<WritersFirst>;
-type Biased<L> = Bravo<L, Tuning>;
+type Biased<L> = Bravo<L, Bias>;
 
 /// Biased from birth, and the bias is always kept.
-const EAGER: Tuning = Tuning {
-    bias: Bias::Eager,
-    bound: 0,
-};
+const EAGER: Bias = Bias::Eager { bound: 0 };
 
 /// Biased from birth, and the bias is never kept: the next reader by the underlying lock sets it.
-const RETURNING: Tuning = Tuning {
-    bound: u32::MAX,
-    ..EAGER
-};
+const RETURNING: Bias = Bias::Eager { bound: u32::MAX };
 
 fn over<L: Lock>(lock: L) -> Biased<L> {
     Bravo::with_policy(lock, EAGER)
@@ -53,7 +47,7 @@ locks! {
     biased_parts: Biased<PerCpu<Futex, 2>> = over(parts());
     returning: Biased<Futex> = Bravo::with_policy(futex(), RETURNING);
     /// A lock that is never biased asks no writer to revoke anything.
-    unbiased: Biased<Futex> = Bravo::with_policy(futex(), Tuning { bias: Bias::Off, ..EAGER });
+    unbiased: Biased<Futex> = Bravo::with_policy(futex(), Bias::Off);
 }
 
 // Exclusion.

@@ -7,7 +7,7 @@ use prim::{Model, thread};
 use spanlock_loom::range::raw::Wait;
 use spanlock_loom::rw::pthread::table::ReaderRow;
 use spanlock_loom::rw::pthread::{AnonymousUnlock, BiasState};
-use spanlock_loom::rw::{Bias, FutexRwLock, Preference, ReadersFirst, Tuning, WritersFirst};
+use spanlock_loom::rw::{Bias, FutexRwLock, Preference, ReadersFirst, WritersFirst};
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Pthread<P: Preference> {
 
 impl<P: Preference> Pthread<P> {
     fn biased() -> Self {
-        Self::with(BiasState::new(Bias::Eager))
+        Self::with(BiasState::new(EAGER))
     }
 
     fn with(bias: BiasState) -> Self {
@@ -35,7 +35,7 @@ impl<P: Preference> Pthread<P> {
         }
     }
 
-    fn parts(&self) -> AnonymousUnlock<'_, P, Tuning> {
+    fn parts(&self) -> AnonymousUnlock<'_, P, Bias> {
         AnonymousUnlock {
             bias: &self.bias,
             under: &self.under,
@@ -143,7 +143,7 @@ type Shared<P> = Arc<World<Pthread<P>>>;
 locks! {
     pub pthread: Pthread<ReadersFirst> = Pthread::biased();
     pub pthread_writers_first: Pthread<WritersFirst> = Pthread::biased();
-    pthread_without_bias: Pthread<WritersFirst> = Pthread::with(BiasState::new(Bias::Adaptive));
+    pthread_without_bias: Pthread<WritersFirst> = Pthread::with(BiasState::new(Bias::STANDARD));
 }
 
 /// Reads, and leaves the hold for another thread to release.
@@ -299,7 +299,7 @@ fn a_bias_becomes_free_beside_a_writer() {
         let world = World::new(pthread());
         world.run([write, read]); // The bias comes back, and is fenced.
         let writer = world.start([write]);
-        world.lock.parts().maybe_free();
+        world.lock.parts().free_if_old();
         read(&world);
         writer.join();
     });
