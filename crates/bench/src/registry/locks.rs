@@ -2,6 +2,8 @@
 //! add a row, and its description to `trial/src/locks.toml`.
 
 use super::{Lock, Make};
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use crate::target::c::CRangeLock;
 use crate::target::called::{Called, Floor};
 use crate::target::{Null, ParkingLot, RangeLockCrate, Std, Target};
 use spanlock::range::{RangeLock, RangeMutex};
@@ -14,6 +16,8 @@ use std::sync::LazyLock;
 pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
     let mut table = Measured(Vec::new());
     locks::all(&mut table);
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    table.add(described("c-slots"), |_| CRangeLock::default());
     table.add(described("std-rwlock"), |_| Std::default());
     table.add(described("parking-lot"), |_| ParkingLot::default());
     table.add(described("range-lock"), |setting| {

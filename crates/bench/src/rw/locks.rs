@@ -136,6 +136,9 @@ static SMALLER_TABLES: &[Lock] = peers! {
 
 /// Peers that are on hardware only.
 static PEERS: &[Lock] = peers! {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    Promised "c-rwlock" "bravo-futex by the calls of C"
+        Called::<crate::target::c::CRwLock>::default;
     Promised "std-rwlock" "std::sync::RwLock" Std::default;
     Promised "parking-lot" "parking_lot::RwLock" ParkingLot::default;
     Promised "sharded" "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all" Sharded::default;

@@ -3,8 +3,11 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`called`] | locks that are acquired and released by calls, as in C; the floors |
+//! | `c` | the library's own locks, by its face for C |
 //! | `cpp` | peers in C and C++ |
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub(crate) mod c;
 pub mod called;
 #[cfg(feature = "cpp-peers")]
 pub(crate) mod cpp;

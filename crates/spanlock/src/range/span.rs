@@ -61,6 +61,17 @@ impl Span {
         }
     }
 
+    /// The positions from `start` to `last`, both included; `None` if `start` is after `last`.
+    #[inline]
+    #[must_use]
+    pub const fn inclusive(start: u64, last: u64) -> Option<Self> {
+        if start <= last {
+            Some(Self { start, last })
+        } else {
+            None
+        }
+    }
+
     /// The first position.
     #[inline]
     #[must_use]
@@ -202,6 +213,14 @@ mod tests {
         assert_eq!(span(3, 4).without(span(7, 8)), [Some(span(3, 4)), None]);
         assert_eq!(span(7, 8).without(span(3, 4)), [None, Some(span(7, 8))]);
         assert_eq!(Span::of(span(3, 9)), Some(span(3, 9)));
+    }
+
+    #[test]
+    fn both_ends_given() {
+        assert_eq!(Span::inclusive(3, 5), Some(span(3, 5)));
+        assert_eq!(Span::inclusive(0, MAX), Some(Span::ALL));
+        assert_eq!(Span::inclusive(MAX, MAX), Some(span(MAX, MAX)));
+        assert_eq!(Span::inclusive(5, 4), None);
     }
 
     #[test]

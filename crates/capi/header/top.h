@@ -1,0 +1,16 @@
+/* Spanlock: range locks and scalable reader-writer locks.
+ *
+ * Functions return zero, or an errno value; `errno` itself says nothing. What they have in common:
+ *
+ *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
+ *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use
+ *   ETIMEDOUT        the deadline has passed
+ *   EDEADLK          the thread would wait for what it holds itself
+ *   EPERM            another thread holds what is to be released, or nobody does
+ *   EXDEV            the lock belongs to another copy of the library in this process
+ *   ENOTRECOVERABLE  a bug of the library, which has written a message to the standard error
+ *
+ * After an error nothing has changed, and a token that was to be written is zero. Memory that is exhausted ends the
+ * process. Nothing throws. A destroyed or moved lock cannot always be told: the sanitizers find that.
+ *
+ * This file is made from the library's source: see `crates/capi` there. */

@@ -1,0 +1,667 @@
+/* Spanlock: range locks and scalable reader-writer locks.
+ *
+ * Functions return zero, or an errno value; `errno` itself says nothing. What they have in common:
+ *
+ *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
+ *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use
+ *   ETIMEDOUT        the deadline has passed
+ *   EDEADLK          the thread would wait for what it holds itself
+ *   EPERM            another thread holds what is to be released, or nobody does
+ *   EXDEV            the lock belongs to another copy of the library in this process
+ *   ENOTRECOVERABLE  a bug of the library, which has written a message to the standard error
+ *
+ * After an error nothing has changed, and a token that was to be written is zero. Memory that is exhausted ends the
+ * process. Nothing throws. A destroyed or moved lock cannot always be told: the sanitizers find that.
+ *
+ * This file is made from the library's source: see `crates/capi` there. */
+
+
+#ifndef SPANLOCK_H
+#define SPANLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+/* The header of this library that the program is compiled with. `spanlock_version()` says what it runs with. Versions
+ * whose first two numbers are equal have one ABI. */
+#define SPANLOCK_VERSION "0.1.0"
+#define SPANLOCK_VERSION_MAJOR 0
+#define SPANLOCK_VERSION_MINOR 1
+#define SPANLOCK_VERSION_PATCH 0
+#define SPANLOCK_VERSION_NUMBER (0 * 1000000 + 1 * 1000 + 0)
+
+/* Before functions whose result says whether a lock is held. */
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define SPANLOCK_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define SPANLOCK_NODISCARD __attribute__((warn_unused_result))
+#else
+#define SPANLOCK_NODISCARD
+#endif
+
+/* Whether the program is compiled for the thread sanitizer. */
+#if defined(__SANITIZE_THREAD__)
+#define SPANLOCK_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SPANLOCK_TSAN 1
+#endif
+#endif
+
+/* A lock for ranges of one resource: a file, a buffer, a key space. `spanlock_range_lock_create` makes one. */
+typedef struct spanlock_range_lock spanlock_range_lock;
+
+/* The bytes and the alignment of a reader-writer lock. */
+#define SPANLOCK_RWLOCK_SIZE 64
+#define SPANLOCK_RWLOCK_ALIGN 8
+
+/* A reader-writer lock, in place: in a structure of the program's, or a static. It must not be moved or copied. Memory
+ * that is all zero is a free lock. Not for memory that processes share. */
+typedef struct spanlock_rwlock {
+    /* The library's own. */
+    uint64_t opaque[SPANLOCK_RWLOCK_SIZE / 8];
+} spanlock_rwlock;
+
+/* Initialise a static lock of either kind: see `spanlock_rwlock_init`. */
+#define SPANLOCK_RWLOCK_INITIALIZER { { 0, 0, 0, 0 /* SPANLOCK_RWLOCK_WRITERS */, 0, 0, 0, 0 } }
+#define SPANLOCK_RWLOCK_INITIALIZER_READERS { { 0, 0, 0, 1 /* SPANLOCK_RWLOCK_READERS */, 0, 0, 0, 0 } }
+
+/* Initialise the options of a range lock: the defaults. */
+#define SPANLOCK_RANGE_LOCK_OPTIONS { sizeof(spanlock_range_lock_options), 0, 0, 0 }
+
+
+/**
+ * Together with other holders that share.
+ */
+#define SPANLOCK_SHARED 1
+
+/**
+ * Alone.
+ */
+#define SPANLOCK_EXCLUSIVE 2
+
+/**
+ * Requests give way to one that they keep overtaking, for a limited time.
+ */
+#define SPANLOCK_FAIR 0
+
+/**
+ * No request gives way, and one may be overtaken without end.
+ */
+#define SPANLOCK_UNFAIR 1
+
+/**
+ * Readers give way to writers that wait. A thread that reads must not read the same lock again.
+ */
+#define SPANLOCK_RWLOCK_WRITERS 0
+
+/**
+ * Readers do not wait for writers that wait. A thread that reads may read the same lock again, and readers that never
+ * pause may keep writers out.
+ */
+#define SPANLOCK_RWLOCK_READERS 1
+
+/**
+ * How a range lock is made. Set `size` to `sizeof(spanlock_range_lock_options)` and the rest to zero, which are the
+ * defaults; `SPANLOCK_RANGE_LOCK_OPTIONS` does that. Later versions of the library add fields at the end.
+ */
+typedef struct spanlock_range_lock_options {
+    /**
+     * The size of this structure as the program knows it.
+     */
+    size_t size;
+    /**
+     * After how many nanoseconds of waiting they begin to give way. Zero: after a millisecond.
+     */
+    uint64_t patience_ns;
+    /**
+     * `SPANLOCK_FAIR` or `SPANLOCK_UNFAIR`.
+     */
+    uint32_t fairness;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} spanlock_range_lock_options;
+
+/**
+ * The positions from `start` to `last`, both included, so that a range can reach to the last position of all. Made by
+ * `spanlock_range_of`, whose end is not included, `spanlock_range_from` and `spanlock_range_all`.
+ *
+ * A range whose `start` is one more than its `last` is empty: it is granted at once and conflicts with nothing. One
+ * that starts later than that is reversed, and refused with EINVAL.
+ */
+typedef struct spanlock_range {
+    /**
+     * The first position.
+     */
+    uint64_t start;
+    /**
+     * The last position, which belongs to the range.
+     */
+    uint64_t last;
+} spanlock_range;
+
+/**
+ * What a range is released by. It may be copied and moved: whichever copy is released first counts, and the others are
+ * refused from then on. All zero, it stands for nothing.
+ */
+typedef struct spanlock_token {
+    /**
+     * The library's own.
+     */
+    uint64_t opaque[2];
+} spanlock_token;
+
+/**
+ * A range, and how it is wanted.
+ */
+typedef struct spanlock_want {
+    /**
+     * The range.
+     */
+    struct spanlock_range range;
+    /**
+     * `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`.
+     */
+    uint32_t mode;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} spanlock_want;
+
+/**
+ * Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
+ * by which any thread releases the range.
+ *
+ * It runs on a thread of the library. It may call every function of the library, but must not wait for long: the
+ * release of its own range waits for its return. It must not throw or jump out.
+ */
+typedef void (*spanlock_grant_callback)(void *argument, struct spanlock_token token);
+
+/**
+ * A submitted request, which is never used for another one. Zero is none.
+ */
+typedef uint64_t spanlock_request;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the library that the program runs with, such as "0.1.0". `SPANLOCK_VERSION` is that of the header
+ * that the program was compiled with.
+ */
+const char *spanlock_version(void);
+
+/**
+ * Makes a lock with nothing held, and writes its address to `lock`.
+ *
+ * `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved
+ * value, or a patience without fairness. ENOTSUP: the
+ * program was compiled for a later version of the library, and sets a field that this one does not know.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_create(spanlock_range_lock **lock,
+                               const struct spanlock_range_lock_options *options);
+
+/**
+ * Ends a lock and frees it. EBUSY: a range of it is held or awaited; nothing is done.
+ *
+ * No other thread may use the lock at the same time, or later: its memory is gone, so that cannot be told.
+ */
+int spanlock_range_lock_destroy(spanlock_range_lock *lock);
+
+/**
+ * Locks a range with other readers; blocks while a writer holds any of it. The thread that acquires a range is the one
+ * to release it.
+ *
+ * EDEADLK: the thread itself holds some of it exclusively.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_read(spanlock_range_lock *lock,
+                             struct spanlock_range range,
+                             struct spanlock_token *token);
+
+/**
+ * Locks a range alone; blocks while any other request holds any of it. The thread that acquires a range is the one to
+ * release it.
+ *
+ * EDEADLK: the thread itself holds some of it.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_write(spanlock_range_lock *lock,
+                              struct spanlock_range range,
+                              struct spanlock_token *token);
+
+/**
+ * Locks a range with other readers, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_try_read(spanlock_range_lock *lock,
+                                 struct spanlock_range range,
+                                 struct spanlock_token *token);
+
+/**
+ * Locks a range alone, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_try_write(spanlock_range_lock *lock,
+                                  struct spanlock_range range,
+                                  struct spanlock_token *token);
+
+/**
+ * As `spanlock_range_lock_read`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_timed_read(spanlock_range_lock *lock,
+                                   struct spanlock_range range,
+                                   int clock,
+                                   const struct timespec *deadline,
+                                   struct spanlock_token *token);
+
+/**
+ * As `spanlock_range_lock_write`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_timed_write(spanlock_range_lock *lock,
+                                    struct spanlock_range range,
+                                    int clock,
+                                    const struct timespec *deadline,
+                                    struct spanlock_token *token);
+
+/**
+ * Locks several ranges, all or none, with one token for all. Such calls do not deadlock with each other, in whatever
+ * order they name their ranges. Ranges that overlap or touch count as one.
+ *
+ * All must be wanted in the same mode. ENOTSUP: they are not, which a later version may allow.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_many(spanlock_range_lock *lock,
+                             const struct spanlock_want *wants,
+                             size_t count,
+                             struct spanlock_token *token);
+
+/**
+ * As `spanlock_range_lock_many`, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_try_many(spanlock_range_lock *lock,
+                                 const struct spanlock_want *wants,
+                                 size_t count,
+                                 struct spanlock_token *token);
+
+/**
+ * As `spanlock_range_lock_many`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_timed_many(spanlock_range_lock *lock,
+                                   const struct spanlock_want *wants,
+                                   size_t count,
+                                   int clock,
+                                   const struct timespec *deadline,
+                                   struct spanlock_token *token);
+
+/**
+ * Releases what a token acquired, and sets the token to zero.
+ *
+ * EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
+ * is released then. A token of a submitted request may be released by any thread; the range is free soon afterwards.
+ */
+int spanlock_range_lock_release(spanlock_range_lock *lock,
+                                struct spanlock_token *token);
+
+/**
+ * Keeps what a token acquired, but shares it from now on. No writer gets in between. The token stays the same. A range
+ * that is shared already stays so.
+ *
+ * Errors as `spanlock_range_lock_release`.
+ */
+int spanlock_range_lock_downgrade(spanlock_range_lock *lock,
+                                  struct spanlock_token *token);
+
+/**
+ * Writes to `buffer` who holds and who awaits ranges of a lock, as text, to find a hang. The text ends with a zero and
+ * is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
+ * have sufficed, with the zero.
+ *
+ * Threads are named by the numbers that `ps -L` and debuggers show.
+ */
+int spanlock_range_lock_snapshot(spanlock_range_lock *lock,
+                                 char *buffer,
+                                 size_t size,
+                                 size_t *needed);
+
+/**
+ * Asks for a range without waiting for it. When the request is granted, a thread of the library calls `callback` with
+ * `argument` and the token. `request` gets the request's number, by which it can be cancelled, before that.
+ *
+ * Each request that waits or holds a range has a thread of the library, which sleeps. For a range that may be free,
+ * first use `spanlock_range_lock_try_write` and its kin, which are faster by far.
+ *
+ * EINVAL: a null pointer, other than `argument`; an unknown mode; a reversed range. EAGAIN: the system gives no more
+ * threads.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_submit(spanlock_range_lock *lock,
+                               struct spanlock_range range,
+                               uint32_t mode,
+                               spanlock_grant_callback callback,
+                               void *argument,
+                               spanlock_request *request);
+
+/**
+ * As `spanlock_range_lock_submit`, but adds one to the eventfd `descriptor` when the request is granted. The token is
+ * then to be had by `spanlock_range_lock_take`. The descriptor may be closed at any time, and may serve many requests.
+ *
+ * EBADF: it is not open.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_submit_eventfd(spanlock_range_lock *lock,
+                                       struct spanlock_range range,
+                                       uint32_t mode,
+                                       int descriptor,
+                                       spanlock_request *request);
+
+/**
+ * Cancels a request that still waits: its callback has not run and will not run, its eventfd is not written to, and it
+ * is over.
+ *
+ * EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to
+ * be released by the token. EINVAL: there is no such request of this lock.
+ */
+int spanlock_range_lock_cancel(spanlock_range_lock *lock,
+                               spanlock_request request);
+
+/**
+ * The token of a request that was granted. EINPROGRESS: it still waits. EALREADY: it has ended. EINVAL: there is no
+ * such request of this lock.
+ */
+SPANLOCK_NODISCARD
+int spanlock_range_lock_take(spanlock_range_lock *lock,
+                             spanlock_request request,
+                             struct spanlock_token *token);
+
+/**
+ * Makes memory a free lock of a kind, `SPANLOCK_RWLOCK_WRITERS` or `SPANLOCK_RWLOCK_READERS`. Memory that is all zero
+ * is a free lock of the first kind without this.
+ *
+ * EINVAL: null, memory that is not aligned, or another kind.
+ */
+int spanlock_rwlock_init(spanlock_rwlock *lock,
+                         uint32_t kind);
+
+/**
+ * Ends a lock. It is not a lock any more, until `spanlock_rwlock_init` makes it one again. EBUSY: it is held; nothing
+ * is done.
+ */
+int spanlock_rwlock_destroy(spanlock_rwlock *lock);
+
+/**
+ * Locks with other readers; blocks while a writer holds the lock.
+ *
+ * EDEADLK: the thread writes it.
+ */
+SPANLOCK_NODISCARD int spanlock_rwlock_read_lock(spanlock_rwlock *lock);
+
+/**
+ * Locks with other readers, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD int spanlock_rwlock_try_read_lock(spanlock_rwlock *lock);
+
+/**
+ * As `spanlock_rwlock_read_lock`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_rwlock_timed_read_lock(spanlock_rwlock *lock,
+                                    int clock,
+                                    const struct timespec *deadline);
+
+/**
+ * A reader leaves. EPERM: the running thread does not read the lock. The thread that locked is the one to unlock.
+ */
+int spanlock_rwlock_read_unlock(spanlock_rwlock *lock);
+
+/**
+ * Locks alone; blocks while others hold the lock.
+ *
+ * EDEADLK: the thread holds it already.
+ */
+SPANLOCK_NODISCARD int spanlock_rwlock_write_lock(spanlock_rwlock *lock);
+
+/**
+ * Locks alone, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD int spanlock_rwlock_try_write_lock(spanlock_rwlock *lock);
+
+/**
+ * As `spanlock_rwlock_write_lock`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_rwlock_timed_write_lock(spanlock_rwlock *lock,
+                                     int clock,
+                                     const struct timespec *deadline);
+
+/**
+ * The writer leaves. EPERM: it is not the running thread.
+ */
+int spanlock_rwlock_write_unlock(spanlock_rwlock *lock);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SPANLOCK_H */
+
+/* The positions from `start` to `end`, without `end`. If the two are equal the range is empty. */
+static inline spanlock_range spanlock_range_of(uint64_t start, uint64_t end)
+{
+    spanlock_range range = { start, end - 1 };
+    if (end == 0) { /* There is no position before it. */
+        range.start = start < UINT64_MAX ? start + 1 : start;
+        range.last = 0;
+    }
+    return range;
+}
+
+/* The positions from `start` to the last of all. */
+static inline spanlock_range spanlock_range_from(uint64_t start)
+{
+    spanlock_range range = { start, UINT64_MAX };
+    return range;
+}
+
+/* All positions. */
+static inline spanlock_range spanlock_range_all(void)
+{
+    return spanlock_range_from(0);
+}
+
+#ifdef SPANLOCK_TSAN
+/* The thread sanitizer does not see what the library's locks order, since the library is not compiled for it. So these
+ * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they tell more than is true: that a release is before every later acquisition in the
+ * same lock. So a race between two threads that locked the wrong ranges is found only while both hold theirs. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void AnnotateIgnoreReadsBegin(char *file, int line);
+void AnnotateIgnoreReadsEnd(char *file, int line);
+void AnnotateIgnoreWritesBegin(char *file, int line);
+void AnnotateIgnoreWritesEnd(char *file, int line);
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+void __tsan_mutex_create(void *address, unsigned flags);
+void __tsan_mutex_destroy(void *address, unsigned flags);
+void __tsan_mutex_pre_lock(void *address, unsigned flags);
+void __tsan_mutex_post_lock(void *address, unsigned flags, int recursion);
+int __tsan_mutex_pre_unlock(void *address, unsigned flags);
+void __tsan_mutex_post_unlock(void *address, unsigned flags);
+#ifdef __cplusplus
+}
+#endif
+
+/* Flags of those functions. */
+#define SPANLOCK_TSAN_WRITE 0u
+#define SPANLOCK_TSAN_READ (1u << 3)
+#define SPANLOCK_TSAN_TRY (1u << 4)
+#define SPANLOCK_TSAN_FAILED (1u << 5)
+
+static inline void spanlock_tsan_enter(void)
+{
+    AnnotateIgnoreReadsBegin(NULL, 0);
+    AnnotateIgnoreWritesBegin(NULL, 0);
+}
+
+static inline void spanlock_tsan_leave(void)
+{
+    AnnotateIgnoreWritesEnd(NULL, 0);
+    AnnotateIgnoreReadsEnd(NULL, 0);
+}
+
+static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, int error)
+{
+    __tsan_mutex_post_lock(lock, error == 0 ? flags : flags | SPANLOCK_TSAN_FAILED, 0);
+    return error;
+}
+
+/* Defines a function that tells the sanitizer, in the place of one of range locks: `before` and, if it has succeeded,
+ * `after`. */
+#define SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, before, after)                                 \
+    static inline int spanlock_tsan_range_lock_##name parameters                                              \
+    {                                                                                                         \
+        int error;                                                                                            \
+        before;                                                                                               \
+        spanlock_tsan_enter();                                                                                \
+        error = spanlock_range_lock_##name arguments;                                                         \
+        spanlock_tsan_leave();                                                                                \
+        if (error == 0)                                                                                       \
+            after;                                                                                            \
+        return error;                                                                                         \
+    }
+
+/* The same in the place of one that acquires ranges. */
+#define SPANLOCK_TSAN_RANGE(name, parameters, arguments)                                                      \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
+
+SPANLOCK_TSAN_RANGE(read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                    (lock, range, token))
+SPANLOCK_TSAN_RANGE(write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                    (lock, range, token))
+SPANLOCK_TSAN_RANGE(try_read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                    (lock, range, token))
+SPANLOCK_TSAN_RANGE(try_write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                    (lock, range, token))
+SPANLOCK_TSAN_RANGE(timed_read,
+                    (spanlock_range_lock *lock, spanlock_range range, int clock,
+                     const struct timespec *deadline, spanlock_token *token),
+                    (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_RANGE(timed_write,
+                    (spanlock_range_lock *lock, spanlock_range range, int clock,
+                     const struct timespec *deadline, spanlock_token *token),
+                    (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_RANGE(many,
+                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                     spanlock_token *token),
+                    (lock, wants, count, token))
+SPANLOCK_TSAN_RANGE(try_many,
+                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                     spanlock_token *token),
+                    (lock, wants, count, token))
+SPANLOCK_TSAN_RANGE(timed_many,
+                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count, int clock,
+                     const struct timespec *deadline, spanlock_token *token),
+                    (lock, wants, count, clock, deadline, token))
+SPANLOCK_TSAN_RANGE(take, (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
+                    (lock, request, token))
+
+SPANLOCK_TSAN_RANGE_OTHER(release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
+                          __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
+                          __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
+SPANLOCK_TSAN_RANGE_OTHER(cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request), (void)0,
+                          __tsan_acquire(lock))
+/* The library acquires before it calls back. */
+SPANLOCK_NODISCARD
+SPANLOCK_TSAN_RANGE_OTHER(submit,
+                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                           spanlock_grant_callback callback, void *argument, spanlock_request *request),
+                          (lock, range, mode, callback, argument, request), __tsan_release(lock), (void)0)
+SPANLOCK_NODISCARD
+SPANLOCK_TSAN_RANGE_OTHER(submit_eventfd,
+                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
+                           spanlock_request *request),
+                          (lock, range, mode, descriptor, request), __tsan_release(lock), (void)0)
+
+/* Defines a function that tells the sanitizer, in the place of one that acquires a reader-writer lock. */
+#define SPANLOCK_TSAN_RWLOCK(name, flags, parameters, arguments)                                              \
+    SPANLOCK_NODISCARD static inline int spanlock_tsan_rwlock_##name parameters                               \
+    {                                                                                                         \
+        __tsan_mutex_pre_lock(lock, flags);                                                                   \
+        return spanlock_tsan_locked(lock, flags, spanlock_rwlock_##name arguments);                           \
+    }
+
+SPANLOCK_TSAN_RWLOCK(read_lock, SPANLOCK_TSAN_READ, (spanlock_rwlock *lock), (lock))
+SPANLOCK_TSAN_RWLOCK(write_lock, SPANLOCK_TSAN_WRITE, (spanlock_rwlock *lock), (lock))
+SPANLOCK_TSAN_RWLOCK(try_read_lock, SPANLOCK_TSAN_READ | SPANLOCK_TSAN_TRY, (spanlock_rwlock *lock), (lock))
+SPANLOCK_TSAN_RWLOCK(try_write_lock, SPANLOCK_TSAN_WRITE | SPANLOCK_TSAN_TRY, (spanlock_rwlock *lock), (lock))
+SPANLOCK_TSAN_RWLOCK(timed_read_lock, SPANLOCK_TSAN_READ | SPANLOCK_TSAN_TRY,
+                     (spanlock_rwlock *lock, int clock, const struct timespec *deadline),
+                     (lock, clock, deadline))
+SPANLOCK_TSAN_RWLOCK(timed_write_lock, SPANLOCK_TSAN_WRITE | SPANLOCK_TSAN_TRY,
+                     (spanlock_rwlock *lock, int clock, const struct timespec *deadline),
+                     (lock, clock, deadline))
+
+static inline int spanlock_tsan_rwlock_read_unlock(spanlock_rwlock *lock)
+{
+    int error;
+    __tsan_mutex_pre_unlock(lock, SPANLOCK_TSAN_READ);
+    error = spanlock_rwlock_read_unlock(lock);
+    __tsan_mutex_post_unlock(lock, SPANLOCK_TSAN_READ);
+    return error;
+}
+
+static inline int spanlock_tsan_rwlock_write_unlock(spanlock_rwlock *lock)
+{
+    int error;
+    __tsan_mutex_pre_unlock(lock, SPANLOCK_TSAN_WRITE);
+    error = spanlock_rwlock_write_unlock(lock);
+    __tsan_mutex_post_unlock(lock, SPANLOCK_TSAN_WRITE);
+    return error;
+}
+
+static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
+{
+    int error = spanlock_rwlock_destroy(lock);
+    if (error == 0)
+        __tsan_mutex_destroy(lock, 0);
+    return error;
+}
+
+#define spanlock_range_lock_read spanlock_tsan_range_lock_read
+#define spanlock_range_lock_write spanlock_tsan_range_lock_write
+#define spanlock_range_lock_try_read spanlock_tsan_range_lock_try_read
+#define spanlock_range_lock_try_write spanlock_tsan_range_lock_try_write
+#define spanlock_range_lock_timed_read spanlock_tsan_range_lock_timed_read
+#define spanlock_range_lock_timed_write spanlock_tsan_range_lock_timed_write
+#define spanlock_range_lock_many spanlock_tsan_range_lock_many
+#define spanlock_range_lock_try_many spanlock_tsan_range_lock_try_many
+#define spanlock_range_lock_timed_many spanlock_tsan_range_lock_timed_many
+#define spanlock_range_lock_take spanlock_tsan_range_lock_take
+#define spanlock_range_lock_release spanlock_tsan_range_lock_release
+#define spanlock_range_lock_downgrade spanlock_tsan_range_lock_downgrade
+#define spanlock_range_lock_destroy spanlock_tsan_range_lock_destroy
+#define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
+#define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
+#define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
+#define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
+#define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
+#define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock
+#define spanlock_rwlock_try_write_lock spanlock_tsan_rwlock_try_write_lock
+#define spanlock_rwlock_timed_read_lock spanlock_tsan_rwlock_timed_read_lock
+#define spanlock_rwlock_timed_write_lock spanlock_tsan_rwlock_timed_write_lock
+#define spanlock_rwlock_read_unlock spanlock_tsan_rwlock_read_unlock
+#define spanlock_rwlock_write_unlock spanlock_tsan_rwlock_write_unlock
+#define spanlock_rwlock_destroy spanlock_tsan_rwlock_destroy
+#endif

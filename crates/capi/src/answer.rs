@@ -1,0 +1,89 @@
+//! What a function answers: zero, or an errno value. A panic becomes one, too.
+
+use libc::{EDEADLK, ENOTRECOVERABLE, c_int};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An errno value, which is not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused(pub(crate) c_int);
+
+/// What a call is good for, or why not.
+pub(crate) type Answer<T = ()> = Result<T, Refused>;
+
+/// `value` if a condition holds, else the error.
+#[inline]
+pub(crate) fn ensure(holds: bool, error: c_int) -> Answer {
+    if holds { Ok(()) } else { Err(Refused(error)) }
+}
+
+/// Calls `f`, and answers as C functions do. A panic is an error like any other: nothing unwinds into C.
+#[inline(always)] // It is all that most functions are.
+pub(crate) fn answer(f: impl FnOnce() -> Answer) -> c_int {
+    // No lock is left in a state that a later call could not handle: the library's own guarantee about panics.
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(Refused(error))) => error,
+        Err(panic) => error_of(&*panic),
+    }
+}
+
+/// A debug build of the library panics when a thread would wait for itself. Any other panic is a bug.
+#[cold]
+fn error_of(panic: &(dyn Any + Send)) -> c_int {
+    let text = panic.downcast_ref::<String>();
+    if text.is_some_and(|text| text.starts_with("deadlock")) {
+        EDEADLK
+    } else {
+        ENOTRECOVERABLE
+    }
+}
+
+/// What a pointer of the caller points to; `EINVAL` if it is null.
+///
+/// # Safety
+/// It is null, or valid for reads for `'a`.
+#[inline]
+pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Answer<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(Refused(libc::EINVAL))
+}
+
+/// A place of the caller's to write to; `EINVAL` if it is null.
+///
+/// # Safety
+/// It is null, or valid for reads and writes for `'a`, and nobody else uses it meanwhile.
+#[inline]
+pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_mut() }.ok_or(Refused(libc::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Refused, answer};
+    use libc::{EDEADLK, ENOTRECOVERABLE, EPERM};
+
+    #[test]
+    fn panics_are_errno_values() {
+        assert_eq!(answer(|| Ok(())), 0);
+        assert_eq!(answer(|| Err(Refused(EPERM))), EPERM);
+        assert_eq!(answer(|| panic!("a bug")), ENOTRECOVERABLE);
+        assert_eq!(answer(|| panic!("deadlock: thread {}", 5)), EDEADLK);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_itself_panics_with_that_text() {
+        use spanlock::range::RangeLock;
+        let lock = RangeLock::new();
+        let held = lock.write(0..10);
+        let waits = || {
+            drop(lock.write(5..6));
+            Ok(())
+        };
+        if cfg!(debug_assertions) {
+            assert_eq!(answer(waits), EDEADLK);
+        }
+        drop(held);
+    }
+}

@@ -1,0 +1,557 @@
+//! Range locks: the exported functions.
+
+pub use crate::handle::{Handle as RangeLock, Range as PositionRange};
+pub use crate::holds::Token as RangeToken;
+
+use crate::answer::{Answer, Refused, answer, ensure, given, place};
+use crate::handle::{Handle, Range, given_up, mode};
+use crate::holds::{Asked, Hold, Holds, Many, ManyGuards, Token};
+use crate::{local, submit, time};
+use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, c_char, c_int, timespec};
+use prim::clock::Duration;
+use spanlock::range;
+use spanlock::range::raw::{Mode, Wait};
+use spanlock::range::slots::Fairness;
+use std::ptr;
+use std::sync::Arc;
+
+/// Requests give way to one that they keep overtaking, for a limited time.
+pub const SPANLOCK_FAIR: u32 = 0;
+
+/// No request gives way, and one may be overtaken without end.
+pub const SPANLOCK_UNFAIR: u32 = 1;
+
+/// How a range lock is made. Set `size` to `sizeof(spanlock_range_lock_options)` and the rest to zero, which are the
+/// defaults; `SPANLOCK_RANGE_LOCK_OPTIONS` does that. Later versions of the library add fields at the end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RangeLockOptions {
+    /// The size of this structure as the program knows it.
+    pub size: usize,
+    /// After how many nanoseconds of waiting they begin to give way. Zero: after a millisecond.
+    pub patience_ns: u64,
+    /// `SPANLOCK_FAIR` or `SPANLOCK_UNFAIR`.
+    pub fairness: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// A range, and how it is wanted.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    /// The range.
+    pub range: Range,
+    /// `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`.
+    pub mode: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Makes a lock with nothing held, and writes its address to `lock`.
+///
+/// `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved
+/// value, or a patience without fairness. ENOTSUP: the
+/// program was compiled for a later version of the library, and sets a field that this one does not know.
+///
+/// # Safety
+/// The pointers are null or valid, and `options` for as many bytes as its `size` says.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_create(
+    lock: *mut *mut Handle,
+    options: *const RangeLockOptions,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let lock = unsafe { place(lock) }?;
+        *lock = ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let fairness = unsafe { fairness(options) }?;
+        let raw = range::RangeLock::builder().fairness(fairness).build();
+        let handle = Arc::new(Handle::new(range::RangeLock::from_raw(raw)));
+        *lock = Arc::into_raw(handle).cast_mut();
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The pointer is null, or valid for as many bytes as its `size` says.
+unsafe fn fairness(options: *const RangeLockOptions) -> Answer<Fairness> {
+    if options.is_null() {
+        return Ok(Fairness::DEFAULT);
+    }
+    // SAFETY: not null, so it is valid for the first field, at least.
+    let size = unsafe { options.cast::<usize>().read() };
+    ensure(size >= size_of::<RangeLockOptions>(), EINVAL)?;
+    // SAFETY: valid for so many bytes, as the caller promises.
+    let later = unsafe { std::slice::from_raw_parts(options.cast::<u8>(), size) };
+    let is_zero = later[size_of::<RangeLockOptions>()..]
+        .iter()
+        .all(|&byte| byte == 0);
+    ensure(is_zero, ENOTSUP)?;
+    // SAFETY: valid for the fields of this version.
+    let options = unsafe { options.read() };
+    ensure(options.reserved == 0, EINVAL)?;
+    match (options.fairness, options.patience_ns) {
+        (SPANLOCK_FAIR, 0) => Ok(Fairness::DEFAULT),
+        (SPANLOCK_FAIR, patience) => Ok(Fairness::After(Duration::from_nanos(patience))),
+        (SPANLOCK_UNFAIR, 0) => Ok(Fairness::Unfair),
+        _ => Err(Refused(EINVAL)),
+    }
+}
+
+/// Ends a lock and frees it. EBUSY: a range of it is held or awaited; nothing is done.
+///
+/// No other thread may use the lock at the same time, or later: its memory is gone, so that cannot be told.
+///
+/// # Safety
+/// The pointer is null or leads to a lock that was made and not destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_destroy(lock: *mut Handle) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Handle::at(lock) }?;
+        ensure(!is_used(handle), EBUSY)?;
+        handle.copy.end();
+        // SAFETY: it came from `Arc::into_raw`, and nobody uses it any more.
+        drop(unsafe { Arc::from_raw(lock.cast_const()) });
+        Ok(())
+    })
+}
+
+/// Whether somebody holds or awaits a range of a lock. Requests that were cancelled may still be about to give up.
+fn is_used(handle: &Handle) -> bool {
+    let leaving = match submit::leaving(handle) {
+        submit::Submitted::Used => return true,
+        submit::Submitted::Leaving(threads) => threads,
+    };
+    let snapshot = handle.lock.snapshot();
+    let waiting = snapshot.waiters.iter().map(|waiter| waiter.request);
+    let mut all = snapshot.holders.into_iter().chain(waiting);
+    all.any(|request| {
+        request
+            .owner
+            .thread()
+            .is_none_or(|thread| !leaving.contains(&thread))
+    })
+}
+
+/// Acquires one range.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[inline(always)] // All of a function, for each mode and wait.
+unsafe fn acquire(
+    lock: *mut Handle,
+    range: Range,
+    mode: Mode,
+    wait: impl FnOnce() -> Answer<Wait>,
+    token: *mut Token,
+) -> c_int {
+    let error = answer(|| {
+        // SAFETY: the caller's promise.
+        let token = unsafe { place(token) }?;
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Handle::at(lock) }?;
+        let span = range.span()?;
+        let wait = wait()?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let holds = unsafe { &mut local::held().ranges };
+        let Some(span) = span else {
+            *token = holds.note_empty(handle);
+            return Ok(());
+        };
+        let asked = Asked { span, mode };
+        let Some(first) = holds.first() else {
+            *token = acquire_beside(handle, holds, asked, wait)?;
+            return Ok(());
+        };
+        let granted = handle.acquire(mode, span, wait);
+        let granted = granted.ok_or_else(|| given_up(wait))?;
+        *token = first.note(handle, granted, asked);
+        Ok(())
+    });
+    if error != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { none(token) };
+    }
+    error
+}
+
+/// Makes a token none, after an error.
+///
+/// # Safety
+/// The pointer is null or valid.
+#[cold]
+unsafe fn none(token: *mut Token) {
+    // SAFETY: the caller's promise.
+    if let Some(token) = unsafe { token.as_mut() } {
+        *token = Token::NONE;
+    }
+}
+
+/// Acquires a range for a thread that holds others, or has held none yet. If it would wait for itself, the error is
+/// EDEADLK.
+#[inline(never)] // So that the path of most acquisitions is short.
+fn acquire_beside(handle: &Handle, holds: &mut Holds, asked: Asked, wait: Wait) -> Answer<Token> {
+    let Asked { span, mode } = asked;
+    let mut granted = handle.acquire(mode, span, Wait::Never);
+    if granted.is_none() && wait != Wait::Never {
+        ensure(!holds.conflicts(handle, asked), EDEADLK)?;
+        granted = handle.acquire(mode, span, wait);
+    }
+    let granted = granted.ok_or_else(|| given_up(wait))?;
+    Ok(holds.note(handle, granted, asked))
+}
+
+/// Locks a range with other readers; blocks while a writer holds any of it. The thread that acquires a range is the one
+/// to release it.
+///
+/// EDEADLK: the thread itself holds some of it exclusively.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_read(
+    lock: *mut Handle,
+    range: Range,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Shared, || Ok(Wait::Forever), token) }
+}
+
+/// Locks a range alone; blocks while any other request holds any of it. The thread that acquires a range is the one to
+/// release it.
+///
+/// EDEADLK: the thread itself holds some of it.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_write(
+    lock: *mut Handle,
+    range: Range,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Exclusive, || Ok(Wait::Forever), token) }
+}
+
+/// Locks a range with other readers, if that is possible at once. EBUSY: it is not.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_try_read(
+    lock: *mut Handle,
+    range: Range,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Shared, || Ok(Wait::Never), token) }
+}
+
+/// Locks a range alone, if that is possible at once. EBUSY: it is not.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_try_write(
+    lock: *mut Handle,
+    range: Range,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Exclusive, || Ok(Wait::Never), token) }
+}
+
+/// As `spanlock_range_lock_read`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_timed_read(
+    lock: *mut Handle,
+    range: Range,
+    clock: c_int,
+    deadline: *const timespec,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let wait = || unsafe { time::until(clock, deadline) };
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Shared, wait, token) }
+}
+
+/// As `spanlock_range_lock_write`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_timed_write(
+    lock: *mut Handle,
+    range: Range,
+    clock: c_int,
+    deadline: *const timespec,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let wait = || unsafe { time::until(clock, deadline) };
+    // SAFETY: the caller's promise.
+    unsafe { acquire(lock, range, Mode::Exclusive, wait, token) }
+}
+
+/// How long a call may take that acquires several ranges.
+#[derive(Clone, Copy)]
+enum Limit {
+    Forever,
+    Never,
+    Within(Duration),
+}
+
+/// Acquires several ranges.
+///
+/// # Safety
+/// The pointers are null or valid, `wants` for `count` elements; the lock lives.
+unsafe fn acquire_many(
+    lock: *mut Handle,
+    wants: *const Want,
+    count: usize,
+    limit: impl FnOnce() -> Answer<Limit>,
+    token: *mut Token,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let token = unsafe { place(token) }?;
+        *token = Token::NONE;
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Handle::at(lock) }?;
+        let wants = match count {
+            0 => &[],
+            _ if wants.is_null() => return Err(Refused(EINVAL)),
+            // SAFETY: the caller's promise.
+            _ => unsafe { std::slice::from_raw_parts(wants, count) },
+        };
+        let mut asked = Vec::with_capacity(count);
+        for want in wants {
+            let mode = mode(want.mode)?;
+            ensure(want.reserved == 0, EINVAL)?;
+            asked.extend(want.range.span()?.map(|span| Asked { span, mode }));
+        }
+        let limit = limit()?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let holds = unsafe { &mut local::held().ranges };
+        let many = take_many(handle, holds, asked, limit)?;
+        *token = holds.note_many(handle, many);
+        Ok(())
+    })
+}
+
+/// Acquires several ranges for the running thread.
+fn take_many(handle: &Handle, holds: &Holds, asked: Vec<Asked>, limit: Limit) -> Answer<Many> {
+    let mode = asked.first().map_or(Mode::Shared, |asked| asked.mode);
+    ensure(asked.iter().all(|asked| asked.mode == mode), ENOTSUP)?;
+    // SAFETY: the guards are dropped when their token is released, or never: `is_used` holds the lock's end up.
+    let lock: &'static range::RangeLock = unsafe { &*ptr::from_ref(&handle.lock) };
+    let ranges = || {
+        asked
+            .iter()
+            .map(|asked| asked.span.start()..=asked.span.last())
+    };
+    let get = |limit| -> Option<ManyGuards> {
+        Some(match (mode, limit) {
+            (Mode::Shared, Limit::Forever) => ManyGuards::Shared(lock.read_many(ranges())),
+            (Mode::Shared, Limit::Never) => ManyGuards::Shared(lock.try_read_many(ranges())?),
+            (Mode::Shared, Limit::Within(time)) => {
+                ManyGuards::Shared(lock.try_read_many_for(ranges(), time)?)
+            }
+            (Mode::Exclusive, Limit::Forever) => ManyGuards::Exclusive(lock.write_many(ranges())),
+            (Mode::Exclusive, Limit::Never) => {
+                ManyGuards::Exclusive(lock.try_write_many(ranges())?)
+            }
+            (Mode::Exclusive, Limit::Within(time)) => {
+                ManyGuards::Exclusive(lock.try_write_many_for(ranges(), time)?)
+            }
+        })
+    };
+    let guards = match (get(Limit::Never), limit) {
+        (Some(guards), _) => guards,
+        (None, Limit::Never) => return Err(Refused(EBUSY)),
+        (None, _) => {
+            let waits_for_itself = asked.iter().any(|&asked| holds.conflicts(handle, asked));
+            ensure(!waits_for_itself, EDEADLK)?;
+            get(limit).ok_or(Refused(libc::ETIMEDOUT))?
+        }
+    };
+    Ok(Many {
+        guards: Some(guards),
+        asked: asked.into_boxed_slice(),
+    })
+}
+
+/// Locks several ranges, all or none, with one token for all. Such calls do not deadlock with each other, in whatever
+/// order they name their ranges. Ranges that overlap or touch count as one.
+///
+/// All must be wanted in the same mode. ENOTSUP: they are not, which a later version may allow.
+///
+/// # Safety
+/// The pointers are null or valid, `wants` for `count` elements; the lock lives.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_many(
+    lock: *mut Handle,
+    wants: *const Want,
+    count: usize,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire_many(lock, wants, count, || Ok(Limit::Forever), token) }
+}
+
+/// As `spanlock_range_lock_many`, if that is possible at once. EBUSY: it is not.
+///
+/// # Safety
+/// As for that function.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_try_many(
+    lock: *mut Handle,
+    wants: *const Want,
+    count: usize,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { acquire_many(lock, wants, count, || Ok(Limit::Never), token) }
+}
+
+/// As `spanlock_range_lock_many`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+///
+/// # Safety
+/// As for that function.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_timed_many(
+    lock: *mut Handle,
+    wants: *const Want,
+    count: usize,
+    clock: c_int,
+    deadline: *const timespec,
+    token: *mut Token,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let limit = || Ok(Limit::Within(unsafe { time::left(clock, deadline) }?));
+    // SAFETY: the caller's promise.
+    unsafe { acquire_many(lock, wants, count, limit, token) }
+}
+
+/// Releases what a token acquired, and sets the token to zero.
+///
+/// EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
+/// is released then. A token of a submitted request may be released by any thread; the range is free soon afterwards.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_release(
+    lock: *mut Handle,
+    token: *mut Token,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise. What the thread holds is in locks of this copy, so that need not be checked.
+        let handle = unsafe { given(lock) }?;
+        // SAFETY: the caller's promise.
+        let token = unsafe { place(token) }?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let hold = unsafe { local::held() }.ranges.forget(handle, token);
+        let hold = hold.or_else(|refused| foreign(refused, handle, *token, submit::release))?;
+        *token = Token::NONE;
+        if let Hold::One(Some(token)) = hold {
+            // SAFETY: the running thread acquired it in this lock, as its table says.
+            unsafe { handle.release(token) };
+        }
+        Ok(())
+    })
+}
+
+/// What becomes of a token that the running thread's table has refused: `f`, if it is a submitted request's.
+#[cold]
+fn foreign(
+    refused: Refused,
+    handle: &Handle,
+    token: Token,
+    f: impl FnOnce(&Handle, u64) -> Answer,
+) -> Answer<Hold> {
+    handle.copy.check()?;
+    match token.request() {
+        Some(id) => f(handle, id).map(|()| Hold::One(None)),
+        None if token == Token::NONE => Err(Refused(EINVAL)),
+        None => Err(refused),
+    }
+}
+
+/// Keeps what a token acquired, but shares it from now on. No writer gets in between. The token stays the same. A range
+/// that is shared already stays so.
+///
+/// Errors as `spanlock_range_lock_release`.
+///
+/// # Safety
+/// The pointers are null or valid; the lock lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_downgrade(
+    lock: *mut Handle,
+    token: *mut Token,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Handle::at(lock) }?;
+        // SAFETY: the caller's promise.
+        let token = unsafe { place(token) }?;
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let shared = unsafe { local::held() }.ranges.share(handle, token);
+        shared.or_else(|refused| foreign(refused, handle, *token, submit::downgrade).map(|_| ()))
+    })
+}
+
+/// Writes to `buffer` who holds and who awaits ranges of a lock, as text, to find a hang. The text ends with a zero and
+/// is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
+/// have sufficed, with the zero.
+///
+/// Threads are named by the numbers that `ps -L` and debuggers show.
+///
+/// # Safety
+/// The pointers are null or valid, `buffer` for `size` bytes; the lock lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spanlock_range_lock_snapshot(
+    lock: *mut Handle,
+    buffer: *mut c_char,
+    size: usize,
+    needed: *mut usize,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Handle::at(lock) }?;
+        let text = handle.lock.snapshot().to_string();
+        // SAFETY: the caller's promise.
+        if let Some(needed) = unsafe { needed.as_mut() } {
+            *needed = text.len() + 1;
+        }
+        let Some(room) = size.checked_sub(1) else {
+            return Ok(());
+        };
+        ensure(!buffer.is_null(), EINVAL)?;
+        // SAFETY: valid for `size` bytes, as the caller promises.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
+        let text = &text.as_bytes()[..text.len().min(room)];
+        buffer[..text.len()].copy_from_slice(text);
+        buffer[text.len()] = 0;
+        Ok(())
+    })
+}

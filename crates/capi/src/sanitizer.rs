@@ -1,0 +1,82 @@
+//! What the threads of the library tell the thread sanitizer, if the program has it. The program's own threads are told
+//! of by the header's inline functions.
+//!
+//! The library is not compiled for the sanitizer, which sees nothing of it but calls of functions that it intercepts,
+//! such as `memmove`. It must ignore those, since it does not see what orders them.
+
+use libc::c_void;
+use std::ffi::{CStr, c_char, c_int};
+use std::mem;
+use std::ptr;
+use std::sync::OnceLock;
+
+type Annotate = extern "C" fn(*mut c_char, c_int);
+
+/// The functions of the sanitizer.
+struct Sanitizer {
+    acquire: extern "C" fn(*const c_void),
+    begin: [Annotate; 2],
+    end: [Annotate; 2],
+}
+
+fn find(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+fn annotate(name: &CStr) -> Option<Annotate> {
+    // SAFETY: the functions of these names in the sanitizer's interface have this type.
+    Some(unsafe { mem::transmute::<*mut c_void, Annotate>(find(name)?) })
+}
+
+fn sanitizer() -> Option<&'static Sanitizer> {
+    static FOUND: OnceLock<Option<Sanitizer>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let acquire = find(c"__tsan_acquire")?;
+        Some(Sanitizer {
+            // SAFETY: the function of this name in the sanitizer's interface has this type.
+            acquire: unsafe {
+                mem::transmute::<*mut c_void, extern "C" fn(*const c_void)>(acquire)
+            },
+            begin: [
+                annotate(c"AnnotateIgnoreReadsBegin")?,
+                annotate(c"AnnotateIgnoreWritesBegin")?,
+            ],
+            end: [
+                annotate(c"AnnotateIgnoreWritesEnd")?,
+                annotate(c"AnnotateIgnoreReadsEnd")?,
+            ],
+        })
+    });
+    found.as_ref()
+}
+
+fn call(functions: Option<&[Annotate; 2]>) {
+    for function in functions.into_iter().flatten() {
+        function(ptr::null_mut(), 0);
+    }
+}
+
+/// Calls `f`, which is the library's own.
+pub(crate) fn ignoring<R>(f: impl FnOnce() -> R) -> R {
+    call(sanitizer().map(|sanitizer| &sanitizer.begin));
+    let result = f();
+    call(sanitizer().map(|sanitizer| &sanitizer.end));
+    result
+}
+
+/// Calls `f`, which is the program's, within the library's own.
+pub(crate) fn heeding<R>(f: impl FnOnce() -> R) -> R {
+    call(sanitizer().map(|sanitizer| &sanitizer.end));
+    let result = f();
+    call(sanitizer().map(|sanitizer| &sanitizer.begin));
+    result
+}
+
+/// Tells that the running thread has acquired a lock.
+pub(crate) fn acquired<T>(lock: &T) {
+    if let Some(sanitizer) = sanitizer() {
+        (sanitizer.acquire)(ptr::from_ref(lock).cast());
+    }
+}

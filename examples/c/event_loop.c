@@ -1,0 +1,122 @@
+/* An event loop, which must not block, moves blocks of a file between owners. A thread beside it holds ranges for a
+ * while, as a backup does. The loop submits requests for ranges and sleeps in `poll`; the eventfd tells it what was
+ * granted. A request that has waited too long is cancelled. */
+#define _POSIX_C_SOURCE 200809L
+#include <spanlock.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK = 4096, JOBS = 6 };
+
+struct job {
+    spanlock_request request; /* Zero, once it is over. */
+    spanlock_range range;
+};
+
+static spanlock_range_lock *lock;
+
+static void ensure(int error, const char *what)
+{
+    if (error != 0) {
+        fprintf(stderr, "%s: %s\n", what, strerror(error));
+        exit(EXIT_FAILURE);
+    }
+}
+
+/* Holds the first blocks for a short time, and the last one for longer than the loop waits. */
+static void *back_up(void *ready)
+{
+    struct timespec a_while = { 0, 50 * 1000000 }, long_after = { 0, 400 * 1000000 };
+    spanlock_token first, last;
+    ensure(spanlock_range_lock_read(lock, spanlock_range_of(0, 3 * BLOCK), &first), "read");
+    ensure(spanlock_range_lock_read(lock, spanlock_range_from((JOBS - 1) * BLOCK), &last), "read");
+    pthread_barrier_wait(ready);
+    nanosleep(&a_while, NULL);
+    ensure(spanlock_range_lock_release(lock, &first), "release");
+    nanosleep(&long_after, NULL);
+    ensure(spanlock_range_lock_release(lock, &last), "release");
+    return NULL;
+}
+
+/* Does what was granted, and says how many that was. */
+static int finish_granted(struct job *jobs)
+{
+    int finished = 0;
+    for (int i = 0; i < JOBS; i++) {
+        spanlock_token token;
+        int error;
+        if (jobs[i].request == 0)
+            continue;
+        error = spanlock_range_lock_take(lock, jobs[i].request, &token);
+        if (error == EINPROGRESS)
+            continue;
+        ensure(error, "take");
+        printf("block %d: granted\n", i); /* Here it would be moved. */
+        ensure(spanlock_range_lock_release(lock, &token), "release");
+        jobs[i].request = 0;
+        finished++;
+    }
+    return finished;
+}
+
+int main(void)
+{
+    int granted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), left = JOBS;
+    struct pollfd polled = { granted, POLLIN, 0 };
+    struct job jobs[JOBS];
+    pthread_barrier_t ready;
+    pthread_t backup;
+    if (granted < 0) {
+        perror("eventfd");
+        return EXIT_FAILURE;
+    }
+    ensure(spanlock_range_lock_create(&lock, NULL), "create");
+    pthread_barrier_init(&ready, NULL, 2);
+    ensure(pthread_create(&backup, NULL, back_up, &ready), "a thread");
+    pthread_barrier_wait(&ready);
+    for (int i = 0; i < JOBS; i++) {
+        spanlock_token token;
+        jobs[i].range = spanlock_range_of((uint64_t)i * BLOCK, (uint64_t)(i + 1) * BLOCK);
+        jobs[i].request = 0;
+        if (spanlock_range_lock_try_write(lock, jobs[i].range, &token) == 0) { /* The fast way, if it is free. */
+            printf("block %d: free\n", i);
+            ensure(spanlock_range_lock_release(lock, &token), "release");
+            left--;
+        } else {
+            ensure(spanlock_range_lock_submit_eventfd(lock, jobs[i].range, SPANLOCK_EXCLUSIVE, granted,
+                                                      &jobs[i].request),
+                   "submit");
+        }
+    }
+    while (left > 0) {
+        uint64_t count;
+        if (poll(&polled, 1, 200) == 0) { /* Nothing for so long: the rest gives up. */
+            for (int i = 0; i < JOBS; i++)
+                if (jobs[i].request != 0 && spanlock_range_lock_cancel(lock, jobs[i].request) == 0) {
+                    printf("block %d: cancelled\n", i);
+                    jobs[i].request = 0;
+                    left--;
+                }
+            continue;
+        }
+        if (read(granted, &count, sizeof count) != sizeof count)
+            continue;
+        left -= finish_granted(jobs);
+    }
+    pthread_join(backup, NULL);
+    pthread_barrier_destroy(&ready);
+    close(granted);
+    while (spanlock_range_lock_destroy(lock) == EBUSY) { /* What was released is free soon. */
+        struct timespec moment = { 0, 1000000 };
+        nanosleep(&moment, NULL);
+    }
+    return EXIT_SUCCESS;
+}
