@@ -198,9 +198,9 @@ const char *spanlock_version(void);
 /**
  * Makes a lock with nothing held, and writes its address to `lock`.
  *
- * `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved
- * value, or a patience without fairness. ENOTSUP: the
- * program was compiled for a later version of the library, and sets a field that this one does not know.
+ * `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved value, or a
+ * patience without fairness. ENOTSUP: the program was compiled for a later version of the library, and sets a field
+ * that this one does not know.
  */
 SPANLOCK_NODISCARD
 int spanlock_range_lock_create(spanlock_range_lock **lock,

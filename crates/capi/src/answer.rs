@@ -31,7 +31,8 @@ pub(crate) fn answer(f: impl FnOnce() -> Answer) -> c_int {
 /// A debug build of the library panics when a thread would wait for itself. Any other panic is a bug.
 #[cold]
 fn error_of(panic: &(dyn Any + Send)) -> c_int {
-    let text = panic.downcast_ref::<String>();
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     if text.is_some_and(|text| text.starts_with("deadlock")) {
         EDEADLK
     } else {

@@ -50,9 +50,9 @@ pub struct Want {
 
 /// Makes a lock with nothing held, and writes its address to `lock`.
 ///
-/// `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved
-/// value, or a patience without fairness. ENOTSUP: the
-/// program was compiled for a later version of the library, and sets a field that this one does not know.
+/// `options` may be null. EINVAL: `lock` is null, or the options have an unknown size, fairness or reserved value, or a
+/// patience without fairness. ENOTSUP: the program was compiled for a later version of the library, and sets a field
+/// that this one does not know.
 ///
 /// # Safety
 /// The pointers are null or valid, and `options` for as many bytes as its `size` says.
