@@ -25,7 +25,7 @@ use super::span::Span;
 use prim::clock::{Duration, Instant};
 use smallvec::SmallVec;
 use std::fmt;
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
 /// Where a [`Holding`] finds its lock: a reference, or an [`Arc`], which keeps the lock. Sealed.
@@ -77,11 +77,16 @@ type Pieces<P> = SmallVec<[Piece<TokenAt<P>>; 1]>;
 /// `Holding<Arc<RangeLock>>` keeps it.
 ///
 /// # Cost
-/// One node of the lock's list for each piece, of a cache line. A conversion inserts a node for each piece that it
+/// One node of the lock's list for each piece, of a cache line, or three if the list has an index. A conversion inserts a node for each piece that it
 /// makes. A release of a part inserts one or two, for what is left of the range that is cut.
 ///
+/// # What blocks
+/// Dropping it never blocks. A method that cuts a range ([`release`](Self::release), [`shrink_to`](Self::shrink_to),
+/// [`split_off`](Self::split_off), and conversions of a part) inserts the pieces that are kept. It may meet a request
+/// that tries for some of them in vain, and waits until that one has withdrawn, which takes a few steps of its thread.
+///
 /// # Panics
-/// No method but those that say so.
+/// Methods say when they panic.
 #[must_use = "the ranges are released when it is dropped"]
 pub struct Holding<P: Place> {
     lock: P,
@@ -143,7 +148,8 @@ impl<P: Place> Holding<P> {
     /// hold and the new one.
     ///
     /// While it waits, the owner keeps what it holds: two owners that convert may wait for each other, as threads that
-    /// lock in two orders do. Where both only wait to have alone what they share, the second is refused.
+    /// lock in two orders do. Where both wait to have alone what they share by one holding each, the second is refused.
+    /// It is refused as well if what it wants is only between ranges that the other shares.
     ///
     /// # Errors
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::OtherUpgrade`].
@@ -188,6 +194,9 @@ impl<P: Place> Holding<P> {
     ///
     /// # Errors
     /// See there.
+    ///
+    /// # Panics
+    /// In debug builds, when this owner, or this thread, holds some of it in another way.
     #[track_caller]
     pub fn upgrade(&mut self) -> Result<(), Refusal> {
         self.upgrade_within(Wait::Forever)
@@ -292,8 +301,7 @@ impl<P: Place> Holding<P> {
                 Mode::Exclusive => Cut::ReleaseShared,
             },
         );
-        self.pieces.extend(gained);
-        self.pieces.sort_unstable_by_key(|piece| piece.span.start());
+        self.add(gained);
         Ok(())
     }
 
@@ -305,8 +313,7 @@ impl<P: Place> Holding<P> {
         }
         let gained = gained.keep();
         self.cut(Span::ALL, Cut::ReleaseShared);
-        self.pieces.extend(gained);
-        self.pieces.sort_unstable_by_key(|piece| piece.span.start());
+        self.add(gained);
         Ok(())
     }
 
@@ -315,7 +322,7 @@ impl<P: Place> Holding<P> {
     fn gain(&self, span: Span, mode: Mode, wait: Wait) -> Result<Gained<'_, P>, Refusal> {
         let mut gained = Gained::new(self);
         let mut rest = Some(span);
-        for piece in &self.pieces {
+        for piece in &self.pieces[self.within(span)] {
             let Some(common) = rest.and_then(|rest| rest.intersection(piece.span)) else {
                 continue;
             };
@@ -332,9 +339,31 @@ impl<P: Place> Holding<P> {
         Ok(gained)
     }
 
+    /// Which pieces overlap a span.
+    fn within(&self, span: Span) -> Range<usize> {
+        let first = self
+            .pieces
+            .partition_point(|piece| piece.span.last() < span.start());
+        let behind = self
+            .pieces
+            .partition_point(|piece| piece.span.start() <= span.last());
+        first..behind.max(first)
+    }
+
+    /// Adds what was gained.
+    fn add(&mut self, gained: Pieces<P>) {
+        // Into its places, from the last: as a rule it is one piece, or many at one place.
+        for piece in gained.into_iter().rev() {
+            let at = self
+                .pieces
+                .partition_point(|other| other.span.start() < piece.span.start());
+            self.pieces.insert(at, piece);
+        }
+    }
+
     /// Does `what` to the part of the pieces that is in `span`.
     fn cut(&mut self, span: Span, what: Cut) {
-        for at in (0..self.pieces.len()).rev() {
+        for at in self.within(span).rev() {
             let piece = &mut self.pieces[at];
             let Some(common) = piece.span.intersection(span) else {
                 continue;
@@ -374,7 +403,7 @@ impl<P: Place> Holding<P> {
 
     /// Acquires a piece of what is held.
     fn piece_of(&self, at: usize, span: Span, mode: Mode) -> Piece<TokenAt<P>> {
-        self.owner.count_piece();
+        let counted = Counted::piece(&self.owner);
         let token = &self.pieces[at].token;
         // SAFETY: the lock granted the token to this owner, which holds it as the mode says. `cut` acquires all pieces
         // that are kept, the last one first, and then releases the token. Who cuts uses only what is kept.
@@ -384,6 +413,7 @@ impl<P: Place> Holding<P> {
             .raw()
             .lock_by(ask)
             .expect("a piece is always granted");
+        counted.keep();
         Piece { span, mode, token }
     }
 
@@ -417,6 +447,34 @@ impl<P: Place> fmt::Debug for Holding<P> {
     }
 }
 
+/// The count of a range that is asked for, taken back unless the range is granted.
+struct Counted<'a>(&'a Owner);
+
+impl<'a> Counted<'a> {
+    /// # Errors
+    /// The owner holds and asks for as many as it may.
+    fn new(owner: &'a Owner) -> Result<Self, Refusal> {
+        owner.count()?;
+        Ok(Self(owner))
+    }
+
+    /// Of a part of what is held, whatever the limit.
+    fn piece(owner: &'a Owner) -> Self {
+        owner.count_piece();
+        Self(owner)
+    }
+
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.uncount();
+    }
+}
+
 /// What a conversion has acquired so far, and releases if it is refused.
 struct Gained<'a, P: Place> {
     holding: &'a Holding<P>,
@@ -434,7 +492,8 @@ impl<'a, P: Place> Gained<'a, P> {
     /// Acquires what the holding does not hold.
     #[track_caller]
     fn acquire(&mut self, span: Span, mode: Mode, wait: Wait) -> Result<(), Refusal> {
-        self.ask(AskBy::new(&self.holding.owner, span, mode, wait))
+        let owner = &self.holding.owner;
+        self.ask(Counted::new(owner)?, AskBy::new(owner, span, mode, wait))
     }
 
     /// Acquires what of a piece is to be held otherwise, if that may be refused.
@@ -449,22 +508,22 @@ impl<'a, P: Place> Gained<'a, P> {
         if (piece.mode, mode) != (Mode::Shared, Mode::Exclusive) {
             return Ok(());
         }
+        let Holding { owner, pieces, .. } = self.holding;
+        let mut shared = pieces.iter().filter(|piece| piece.mode == Mode::Shared);
+        let (first, last) = (shared.next(), shared.next_back());
+        let first = first.map_or(piece.span, |first| first.span);
+        let shares = first.to(last.map_or(first, |last| last.span));
         // SAFETY: the lock granted the token to this owner, which shares it. Either what is gained is released, or the
         // piece is cut, before the owner asks for more of it.
-        self.ask(unsafe { AskBy::alone(&self.holding.owner, &piece.token, span, wait) })
+        let ask = unsafe { AskBy::alone(owner, &piece.token, shares, span, wait) };
+        self.ask(Counted::piece(owner), ask)
     }
 
     #[track_caller]
-    fn ask(&mut self, ask: AskBy<'_, TokenAt<P>>) -> Result<(), Refusal> {
-        let owner = &self.holding.owner;
-        owner.count()?;
+    fn ask(&mut self, counted: Counted<'_>, ask: AskBy<'_, TokenAt<P>>) -> Result<(), Refusal> {
         let (span, mode) = (ask.span, ask.mode);
-        let token = self
-            .holding
-            .lock
-            .raw()
-            .lock_by(ask)
-            .inspect_err(|_| owner.uncount())?;
+        let token = self.holding.lock.raw().lock_by(ask)?;
+        counted.keep();
         self.pieces.push(Piece { span, mode, token });
         Ok(())
     }

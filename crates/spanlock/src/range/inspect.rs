@@ -39,9 +39,10 @@ pub(super) struct Deadlock {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, held, at } = self;
-        let kind = match asked.owner.thread() {
-            Some(_) => "thread",
-            None => "owner",
+        let kind = match (asked.owner.thread(), held.owner.thread()) {
+            (None, None) => "owner",
+            (None, Some(_)) => "calling thread",
+            _ => "thread",
         };
         write!(
             f,

@@ -93,8 +93,8 @@ pub struct Owner(Arc<Inner>);
 struct Inner {
     id: OwnerId,
     limit: usize,
-    /// Ranges held, in all locks.
-    held: AtomicUsize,
+    /// Ranges held or asked for, in all locks.
+    count: AtomicUsize,
     waits: Mutex<Waits>,
 }
 
@@ -111,15 +111,16 @@ impl Owner {
         Self::with_limit(usize::MAX)
     }
 
-    /// An owner that may hold so many ranges at a time, in all locks together. A request beyond that is refused with
-    /// [`Refusal::TooMany`]. A conversion that cuts a range in pieces counts each piece.
+    /// An owner that may hold or ask for so many ranges at a time, in all locks together. A request beyond that is
+    /// refused with [`Refusal::TooMany`]. What it has already is never refused: a conversion that cuts a range in
+    /// pieces counts each piece, and is granted.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         Self(Arc::new(Inner {
             id: OwnerId(OwnerId::FIRST | number),
             limit,
-            held: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             waits: Mutex::new(Waits {
                 cancelled: false,
                 listed: Vec::new(),
@@ -133,11 +134,11 @@ impl Owner {
         self.0.id
     }
 
-    /// How many ranges it holds, in all locks. Pieces count.
+    /// How many ranges it holds or asks for, in all locks. Pieces count.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn asks_or_holds(&self) -> usize {
         // Relaxed: a count, which orders nothing.
-        self.0.held.load(Ordering::Relaxed)
+        self.0.count.load(Ordering::Relaxed)
     }
 
     /// Ends all waits of this owner, now and from now on: they are refused with [`Refusal::Cancelled`]. What it holds
@@ -169,7 +170,7 @@ impl Owner {
     /// # Errors
     /// It holds as many as it may.
     pub(super) fn count(&self) -> Result<(), Refusal> {
-        let before = self.0.held.fetch_add(1, Ordering::Relaxed);
+        let before = self.0.count.fetch_add(1, Ordering::Relaxed);
         if before < self.0.limit {
             return Ok(());
         }
@@ -179,12 +180,12 @@ impl Owner {
 
     /// Counts a piece of what it holds, whatever its limit.
     pub(super) fn count_piece(&self) {
-        self.0.held.fetch_add(1, Ordering::Relaxed);
+        self.0.count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts one less.
     pub(super) fn uncount(&self) {
-        self.0.held.fetch_sub(1, Ordering::Relaxed);
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Lists a thread that is about to sleep for the owner. `None`: the owner is cancelled.
@@ -238,7 +239,7 @@ impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Owner")
             .field("id", &self.id())
-            .field("held", &self.held())
+            .field("asks_or_holds", &self.asks_or_holds())
             .finish_non_exhaustive()
     }
 }
@@ -251,7 +252,7 @@ pub enum Refusal {
     Busy,
     /// The owner was [cancelled](Owner::cancel).
     Cancelled,
-    /// The owner holds as many ranges as it [may](Owner::with_limit).
+    /// The owner holds and asks for as many ranges as it [may](Owner::with_limit).
     TooMany,
     /// The owner shares some of the range and wants it alone. Another owner does so, too, and waits already: each would
     /// wait for the other. Release what is shared, and ask again.
@@ -263,7 +264,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Busy => "another request holds or awaits some of the range",
             Self::Cancelled => "the owner was cancelled",
-            Self::TooMany => "the owner holds as many ranges as it may",
+            Self::TooMany => "the owner holds and asks for as many ranges as it may",
             Self::OtherUpgrade => {
                 "another owner that shares some of the range waits to have it alone"
             }

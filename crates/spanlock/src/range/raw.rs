@@ -167,8 +167,9 @@ pub struct AskBy<'a, T> {
 pub enum Replaced<'a, T> {
     /// Nothing.
     Nothing,
-    /// All of it, shared, and it asks to have it alone.
-    Shared(&'a T),
+    /// All of it, shared, and it asks to have it alone. All that it shares in the lock, and keeps while it waits, is
+    /// within the span.
+    Shared(&'a T, Span),
     /// More than it, in the same mode or exclusively: it keeps a piece. Nobody else can hold the piece in the way of
     /// this, so the request is always granted, once those who try have withdrawn.
     Larger(&'a T),
@@ -203,19 +204,26 @@ impl<'a, T> AskBy<'a, T> {
         }
     }
 
-    /// Asks for a range alone that is within what the owner shares by that token.
+    /// Asks for a range alone that is within what the owner shares by that token. All that it shares is within
+    /// `shares`: of two that want what the other may share, one is refused.
     ///
     /// # Safety
     /// The lock that is asked granted the token to this owner, which holds it meanwhile and shares it. It releases the
     /// token or what this request is granted before it asks for more within the token's range, but for pieces.
     #[must_use]
-    pub const unsafe fn alone(owner: &'a Owner, token: &'a T, span: Span, wait: Wait) -> Self {
+    pub const unsafe fn alone(
+        owner: &'a Owner,
+        token: &'a T,
+        shares: Span,
+        span: Span,
+        wait: Wait,
+    ) -> Self {
         Self {
             owner,
             span,
             mode: Mode::Exclusive,
             wait,
-            replaced: Replaced::Shared(token),
+            replaced: Replaced::Shared(token, shares),
         }
     }
 
@@ -246,7 +254,8 @@ impl<'a, T> AskBy<'a, T> {
 /// A range lock whose ranges may be held by an [`Owner`], and so be released and converted by any thread.
 ///
 /// # Safety
-/// As for [`RawRangeLock`]. What a request replaces is not in its way, and everything else is.
+/// As for [`RawRangeLock`]. What a request replaces is not in its way, and everything else is. Tokens may go to any
+/// thread.
 pub unsafe trait RawOwned: RawRangeLock {
     /// Acquires a range for an owner.
     ///

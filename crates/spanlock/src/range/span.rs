@@ -105,6 +105,14 @@ impl Span {
 }
 
 impl Span {
+    /// From its start to the end of `last`, which does not end before it.
+    pub(super) const fn to(self, last: Self) -> Self {
+        Self {
+            start: self.start,
+            last: last.last,
+        }
+    }
+
     /// What the two have in common.
     #[must_use]
     pub fn intersection(self, other: Self) -> Option<Self> {

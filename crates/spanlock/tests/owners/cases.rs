@@ -98,15 +98,15 @@ fn an_owner_may_hold_so_many_ranges() {
     assert_eq!(holding.try_convert(5..15, Exclusive), Err(Refusal::TooMany));
     // Pieces count, and are never refused.
     holding.release(4..5);
-    assert_eq!(owner.held(), 3);
+    assert_eq!(owner.asks_or_holds(), 3);
     drop((holding, other));
-    assert_eq!(owner.held(), 0);
+    assert_eq!(owner.asks_or_holds(), 0);
     assert_eq!(
         by.lock_many([(0..1, Shared), (2..3, Shared), (4..5, Shared)])
             .map(drop),
         Err(Refusal::TooMany)
     );
-    assert_eq!(owner.held(), 0);
+    assert_eq!(owner.asks_or_holds(), 0);
     assert_nothing_held(lock.raw());
 }
 
@@ -160,6 +160,87 @@ fn of_two_upgrades_the_second_is_refused() {
     assert_nothing_held(lock.raw());
 }
 
+/// Each shares two ranges, and wants one of them alone.
+#[test]
+fn two_that_share_several_ranges_do_not_wait_for_each_other() {
+    let lock = lock();
+    let wanted = [(0..10, Shared), (20..30, Shared)];
+    let (mine, theirs) = (Owner::new(), Owner::new());
+    let mut holding = lock
+        .by(&mine)
+        .lock_many(wanted.clone())
+        .expect("it is free");
+    let waits = {
+        let lock = Arc::clone(&lock);
+        thread::spawn(move || {
+            let mut theirs = lock.by(&theirs).lock_many(wanted).expect("readers share");
+            theirs.convert(0..10, Exclusive)
+        })
+    };
+    until_asleep(&lock, 1);
+    assert_eq!(
+        holding.convert(20..30, Exclusive),
+        Err(Refusal::OtherUpgrade)
+    );
+    drop(holding);
+    assert_eq!(waits.join().expect("it ends"), Ok(()));
+    assert_nothing_held(lock.raw());
+}
+
+#[test]
+fn an_upgrade_needs_no_room() {
+    let lock = lock();
+    let owner = Owner::with_limit(1);
+    let mut holding = lock.by(&owner).read(0..10).expect("it is free");
+    assert_eq!(holding.upgrade(), Ok(()));
+    assert_eq!(owner.asks_or_holds(), 1);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_leaves_the_count_right() {
+    let lock = lock();
+    let owner = Owner::new();
+    let (mut one, other) = (lock.by(&owner).read(0..10), lock.by(&owner).read(0..10));
+    let one = one.as_mut().expect("readers share");
+    let says = panic_message(|| _ = one.upgrade());
+    assert!(says.contains("the same owner holds"), "{says}");
+    one.release(..);
+    drop(other);
+    assert_eq!(owner.asks_or_holds(), 0);
+    assert_nothing_held(lock.raw());
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn an_owner_that_waits_for_the_calling_thread_panics_at_its_line() {
+    let lock = lock();
+    let guard = lock.write(0..10);
+    let line = std::sync::Mutex::new(String::new());
+    let line = Arc::new(line);
+    let seen = Arc::clone(&line);
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(ToString::to_string);
+        if thread::current().name() == Some("waits for itself") {
+            *seen.lock().expect("no panic meanwhile") = place.unwrap_or_default();
+        }
+        usual(info);
+    }));
+    drop(guard);
+    let waits = {
+        let lock = Arc::clone(&lock);
+        let waits = thread::Builder::new().name("waits for itself".into());
+        waits.spawn(move || {
+            let _guard = lock.write(0..10);
+            drop(lock.by(&Owner::new()).read(5..6));
+        })
+    };
+    assert!(waits.expect("a thread").join().is_err());
+    let place = line.lock().expect("no panic meanwhile").clone();
+    assert!(place.contains("cases.rs"), "{place}");
+}
+
 #[test]
 fn reports_name_owners() {
     let lock = lock();
@@ -203,7 +284,7 @@ fn a_leaked_holding_leaves_its_range_locked_and_harms_nothing_else() {
     std::mem::forget(lock.by(&owner).write(0..10));
     assert!(lock.try_read(0..1).is_none());
     assert!(lock.try_write(10..).is_some());
-    assert_eq!(owner.held(), 1);
+    assert_eq!(owner.asks_or_holds(), 1);
 }
 
 #[test]

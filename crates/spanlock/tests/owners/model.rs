@@ -164,7 +164,7 @@ impl<L: RawOwned> Play<'_, L> {
                 .iter()
                 .filter(|(holding, _)| holding.owner() == owner);
             let pieces: usize = own.map(|(holding, _)| holding.pieces().count()).sum();
-            assert_eq!(owner.held(), pieces);
+            assert_eq!(owner.asks_or_holds(), pieces);
         }
     }
 }

@@ -169,7 +169,9 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
 
     fn deadlock_with(&self, blocker: &Blocker) -> Option<Deadlock> {
         let own = blocker.node();
-        let is_ours = own.request(Link::NULL).owner == self.request.owner && !self.replaces(own);
+        // A piece is granted whoever is in its way, and one that is not decided withdraws.
+        let may_stay = !own.is_tentative() && !self.behalf.is_some_and(|behalf| behalf.is_piece());
+        let is_ours = self.blocks(own.request(Link::NULL).owner) && may_stay && !self.replaces(own);
         (is_ours && !blocker.is_gone()).then(|| Deadlock {
             asked: self.request,
             held: own.request(own.load()),
@@ -195,14 +197,15 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
             return Vec::new();
         }
         let mut held = self.list.holders(self.record);
-        // A request of an owner blocks the thread as well.
-        let thread = OwnerId::of_thread(self.record.thread());
-        held.retain(|holder| [self.request.owner, thread].contains(&holder.owner));
+        held.retain(|holder| self.blocks(holder.owner));
         held
     }
 
     fn may_hold(&self) -> bool {
-        self.record.may_hold_nodes() || self.behalf.is_some_and(|behalf| behalf.owner.held() > 0)
+        self.record.may_hold_nodes()
+            || self
+                .behalf
+                .is_some_and(|behalf| behalf.owner.asks_or_holds() > 1)
     }
 
     fn adopt(&self, token: &Token, _: &Request) -> HolderId {
@@ -260,10 +263,17 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         self.behalf.is_some_and(|behalf| behalf.replaces(other))
     }
 
+    /// Whether that one does not go on while the request waits: a request of an owner blocks the thread as well.
+    pub(in crate::range) fn blocks(&self, owner: OwnerId) -> bool {
+        owner == self.request.owner || owner == OwnerId::of_thread(self.record.thread())
+    }
+
     /// How many ranges are held by whose request it is. A hint.
     fn holds(&self) -> usize {
-        self.behalf
-            .map_or_else(|| self.record.list.holds(), |behalf| behalf.owner.held())
+        self.behalf.map_or_else(
+            || self.record.list.holds(),
+            |behalf| behalf.owner.asks_or_holds(),
+        )
     }
 
     /// Ends the acquisition, with the token that its lock has granted, if any. The node stays in the list if it is that

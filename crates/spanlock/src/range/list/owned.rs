@@ -9,6 +9,7 @@ use super::{List, ListAcquisition, RawList, SharedExclusive, Token};
 use crate::range::inspect::Request;
 use crate::range::owner::{Owner, Refusal};
 use crate::range::raw::{AskBy, Mode, RawOwned, Replaced};
+use crate::range::span::Span;
 use crate::range::thread;
 use crate::range::wait::{Refused, Waiter};
 use std::panic::Location;
@@ -24,8 +25,9 @@ pub(in crate::range) struct Behalf<'a> {
 #[derive(Clone, Copy)]
 enum Replaces {
     Nothing,
-    /// This node, which is shared. The request is to have some of its range alone.
-    Shared(NonNull<Node>),
+    /// This node, which is shared. The request is to have some of its range alone, and all that is shared is within the
+    /// span.
+    Shared(NonNull<Node>, Span),
     /// This node, of which the request is a piece.
     Larger(NonNull<Node>),
 }
@@ -38,7 +40,7 @@ impl<'a> Behalf<'a> {
     ) -> Self {
         let replaced = match ask.replaced() {
             Replaced::Nothing => Replaces::Nothing,
-            Replaced::Shared(token) => Replaces::Shared(node_of(token)),
+            Replaced::Shared(token, shares) => Replaces::Shared(node_of(token), *shares),
             Replaced::Larger(token) => Replaces::Larger(node_of(token)),
         };
         let owner = ask.owner;
@@ -51,19 +53,22 @@ impl<'a> Behalf<'a> {
         match self.replaced {
             Replaces::Nothing => false,
             // [replaced] That node, and no other.
-            Replaces::Shared(node) | Replaces::Larger(node) => {
+            Replaces::Shared(node, _) | Replaces::Larger(node) => {
                 std::ptr::eq(node.as_ptr(), other) || !prim::intact!("replaced")
             }
         }
+    }
+
+    /// Whether it is a piece of what the owner holds, so that whoever is in its way is about to withdraw.
+    pub(in crate::range) fn is_piece(&self) -> bool {
+        matches!(self.replaced, Replaces::Larger(_))
     }
 
     /// A waiter for the request.
     pub(in crate::range) fn waiter(self, waiter: Waiter<'a>) -> Waiter<'a> {
         match self.replaced {
             Replaces::Nothing => waiter.cancelled_by(self.owner),
-            Replaces::Shared(node) => {
-                // SAFETY: the owner holds it, so it is in its list and not reused.
-                let shares = unsafe { node.as_ref() }.span();
+            Replaces::Shared(_, shares) => {
                 let shares = Request::new(shares, Mode::Shared, self.owner.id());
                 waiter.cancelled_by(self.owner).sharing(shares)
             }

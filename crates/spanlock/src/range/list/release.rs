@@ -60,14 +60,15 @@ impl<P, I: Index> List<P, I> {
         thread::with_record(ThreadRecord::released);
     }
 
-    /// Marks a node of this thread as gone, and wakes the requests asleep behind it.
+    /// Marks a node as gone, whose token the caller has, and wakes the requests asleep behind it. The thread need not be
+    /// that which has acquired it: the hand-over of the token orders the two.
     pub(in crate::range) fn leave(queue: &WaitQueue, node: NonNull<Node>) {
         let holder = node.as_ptr().addr();
-        // SAFETY: the node is this thread's and not marked yet, so it stays in the list and is not reused.
+        // SAFETY: the caller has the node's token. It is not marked yet, so it stays in the list and is not reused.
         if let Some(tall) = unsafe { TallNode::of(node) } {
             // SAFETY: the same node, and it is a tall one.
             let tall = unsafe { tall.as_ref() };
-            // SAFETY: this thread's request, and its link in the list is marked only below.
+            // SAFETY: the caller has its token, and its link in the list is marked only below.
             unsafe { tall.leave_levels() };
         }
         // [release] Release: pairs with the [release-acquire] in `Walk::next`. After it the node may be reused any

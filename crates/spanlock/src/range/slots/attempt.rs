@@ -336,7 +336,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         match blocker {
             Blocker::Node(node) => self.list.deadlock_with(node),
             Blocker::Slot(met) => {
-                let is_ours = OwnerId::of_thread(met.slot.thread()) == self.request.owner;
+                let is_ours = self.list.blocks(OwnerId::of_thread(met.slot.thread()));
                 (is_ours && met.is_in_the_way(self.request.mode)).then(|| Deadlock {
                     asked: self.request,
                     held: met.slot.request(met.state),
@@ -361,9 +361,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
 
     fn held(&self) -> Vec<Request> {
         let mut held = self.lock.holders(self.record);
-        // A request of an owner blocks the thread as well.
-        let thread = OwnerId::of_thread(self.record.thread());
-        held.retain(|holder| [self.request.owner, thread].contains(&holder.owner));
+        held.retain(|holder| self.list.blocks(holder.owner));
         held
     }
 

@@ -138,12 +138,14 @@ impl Refused {
     /// When the owner would have waited for itself.
     #[track_caller]
     pub(in crate::range) fn answer_owner<T>(outcome: Result<T, Self>) -> Result<T, Refusal> {
-        outcome.map_err(|refused| match refused {
-            Self::OutOfTime => Refusal::Busy,
-            Self::Cancelled => Refusal::Cancelled,
-            Self::OtherUpgrade => Refusal::OtherUpgrade,
-            Self::SelfDeadlock(deadlock) => panic!("{deadlock}"),
-        })
+        // No closure: it would be the caller.
+        match outcome {
+            Ok(token) => Ok(token),
+            Err(Self::OutOfTime) => Err(Refusal::Busy),
+            Err(Self::Cancelled) => Err(Refusal::Cancelled),
+            Err(Self::OtherUpgrade) => Err(Refusal::OtherUpgrade),
+            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+        }
     }
 }
 
@@ -378,6 +380,8 @@ impl<'a> Waiter<'a> {
             let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.
             if queue.would_wait_for_each_other(&entry) && prim::intact!("one-upgrade") {
+                // At once: the other may be about to look for this one.
+                queue.gave_up(self.id(), wakeups);
                 return Err(Refused::OtherUpgrade);
             }
             let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {

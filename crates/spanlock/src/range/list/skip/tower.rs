@@ -27,8 +27,8 @@ pub(crate) struct TallNode {
     /// How many links lead to the node: the list's, and those of the levels. The thread that removes the last one
     /// retires the node.
     links: AtomicU32,
-    /// The height drawn by lot: in how many levels the node may be linked. Only the thread whose request the node
-    /// carries uses this and `levels`.
+    /// The height drawn by lot: in how many levels the node may be linked. Only the thread that has the
+    /// request, or its token later, uses this and `levels`.
     drawn: Cell<u32>,
     /// In how many levels the node is linked, or about to be.
     levels: Cell<u32>,
@@ -94,11 +94,11 @@ impl TallNode {
     /// Counts the links of all the levels drawn, before the node is in the first of them. Returns their number.
     ///
     /// # Safety
-    /// The caller is the thread whose request the node carries, and holds its range.
+    /// The caller has the request that the node carries, which holds its range.
     pub(in crate::range::list) unsafe fn plan_links(&self) -> u32 {
         let levels = self.drawn.get();
         self.levels.set(levels);
-        // Relaxed: links are removed, and counted off, only after this same thread has marked the node as gone.
+        // Relaxed: links are removed, and counted off, only after the node was marked as gone, by whoever has its token then.
         self.links.store(1 + levels, Ordering::Relaxed);
         levels
     }
@@ -113,7 +113,7 @@ impl TallNode {
     /// Marks the node as gone in all levels, the highest first [tower-gone].
     ///
     /// # Safety
-    /// The caller is the thread whose request the node carries, and has not marked it as gone in the list: until
+    /// The caller has the token of the request that the node carries, and has not marked it as gone in the list: until
     /// then one link stays, and the node is not retired.
     pub(in crate::range::list) unsafe fn leave_levels(&self) {
         for level in (0..self.levels.get() as usize).rev() {
