@@ -79,9 +79,9 @@ impl Grants {
             self.judge(last);
         }
         // A kept grant makes all listed requests look at all slots, so it has to be asked for more often there.
-        let (least_repeats, least_run) = match otherwise {
-            Plan::Listed => (OFTEN, MOST_REPEATS),
-            _ => (1, 1),
+        let least = match otherwise {
+            Plan::Listed => OFTEN,
+            _ => 1,
         };
         let streak = self.streak.load(Relaxed);
         if last.is_repeated {
@@ -91,14 +91,14 @@ impl Grants {
                 1
             };
             self.streak.store(repeats.min(MOST_REPEATS), Relaxed);
-            if repeats >= (1 << self.enough.load(Relaxed)).max(least_repeats) {
+            if repeats >= (1 << self.enough.load(Relaxed)).max(least) {
                 return Plan::Keep;
             }
         } else if mode == Mode::Exclusive {
             self.streak.store(0, Relaxed);
         } else {
             let run = streak.saturating_sub(DIFFERENT) + 1;
-            if run > (1 << self.long_run.load(Relaxed)).max(least_run) {
+            if run > 1 << self.long_run.load(Relaxed) {
                 self.streak.store(0, Relaxed);
                 return Plan::Everything;
             }
@@ -147,7 +147,7 @@ impl Grants {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grants, MOST_REPEATS, OFTEN, Plan, Previous};
+    use super::{Grants, OFTEN, Plan, Previous};
     use crate::range::raw::Mode;
 
     /// How many shared requests for different ranges there are before a thread asks for everything.
@@ -162,10 +162,10 @@ mod tests {
         (0..).take_while(is_once).count()
     }
 
-    /// Readers in buckets ask for everything as rarely as a thread may keep a useless grant.
+    /// So a lock of readers alone has a grant of everything for each, although there are buckets.
     #[test]
-    fn readers_in_buckets_rarely_ask_for_everything() {
+    fn readers_of_different_ranges_ask_for_everything() {
         assert_eq!(run(Plan::Once), OFTEN as usize);
-        assert_eq!(run(Plan::Listed), MOST_REPEATS as usize);
+        assert_eq!(run(Plan::Listed), OFTEN as usize);
     }
 }
