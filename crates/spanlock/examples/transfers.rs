@@ -143,9 +143,12 @@ impl<'a> Pool<'a> {
 
     /// Cancels the old ones. To those that have ended nothing happens.
     fn cancel_old(&mut self) {
-        while let Some((_, owner)) = self.owners.pop_front_if(|(begun, _)| begun.elapsed() > OLD) {
-            owner.cancel();
-        }
+        let old = self
+            .owners
+            .partition_point(|(begun, _)| begun.elapsed() > OLD);
+        self.owners
+            .drain(..old)
+            .for_each(|(_, owner)| owner.cancel());
     }
 }
 
