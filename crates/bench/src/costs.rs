@@ -1,8 +1,9 @@
 //! The costs of locks beside throughput: memory, time without contention, and waiting.
 
-use crate::among::{Case, Waited};
+use crate::among::{self, Waited};
 use crate::many_locks::Many;
 use crate::memory::{self, Allocated};
+use crate::owners::{Case, OWNED, Owned};
 use crate::provenance::cores;
 use crate::registry::Lock;
 use crate::rw::locks::Lock as RwLock;
@@ -15,6 +16,9 @@ use spanlock_records::record::{
 use spanlock_records::trial::arr::{Load, Pauses, Percent, Timing, Variant};
 use spanlock_records::trial::run::{Schedule, Trial};
 use spanlock_records::trial::times::AcquireTimes;
+
+/// What a table says of read-modify-writes that nobody counted.
+const NOT_COUNTED: &str = "-";
 
 /// The memory of a lock and so many holders. If the lock cannot be held so, nothing is run and the record says why.
 #[must_use]
@@ -45,40 +49,61 @@ pub fn many_locks(lock: &Lock, many: Many, allocated: Allocated<'_>) -> ManyLock
     }
 }
 
-/// A range lock in one of its modes, which nobody else wants.
+/// A range lock in one of its uses, which nobody else wants.
 #[derive(Clone, Copy)]
 pub struct Subject {
     /// The lock.
     pub lock: &'static Lock,
-    /// The mode it is acquired in.
-    pub mode: Mode,
+    /// How it is used.
+    pub usage: Usage,
+}
+
+/// Who acquires ranges, and how.
+#[derive(Clone, Copy)]
+pub enum Usage {
+    /// A thread, in this mode.
+    Thread(Mode),
+    /// An owner, or a thread beside one.
+    Owner(&'static Owned, Case),
 }
 
 impl Subject {
-    /// The modes that a lock has.
+    /// The uses that a lock has.
     pub fn all_of(lock: &'static Lock) -> impl Iterator<Item = Self> {
         let modes: &[Mode] = match lock.measure.readers() {
             Readers::Share => &[Mode::Exclusive, Mode::Shared],
             Readers::Exclude => &[Mode::Exclusive],
         };
-        modes.iter().map(move |&mode| Self { lock, mode })
+        let threads = modes.iter().map(|&mode| Usage::Thread(mode));
+        let owned = OWNED.iter().filter(|owned| owned.lock == lock.name);
+        let by_owners = |owned: &'static Owned| {
+            let cases = owned.cases.iter();
+            cases.map(move |&case| Usage::Owner(owned, case))
+        };
+        let all = threads.chain(owned.flat_map(by_owners));
+        all.map(move |usage| Self { lock, usage })
     }
 
     /// Measures one round.
     #[must_use]
     pub fn measure(self, pairs: u32, round: u32) -> Uncontended {
-        let Self { lock, mode } = self;
-        let took = lock.measure.uncontended(lock.values, mode, pairs);
+        let Self { lock, usage } = self;
+        let (pairs, took) = match usage {
+            Usage::Thread(mode) => (pairs, lock.measure.uncontended(lock.values, mode, pairs)),
+            Usage::Owner(owned, case) => owned.time(case, pairs),
+        };
+        let (mode, rmw) = match usage {
+            Usage::Thread(Mode::Shared) => ("read".to_owned(), lock.rmw),
+            Usage::Thread(Mode::Exclusive) => ("write".to_owned(), lock.rmw),
+            Usage::Owner(owned, case) => (format!("{case}{}", owned.state), NOT_COUNTED),
+        };
         Uncontended {
             lock: lock.name.to_owned(),
-            mode: match mode {
-                Mode::Shared => "read".to_owned(),
-                Mode::Exclusive => "write".to_owned(),
-            },
+            mode,
             round,
             pairs,
             ns_per_pair: took.as_nanos() as f64 / f64::from(pairs),
-            rmw_by_reading: lock.rmw.to_owned(),
+            rmw_by_reading: rmw.to_owned(),
         }
     }
 }
@@ -101,7 +126,7 @@ pub fn rw_uncontended(lock: &RwLock, pairs: u32, round: u32) -> RwUncontended {
 
 /// How long a request for a lock waits in a case.
 #[must_use]
-pub fn among(lock: &Lock, case: &Case, schedule: Schedule) -> Among {
+pub fn among(lock: &Lock, case: &among::Case, schedule: Schedule) -> Among {
     let Waited {
         times,
         others,

@@ -21,6 +21,7 @@
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`many_locks`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
+//! | [`owners`] | the same for what owners hold |
 //! | [`among`] | how long a request waits among others that never pause |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
@@ -36,6 +37,7 @@ pub mod known;
 pub mod many_locks;
 pub mod memory;
 mod meter;
+pub mod owners;
 pub mod pairs;
 pub mod processor;
 pub mod provenance;

@@ -1,4 +1,4 @@
-//! The keeper of `fcntl` locks: one thread that holds them all, because a range lock's tokens stay on their thread.
+//! The keeper of `fcntl` locks: one thread that has them all, and the requests that wait for some.
 //!
 //! ```text
 //!   server threads --- requests, with their replies ---> keeper: Locks

@@ -46,7 +46,20 @@ pub(crate) struct Locks {
 #[derive(Default)]
 struct FileLocks {
     lock: Arc<RangeLock<ListRw>>,
-    owners: HashMap<u64, Owned>,
+    /// Who came first is first, as in the kernel: of several locks in the way, programs are told the first one.
+    owners: Vec<Owned>,
+}
+
+impl FileLocks {
+    fn of(&mut self, holder: Holder) -> &mut Owned {
+        let known = |owned: &Owned| owned.holder.owner == holder.owner;
+        let at = self.owners.iter().position(known).unwrap_or_else(|| {
+            let holding = self.lock.by_arc(&Owner::new()).nothing();
+            self.owners.push(Owned { holder, holding });
+            self.owners.len() - 1
+        });
+        &mut self.owners[at]
+    }
 }
 
 /// What an owner has of a file.
@@ -77,14 +90,7 @@ impl Locks {
     /// Sets a lock, in place of what its owner has of the range. If others are in the way, changes nothing and says
     /// false.
     pub(crate) fn set(&mut self, file: u64, lock: Lock) -> bool {
-        let locks = self.files.entry(file).or_default();
-        let owned = locks
-            .owners
-            .entry(lock.holder.owner)
-            .or_insert_with(|| Owned {
-                holder: lock.holder,
-                holding: locks.lock.by_arc(&Owner::new()).nothing(),
-            });
+        let owned = self.files.entry(file).or_default().of(lock.holder);
         let granted = owned.holding.try_convert(lock.span, lock.mode).is_ok();
         if granted {
             owned.holder = lock.holder;
@@ -105,15 +111,9 @@ impl Locks {
 
     fn release(&mut self, file: u64, span: Span, whose: impl Fn(&Holder) -> bool) -> bool {
         let mut released = false;
-        let owners = self
-            .files
-            .get_mut(&file)
-            .map(|locks| locks.owners.values_mut());
-        for owned in owners
-            .into_iter()
-            .flatten()
-            .filter(|owned| whose(&owned.holder))
-        {
+        let owners = self.files.get_mut(&file).map(|locks| &mut locks.owners);
+        let owners = owners.into_iter().flatten();
+        for owned in owners.filter(|owned| whose(&owned.holder)) {
             released |= owned.holding.pieces().any(|(held, _)| held.overlaps(span));
             owned.holding.release(span);
         }
@@ -121,24 +121,23 @@ impl Locks {
         released
     }
 
-    /// The locks that are in the way of another one, in their order in the file.
+    /// The locks that are in the way of another one: those of an owner in their order in the file, and first those of
+    /// the owner that has had locks of the file for longest.
     pub(crate) fn in_the_way(&self, file: u64, lock: &Lock) -> Vec<Lock> {
-        let owners = self.files.get(&file).map(|locks| locks.owners.values());
+        let owners = self.files.get(&file).map(|locks| &locks.owners);
         let held = owners.into_iter().flatten().flat_map(Owned::locks);
-        let mut found: Vec<_> = held.filter(|held| held.conflicts(lock)).collect();
-        found.sort_by_key(|lock| lock.span.start());
-        found
+        held.filter(|held| held.conflicts(lock)).collect()
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        let owners = self.files.values().flat_map(|locks| locks.owners.values());
+        let owners = self.files.values().flat_map(|locks| &locks.owners);
         owners.map(|owned| owned.locks().len()).sum()
     }
 
     fn forget_what_is_empty(&mut self, file: u64) {
         if let Some(locks) = self.files.get_mut(&file) {
-            locks.owners.retain(|_, owned| !owned.holding.is_empty());
+            locks.owners.retain(|owned| !owned.holding.is_empty());
             if locks.owners.is_empty() {
                 self.files.remove(&file);
             }
@@ -178,7 +177,7 @@ mod tests {
     /// What the table says, position by position.
     fn seen(locks: &Locks) -> Model {
         let mut model = Model::new();
-        let owners = locks.files.values().flat_map(|file| file.owners.values());
+        let owners = locks.files.values().flat_map(|file| &file.owners);
         for held in owners.flat_map(Owned::locks) {
             for at in held.span.start()..=held.span.last() {
                 assert!(model.insert((held.holder.owner, at), held.mode).is_none());

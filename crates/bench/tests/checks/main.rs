@@ -13,6 +13,7 @@ use spanlock_bench::blob::Subject;
 use spanlock_bench::costs;
 use spanlock_bench::known::Known;
 use spanlock_bench::many_locks::Many;
+use spanlock_bench::owners::OWNED;
 use spanlock_bench::provenance;
 use spanlock_bench::registry::{LOCKS, Lock, Make, find};
 use spanlock_bench::target::{Readers, Target};
@@ -26,6 +27,7 @@ use spanlock_records::trial::run::{Found, Outcome, Schedule, Trial};
 use spanlock_records::trial::setting::{Setting, Values};
 use spanlock_records::trial::{batch, latency, pattern};
 use spanlock_report::compare::{Dataset, standings};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -372,10 +374,8 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
         assert_has(&json(&Line::from(run)), "batch", &batch_fields);
     }
 
-    let subject = costs::Subject {
-        lock,
-        mode: Mode::Shared,
-    };
+    let usage = costs::Usage::Thread(Mode::Shared);
+    let subject = costs::Subject { lock, usage };
     let round = json(&Line::Uncontended(subject.measure(100, 0)));
     let fields = [
         "lock",
@@ -395,6 +395,18 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
         "waiting",
         &["cpu_share", "sleeper_cpu_ms", "acquire_ns"],
     );
+}
+
+#[test]
+fn locks_that_know_owners_have_a_row_for_each_case() {
+    let subjects = LOCKS.iter().flat_map(costs::Subject::all_of);
+    let by_owners = subjects.filter(|subject| matches!(subject.usage, costs::Usage::Owner(..)));
+    let rows: Vec<_> = by_owners.map(|subject| subject.measure(10, 0)).collect();
+    assert!(rows.iter().all(|row| row.ns_per_pair > 0.0), "{rows:?}");
+    let names: HashSet<_> = rows.iter().map(|row| (&row.lock, &row.mode)).collect();
+    assert_eq!(names.len(), rows.len(), "{names:?}");
+    let cases: usize = OWNED.iter().map(|owned| owned.cases.len()).sum();
+    assert_eq!(rows.len(), cases, "{names:?}");
 }
 
 #[test]

@@ -1,34 +1,14 @@
 //! `fcntl` locks of mounted files. Open files own locks here (`F_OFD_SETLK`), so that one process has several owners.
 
-use crate::on_mount;
+use crate::common::{fcntl, flock, on_mount};
 use libc::{F_RDLCK, F_UNLCK, F_WRLCK, c_int};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
 const ALL: (i64, i64) = (0, 0);
-
-/// `length` 0 reaches to the end, wherever that is.
-fn flock(kind: c_int, (start, length): (i64, i64)) -> libc::flock {
-    libc::flock {
-        l_type: kind as i16,
-        l_whence: libc::SEEK_SET as i16,
-        l_start: start,
-        l_len: length,
-        l_pid: 0,
-    }
-}
-
-fn fcntl(file: &File, command: c_int, lock: &mut libc::flock) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the command takes a lock, which is live.
-    match unsafe { libc::fcntl(file.as_raw_fd(), command, lock) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
 
 fn try_lock(file: &File, kind: c_int, range: (i64, i64)) -> bool {
     let tried = fcntl(file, libc::F_OFD_SETLK, &mut flock(kind, range));

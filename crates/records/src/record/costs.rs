@@ -82,18 +82,18 @@ pub struct SetMemory {
     pub bytes: Bytes,
 }
 
-/// One uncontended round of one range lock in one mode: a line of JSON.
+/// One uncontended round of one range lock in one use: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Uncontended {
     /// The lock's name.
     pub lock: String,
-    /// `read` or `write`.
+    /// `read` or `write`, by a thread; or what an owner does.
     pub mode: String,
     /// The number of this round among equal rounds, from 0.
     pub round: u32,
     /// Acquisitions, each with a release, in the round.
     pub pairs: u32,
-    /// Nanoseconds per acquisition and release.
+    /// Nanoseconds per acquisition and release, or per conversion and its reverse.
     pub ns_per_pair: f64,
     /// Atomic read-modify-writes per acquisition and release, counted by reading the lock's code.
     pub rmw_by_reading: String,
