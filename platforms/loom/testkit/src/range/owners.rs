@@ -31,7 +31,8 @@ impl<L: Owned> Held<L> {
     /// Reads what is shared, and changes what is held alone.
     fn touch(&self) {
         for (span, mode) in self.holding.pieces() {
-            self.world.touch(&[span.start()..span.last() + 1], mode);
+            let range = span.start()..span.last() + 1;
+            self.world.touch(std::slice::from_ref(&range), mode);
         }
     }
 
