@@ -77,8 +77,9 @@ type Pieces<P> = SmallVec<[Piece<TokenAt<P>>; 1]>;
 /// `Holding<Arc<RangeLock>>` keeps it.
 ///
 /// # Cost
-/// One node of the lock's list for each piece, of a cache line, or three if the list has an index. A conversion inserts a node for each piece that it
-/// makes. A release of a part inserts one or two, for what is left of the range that is cut.
+/// One node of the lock's list for each piece, of a cache line, or three if the list has an index. A conversion inserts
+/// a node for each piece that it makes. A release of a part inserts one or two, for what is left of the range that is
+/// cut.
 ///
 /// # What blocks
 /// Dropping it never blocks. A method that cuts a range ([`release`](Self::release), [`shrink_to`](Self::shrink_to),

@@ -178,8 +178,8 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         write, try_write, try_write_for, try_write_until
     }
 
-    /// Lends several ranges to write, all or none; blocks while other borrowers have any of them. Does not deadlock with
-    /// other calls that lock many, whatever their order.
+    /// Lends several ranges to write, all or none; blocks while other borrowers have any of them. Does not deadlock
+    /// with other calls that lock many, whatever their order.
     ///
     /// ```
     /// use spanlock::range::RangeLocked;

@@ -60,8 +60,8 @@ impl<P, I: Index> List<P, I> {
         thread::with_record(ThreadRecord::released);
     }
 
-    /// Marks a node as gone, whose token the caller has, and wakes the requests asleep behind it. The thread need not be
-    /// that which has acquired it: the hand-over of the token orders the two.
+    /// Marks a node as gone, whose token the caller has, and wakes the requests asleep behind it. The thread need not
+    /// be that which has acquired it: the hand-over of the token orders the two.
     pub(in crate::range) fn leave(queue: &WaitQueue, node: NonNull<Node>) {
         let holder = node.as_ptr().addr();
         // SAFETY: the caller has the node's token. It is not marked yet, so it stays in the list and is not reused.

@@ -48,7 +48,7 @@ impl RawSlots {
             .acquire_fast(&self.wait_queue, local, ask.span, mode)
         {
             Some(token) => Some(Token::of_list(&token)),
-            None => self.acquire_again(mode, &Ask::new(ask.span, ask.wait), local),
+            None => self.acquire_on_board(mode, &Ask::new(ask.span, ask.wait), local),
         }
     }
 
@@ -57,7 +57,12 @@ impl RawSlots {
     /// All else it leaves to other functions, which it calls last. So it needs no stack frame.
     #[inline(never)]
     #[track_caller]
-    fn acquire_again(&self, mode: Mode, ask: &Ask<'_, ListToken>, local: &Local) -> Option<Token> {
+    fn acquire_on_board(
+        &self,
+        mode: Mode,
+        ask: &Ask<'_, ListToken>,
+        local: &Local,
+    ) -> Option<Token> {
         let Some(board) = self.board() else {
             return self.acquire_elsewhere(mode, ask);
         };
@@ -79,8 +84,8 @@ impl RawSlots {
         self.acquire_in_home(mode, ask, home, board)
     }
 
-    /// Acquires a range where [`acquire_again`](Self::acquire_again) cannot: the lock has not moved, the thread has
-    /// used another lock since, or others have waited for long.
+    /// Acquires a range where [`acquire_on_board`](Self::acquire_on_board) cannot: the lock has not moved, the thread
+    /// has used another lock since, or others have waited for long.
     #[inline(never)]
     #[track_caller]
     fn acquire_elsewhere(&self, mode: Mode, ask: &Ask<'_, ListToken>) -> Option<Token> {
@@ -92,7 +97,7 @@ impl RawSlots {
         }
         // Its seat is the first now.
         // SAFETY: this thread runs.
-        self.acquire_again(mode, ask, unsafe { thread::local().as_ref() })
+        self.acquire_on_board(mode, ask, unsafe { thread::local().as_ref() })
     }
 
     /// Announces the request in the thread's home slot on that board, in which nothing is held, and whose grant would
@@ -128,7 +133,7 @@ impl RawSlots {
                     home.decide();
                     return Some(Token::of_slot(home, true));
                 }
-                entered => match self.settle_again(mode, span, board, home, entered) {
+                entered => match self.settle_outlined(mode, span, board, home, entered) {
                     Ok(_) => {
                         home.decide();
                         return Some(Token::of_slot(home, true));
@@ -196,7 +201,7 @@ impl RawSlots {
                     slot.decide();
                     return Some(Token::of_slot(slot, false));
                 }
-                entered => match self.settle_again(mode, ask.span, board, slot, entered) {
+                entered => match self.settle_outlined(mode, ask.span, board, slot, entered) {
                     Ok(_) => {
                         slot.decide();
                         return Some(Token::of_slot(slot, false));
@@ -379,7 +384,7 @@ impl RawSlots {
     /// all else between the announcement and the return.
     #[cold] // It has met another one, or a thread holds many ranges.
     #[inline(never)]
-    fn settle_again<'a>(
+    fn settle_outlined<'a>(
         &self,
         mode: Mode,
         span: Span,

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `word.rs` | the word that is a slot's state |
 //! | `request.rs` | a request as it is announced, and which of several rivals stays |
-//! | `advice/` | which plan is best. It knows nothing of what follows, and only acquisitions call it |
+//! | `advice/` | which plan is best. It knows nothing of what follows |
 //! | `buckets.rs` | which slots a narrow request looks at |
 //! | `slot.rs` | a slot: what its owner does there |
 //! | `look.rs` | what others do there |

@@ -330,7 +330,7 @@ impl Board {
             scan.has_asked = true;
             return Some(self.outwait_all(blocker.slot, mine, entry, scan));
         }
-        let has_left = Self::outlasts(&blocker, stay, entry.request.mode);
+        let has_left = Self::has_left_in_time(&blocker, stay, entry.request.mode);
         (!has_left).then_some(Err(SlotBlocker {
             outlasts_us: true,
             ..blocker
@@ -338,7 +338,7 @@ impl Board {
     }
 
     /// Whether what is in the way of a request that waits in place has left in time.
-    fn outlasts(blocker: &SlotBlocker<'_>, stay: &Stay<'_>, mode: Mode) -> bool {
+    fn has_left_in_time(blocker: &SlotBlocker<'_>, stay: &Stay<'_>, mode: Mode) -> bool {
         blocker.contend();
         while !stay.spin(|| !blocker.is_in_the_way(mode)) {
             // [stay-bounded] The holder may be waiting for this request.

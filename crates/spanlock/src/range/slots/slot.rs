@@ -211,7 +211,8 @@ impl Slot {
             .store(entry.request.owner.number(), Ordering::Relaxed);
         self.note(entry.at);
         if audience == Audience::Bucket && before.is_private() {
-            // A compare-exchange and the fence of the handshake follow. Release is for listings.
+            // A compare-exchange and the fence of the handshake follow. Release: a snapshot that loads the state sees
+            // the range.
             self.state.store(state.0, Ordering::Release);
             return before;
         }

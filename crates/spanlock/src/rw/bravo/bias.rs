@@ -20,8 +20,9 @@ use std::mem;
 #[derive(Debug)]
 pub struct BiasState {
     pub(super) path: Path,
-    /// An [`Account`]. Threads that open or close the path store here, and one may overwrite what another stored. A
-    /// lost value makes one trial earlier or later, and does nothing else.
+    /// An [`Account`]. Slow readers that sample, threads that open or close the path, and writers that give up store
+    /// here, and one may overwrite what another stored. A lost value makes a trial early or late, or keeps a bias once
+    /// too often. It never affects exclusion.
     account: AtomicU32,
 }
 

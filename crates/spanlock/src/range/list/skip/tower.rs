@@ -98,7 +98,8 @@ impl TallNode {
     pub(in crate::range::list) unsafe fn plan_links(&self) -> u32 {
         let levels = self.drawn.get();
         self.levels.set(levels);
-        // Relaxed: links are removed, and counted off, only after the node was marked as gone, by whoever has its token then.
+        // Relaxed: links are removed, and counted off, only after the node was marked as gone, by whoever has its token
+        // then.
         self.links.store(1 + levels, Ordering::Relaxed);
         levels
     }

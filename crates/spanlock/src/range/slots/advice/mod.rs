@@ -6,16 +6,17 @@
 //!                tells:     what it met             ----> advice: learns for the next one
 //! ```
 //!
-//! Only acquisitions call it, and it touches no word of the protocol. Its own numbers are hints: they decide nothing
-//! about who holds what, so all accesses are Relaxed. Those of a thread are atomic because a thread that exits may
-//! release what it holds after another thread has got its record.
+//! Acquisitions call it, and a release asks it whether to keep the grant. It touches no word of the protocol. Its own
+//! numbers are hints: they decide nothing about who holds what, so all accesses are Relaxed. Those of a thread are
+//! atomic because a thread that exits may release what it holds after another thread has got its record.
 //!
 //! | file | content |
 //! |---|---|
 //! | `grants.rs` | of a thread: when it keeps its grant, and when it asks for more than it needs |
 //! | `votes.rs` | of all threads: whether narrow requests are listed in buckets, and when a lock gets them |
 //!
-//! Here are all numbers that were chosen by measurement. `docs/slot-locks.md` says what each is worth.
+//! Here are all numbers of this lock alone that were chosen by measurement. `docs/slot-locks.md` says what each is
+//! worth.
 
 mod grants;
 mod votes;
