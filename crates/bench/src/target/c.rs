@@ -1,12 +1,15 @@
 //! The library's own locks, by the calls of its face for C. They are no part of Rust's: each acquisition is a call.
 
 use super::called::Calls;
-use super::{Readers, Target};
+use super::{GivesUp, Readers, Target};
 use crossbeam_utils::CachePadded;
+use libc::{CLOCK_MONOTONIC, timespec};
+use prim::clock::Duration;
 use spanlock_capi::range_lock::{PositionRange, RangeLock};
 use spanlock_capi::range_lock::{
     RangeToken, spanlock_range_lock_create, spanlock_range_lock_destroy, spanlock_range_lock_read,
-    spanlock_range_lock_release, spanlock_range_lock_write,
+    spanlock_range_lock_release, spanlock_range_lock_timed_read, spanlock_range_lock_timed_write,
+    spanlock_range_lock_try_read, spanlock_range_lock_try_write, spanlock_range_lock_write,
 };
 use spanlock_capi::rwlock::{
     RwLock, spanlock_rwlock_destroy, spanlock_rwlock_read_lock, spanlock_rwlock_read_unlock,
@@ -61,41 +64,99 @@ impl Drop for CHeld<'_> {
     }
 }
 
+/// A range, which is not empty, as C has it.
+#[inline(always)]
+fn in_c(range: &Range<u64>) -> PositionRange {
+    PositionRange {
+        start: range.start,
+        last: range.end - 1,
+    }
+}
+
+/// That long from now, as C has it.
+fn deadline(limit: Duration) -> timespec {
+    let mut now = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is valid.
+    unsafe { libc::clock_gettime(CLOCK_MONOTONIC, &raw mut now) };
+    let nanoseconds = now.tv_nsec + i64::from(limit.subsec_nanos());
+    timespec {
+        tv_sec: now.tv_sec + limit.as_secs() as i64 + nanoseconds / 1_000_000_000,
+        tv_nsec: nanoseconds % 1_000_000_000,
+    }
+}
+
+type Acquire = unsafe extern "C" fn(*mut RangeLock, PositionRange, *mut RangeToken) -> c_int;
+
+type Timed = unsafe extern "C" fn(
+    *mut RangeLock,
+    PositionRange,
+    c_int,
+    *const timespec,
+    *mut RangeToken,
+) -> c_int;
+
 impl CRangeLock {
     #[inline(always)]
-    fn acquire(
-        &self,
-        by: unsafe extern "C" fn(*mut RangeLock, PositionRange, *mut RangeToken) -> c_int,
-        range: Range<u64>,
-    ) -> CHeld<'_> {
-        let range = PositionRange {
-            start: range.start,
-            last: range.end - 1, // It is not empty.
-        };
-        let mut held = CHeld {
-            lock: self,
-            token: RangeToken { opaque: [0; 2] },
-        };
+    fn acquire(&self, by: Acquire, range: &Range<u64>) -> Option<CHeld<'_>> {
+        let mut token = RangeToken { opaque: [0; 2] };
         // SAFETY: the lock lives, and the place is valid.
-        let error = unsafe { by(self.0, range, &raw mut held.token) };
-        assert_eq!(error, 0);
-        held
+        let error = unsafe { by(self.0, in_c(range), &raw mut token) };
+        (error == 0).then_some(CHeld { lock: self, token })
+    }
+
+    fn acquire_within(
+        &self,
+        (tries, timed): (Acquire, Timed),
+        range: &Range<u64>,
+        limit: Duration,
+    ) -> Option<CHeld<'_>> {
+        if limit.is_zero() {
+            return self.acquire(tries, range);
+        }
+        let mut token = RangeToken { opaque: [0; 2] };
+        let (range, deadline) = (in_c(range), deadline(limit));
+        let place = &raw mut token;
+        // SAFETY: the lock lives, and the places are valid.
+        let error = unsafe { timed(self.0, range, CLOCK_MONOTONIC, &raw const deadline, place) };
+        (error == 0).then_some(CHeld { lock: self, token })
     }
 }
 
 impl Target for CRangeLock {
     const READERS: Readers = Readers::Share;
+    const GIVES_UP: GivesUp = GivesUp::InTime;
     type Read<'a> = CHeld<'a>;
     type Write<'a> = CHeld<'a>;
 
     #[inline(always)]
     fn read(&self, range: Range<u64>) -> CHeld<'_> {
-        self.acquire(spanlock_range_lock_read, range)
+        let held = self.acquire(spanlock_range_lock_read, &range);
+        held.expect("it waits as long as it takes")
     }
 
     #[inline(always)]
     fn write(&self, range: Range<u64>) -> CHeld<'_> {
-        self.acquire(spanlock_range_lock_write, range)
+        let held = self.acquire(spanlock_range_lock_write, &range);
+        held.expect("it waits as long as it takes")
+    }
+
+    fn read_within(&self, range: Range<u64>, limit: Duration) -> Option<CHeld<'_>> {
+        let by = (
+            spanlock_range_lock_try_read as Acquire,
+            spanlock_range_lock_timed_read as Timed,
+        );
+        self.acquire_within(by, &range, limit)
+    }
+
+    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<CHeld<'_>> {
+        let by = (
+            spanlock_range_lock_try_write as Acquire,
+            spanlock_range_lock_timed_write as Timed,
+        );
+        self.acquire_within(by, &range, limit)
     }
 }
 
