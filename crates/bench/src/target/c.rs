@@ -104,7 +104,7 @@ impl CRangeLock {
         let mut token = RangeToken { opaque: [0; 2] };
         // SAFETY: the lock lives, and the place is valid.
         let error = unsafe { by(self.0, in_c(range), &raw mut token) };
-        (error == 0).then_some(CHeld { lock: self, token })
+        (error == 0).then(|| CHeld { lock: self, token })
     }
 
     fn acquire_within(
@@ -121,7 +121,7 @@ impl CRangeLock {
         let place = &raw mut token;
         // SAFETY: the lock lives, and the places are valid.
         let error = unsafe { timed(self.0, range, CLOCK_MONOTONIC, &raw const deadline, place) };
-        (error == 0).then_some(CHeld { lock: self, token })
+        (error == 0).then(|| CHeld { lock: self, token })
     }
 }
 
