@@ -1,6 +1,9 @@
 //! A plain mutex for slow paths. It does not poison: its critical sections leave the data consistent even if they
 //! panic.
 
+/// A value that several own. It is the standard library's on every platform: the last to give it up frees it.
+pub use std::sync::Arc;
+
 use std::sync::{self, PoisonError};
 
 /// A mutual exclusion lock.

@@ -23,10 +23,10 @@ use super::owner::{Owner, Refusal};
 use super::raw::{AskBy, Mode, RawOwned, Wait};
 use super::span::Span;
 use prim::clock::{Duration, Instant};
+use prim::sync::Arc;
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::{Range, RangeBounds};
-use std::sync::Arc;
 
 /// Where a [`Holding`] finds its lock: a reference, or an [`Arc`], which keeps the lock. Sealed.
 pub trait Place: sealed::Sealed {
@@ -657,7 +657,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
     ///
     /// let rows = RangeLock::new();
     /// let transaction = Owner::new();
-    /// let mut held = rows.by(&transaction).lock_many([(4..=4, Exclusive), (0..10, Shared)])?;
+    /// let mut held = rows.by(&transaction).lock_many([(4..5, Exclusive), (0..10, Shared)])?;
     /// held.release(5..10);
     /// assert_eq!(held.pieces().count(), 2);
     /// # Ok::<(), spanlock::range::Refusal>(())

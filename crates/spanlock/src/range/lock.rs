@@ -9,9 +9,9 @@ use super::owner::Owner;
 use super::raw::{RawOwned, RawRangeLock, Wait};
 use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
+use prim::sync::Arc;
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::Arc;
 
 /// A reader-writer lock for ranges of one resource.
 ///

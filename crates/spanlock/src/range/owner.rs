@@ -15,11 +15,10 @@
 //!   cancelled by then. A cancellation marks the owner, and signals all that are listed, under the same mutex.
 
 use crate::wait::{Parker, Wakeups};
+use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
+use prim::sync::Arc;
 use prim::sync::Mutex;
 use std::fmt;
-use std::sync::Arc;
-// Not `prim`'s: no protocol depends on these counts, so no model needs to see them.
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Names who holds a range or asks for it, in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,8 +60,10 @@ impl fmt::Display for OwnerId {
     }
 }
 
-/// How many owners were made.
-static MADE: AtomicU32 = AtomicU32::new(0);
+prim::global! {
+    /// How many owners were made.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+}
 
 /// Somebody who holds ranges and is no thread: a transaction, a client, a request that goes from thread to thread.
 ///

@@ -1,5 +1,8 @@
 //! A plain mutex for the slow paths.
 
+/// A value that several own. It is the standard library's on every platform: the last to give it up frees it.
+pub use std::sync::Arc;
+
 use loom::sync;
 
 /// A mutual exclusion lock.

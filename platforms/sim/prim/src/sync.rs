@@ -1,6 +1,9 @@
 //! A plain mutex for slow paths: a word of three states and a futex, both simulated. It does not poison. It spins and
 //! wakes as the mutex of Rust's standard library, which `prim` has on hardware.
 
+/// A value that several own. It is the standard library's on every platform: the last to give it up frees it.
+pub use std::sync::Arc;
+
 use crate::atomic::{AtomicU32, Ordering};
 use crate::futex;
 use crate::spin::Machine;
