@@ -8,7 +8,8 @@ use crate::range::span::Span;
 use prim::clock::{Duration, Instant};
 use std::ops::RangeBounds;
 
-/// A lock as an [`Owner`] sees it: what is acquired here, the owner holds. From [`RangeLock::by`].
+/// A lock as an [`Owner`] sees it: what is acquired here, the owner holds. From
+/// [`RangeLock::by`](crate::range::RangeLock::by).
 #[derive(Debug, Clone, Copy)]
 pub struct By<'a, P> {
     lock: P,
