@@ -1,0 +1,220 @@
+//! The calls.
+
+use crate::schema;
+use crate::session::{PATIENCE, Session, connect, listen, trouble, trouble_with_schema};
+use spanlock_lease::{
+    Answer, Engine, Fence, Mode, News, Renewal, Request, RequestId, Span, Trouble, Wanted,
+};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::timeout;
+use tokio_postgres::{Config, Error, Row};
+
+/// For how long a wish counts that nobody repeats. Requests that wait repeat theirs each half second.
+const WISH: Duration = Duration::from_secs(5);
+
+/// Leases of one resource, as rows of a database.
+pub struct Postgres {
+    config: Config,
+    listens: Config,
+    resource: String,
+    schema: String,
+    asks: Line,
+    renews: Line,
+    news: Mutex<Option<mpsc::UnboundedReceiver<News>>>,
+}
+
+/// A connection, once there is one.
+type Line = Mutex<Option<Arc<Session>>>;
+
+impl Postgres {
+    /// The resource with this name, in the database that `config` leads to. It is reached by
+    /// [`RangeLease::open`](spanlock_lease::RangeLease::open).
+    #[must_use]
+    pub fn new(config: Config, resource: impl Into<String>) -> Self {
+        Self {
+            listens: config.clone(),
+            config,
+            resource: resource.into(),
+            schema: "spanlock_lease".to_owned(),
+            asks: Mutex::default(),
+            renews: Mutex::default(),
+            news: Mutex::default(),
+        }
+    }
+
+    /// In another schema than `spanlock_lease`: a name of small letters, digits and `_`.
+    #[must_use]
+    pub fn in_schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = schema.into();
+        self
+    }
+
+    /// Listens by another way than it asks: a pool of connections does not forward what the server reports.
+    #[must_use]
+    pub fn listening(mut self, direct: Config) -> Self {
+        self.listens = direct;
+        self
+    }
+
+    async fn session(&self, line: &Line) -> Result<Arc<Session>, Trouble> {
+        let mut line = line.lock().await;
+        if let Some(session) = line.as_ref().filter(|session| !session.client.is_closed()) {
+            return Ok(Arc::clone(session));
+        }
+        let client = connect(&self.config).await?;
+        let session = Session::new(client, &self.schema, &self.resource)
+            .await
+            .map_err(trouble)?;
+        Ok(Arc::clone(line.insert(Arc::new(session))))
+    }
+
+    /// One round trip, within a time.
+    async fn call(
+        &self,
+        line: &Line,
+        patience: Duration,
+        asks: impl AsyncFnOnce(&Session) -> Result<Row, Error>,
+    ) -> Result<Row, Trouble> {
+        let answer = timeout(patience, async {
+            let session = self.session(line).await?;
+            asks(&session).await.map_err(trouble)
+        });
+        let answer = answer
+            .await
+            .unwrap_or_else(|late| Err(Trouble::Unreachable(late.into())));
+        if let Err(Trouble::Unreachable(_)) = answer {
+            // A server that closes, or has become a standby, is left. Calls that are under way end first.
+            *line.lock().await = None;
+        }
+        answer
+    }
+}
+
+/// A position as the database keeps it: in the same order, but with a sign.
+fn signed(position: u64) -> i64 {
+    position.cast_signed() ^ i64::MIN
+}
+
+pub(crate) fn unsigned(position: i64) -> u64 {
+    (position ^ i64::MIN).cast_unsigned()
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Engine for Postgres {
+    async fn open(&self) -> Result<(), Trouble> {
+        let mut client = connect(&self.config).await?;
+        schema::prepare(&mut client, &self.schema)
+            .await
+            .map_err(trouble_with_schema)?;
+        let session = Session::new(client, &self.schema, &self.resource)
+            .await
+            .map_err(trouble)?;
+        let channel = schema::within(&self.schema, &format!("@.{}", session.resource));
+        let (sender, news) = mpsc::unbounded_channel();
+        tokio::spawn(listen(self.listens.clone(), channel, sender));
+        *self.news.lock().await = Some(news);
+        *self.asks.lock().await = Some(Arc::new(session));
+        Ok(())
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Answer, Trouble> {
+        let (lo, last) = (signed(request.span.start()), signed(request.span.last()));
+        let alone = request.mode == Mode::Exclusive;
+        // A block of 2^64 positions is the whole space, and that can be asked for.
+        let grow = request.grow.map_or(-1, |k| k.min(63).cast_signed());
+        let (id, ttl, wish) = (
+            request.id.to_string(),
+            milliseconds(request.ttl),
+            milliseconds(WISH),
+        );
+        let row = self
+            .call(&self.asks, PATIENCE, async |session| {
+                let Session {
+                    client,
+                    resource,
+                    acquire,
+                    ..
+                } = session;
+                client
+                    .query_one(
+                        acquire,
+                        &[resource, &lo, &last, &alone, &grow, &id, &ttl, &wish],
+                    )
+                    .await
+            })
+            .await?;
+        if !row.get::<_, bool>("granted") {
+            let wait: Option<i64> = row.get("wait");
+            // What runs out now is swept by somebody, or used by a write, for a moment.
+            let expires = wait.map(|wait| Duration::from_millis(wait.max(50).cast_unsigned()));
+            return Ok(Answer::Busy { expires });
+        }
+        let (lo, last) = (unsigned(row.get("lo")), unsigned(row.get("last")));
+        let (epoch, counter): (i64, i64) = (row.get("epoch"), row.get("fence"));
+        Ok(Answer::Granted {
+            span: Span::inclusive(lo, last).expect("the database has no empty range"),
+            fence: Fence {
+                epoch: u32::try_from(epoch).expect("a timeline has 32 bits"),
+                counter: counter.cast_unsigned(),
+            },
+        })
+    }
+
+    async fn renew(&self, id: RequestId, ttl: Duration) -> Result<Renewal, Trouble> {
+        let (id, milliseconds) = (id.to_string(), milliseconds(ttl));
+        // Time for another attempt, on another connection, is left.
+        let patience = PATIENCE.min(ttl / 4);
+        let row = self
+            .call(&self.renews, patience, async |session| {
+                session
+                    .client
+                    .query_one(&session.renew, &[&id, &milliseconds])
+                    .await
+            })
+            .await?;
+        if !row.get::<_, bool>("kept") {
+            return Ok(Renewal::Gone);
+        }
+        let wanted = if row.get("wanted") {
+            Wanted::Yes
+        } else {
+            Wanted::No
+        };
+        Ok(Renewal::Kept { wanted })
+    }
+
+    async fn release(&self, id: RequestId) -> Result<(), Trouble> {
+        let id = id.to_string();
+        let released = self.call(&self.asks, PATIENCE, async |session| {
+            session.client.query_one(&session.release, &[&id]).await
+        });
+        released.await.map(drop)
+    }
+
+    async fn news(&self) -> News {
+        let mut news = self.news.lock().await;
+        match news.as_mut() {
+            Some(news) => match news.recv().await {
+                Some(news) => news,
+                None => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Postgres");
+        debug
+            .field("resource", &self.resource)
+            .field("schema", &self.schema);
+        debug.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,55 @@
+//! Range leases over PostgreSQL, version 15 or later.
+//!
+//! Leases are rows, and a constraint of the database keeps conflicting ones apart: exactly, for all positions. An
+//! acquisition is one call of a function and one commit. See [`spanlock_lease`] for what a lease is.
+//!
+//! ```no_run
+//! use spanlock_lease::{Mode, RangeLease};
+//! use spanlock_lease_postgres::Postgres;
+//! use std::time::Duration;
+//!
+//! let engine = Postgres::new("host=/run/postgresql user=app dbname=app".parse()?, "volume-7");
+//! let volume = RangeLease::open(engine).wait()?;
+//! let token = volume.acquire(0..4096, Mode::Exclusive, Duration::from_secs(10)).wait()?;
+//! # drop(token);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it needs
+//! The extension `btree_gist`, which is part of PostgreSQL, and on the first opening the right to create it and a
+//! schema. Three connections for each [`RangeLease`](spanlock_lease::RangeLease): one that acquires and releases, one
+//! that renews, so that no renewal waits behind an acquisition, and one that listens. There is no TLS: use a socket, or
+//! a network that is trusted.
+//!
+//! # Who checks fences
+//! A [`FencedTable`] in the same database refuses late writes by itself. What lies elsewhere has to compare fences.
+//!
+//! # What it promises
+//! Fences are ordered between leases that conflict. A lease is for a minute at most. After a standby was promoted, the
+//! epoch of fences is larger, and nothing is granted for a minute.
+//!
+//! | module | content |
+//! |---|---|
+//! | `engine` | [`Postgres`]: the calls |
+//! | `session` | connections: the schema, statements, reports |
+//! | `status` | [`status()`]: who holds, and who waits |
+//! | `table` | [`FencedTable`]: a table that refuses late writes |
+//! | `schema` | the versions of the schema, and how they are reached |
+#![cfg(target_os = "linux")]
+
+mod engine;
+mod schema;
+mod session;
+mod status;
+mod table;
+
+/// The example in the package's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+pub use engine::Postgres;
+pub use schema::SchemaError;
+pub use status::{Listed, State, status};
+pub use table::FencedTable;
+pub use tokio_postgres::Config;

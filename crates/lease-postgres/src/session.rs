@@ -1,0 +1,181 @@
+//! Connections: one that asks, or one that listens.
+
+use crate::schema::within;
+use spanlock_lease::{News, Trouble};
+use std::ffi::OsStr;
+use std::fmt;
+use std::future::poll_fn;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::select;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls, Statement};
+
+/// No call takes longer than this, or its connection is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that waits for a lock of somebody who has stopped in a transaction gives up earlier. Leases that a server
+/// may lose in a crash are of no use, whatever the database's own setting is.
+const SETTINGS: &str = "set lock_timeout = '2s'; set statement_timeout = '8s';
+    set idle_in_transaction_session_timeout = '8s';
+    select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'";
+
+/// A connection with its statements.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    /// The number of the resource.
+    pub(crate) resource: i64,
+    pub(crate) acquire: Statement,
+    pub(crate) renew: Statement,
+    pub(crate) release: Statement,
+}
+
+/// Connects. Its task ends with the client, or with the connection.
+pub(crate) async fn connect(config: &Config) -> Result<Client, Trouble> {
+    let mut config = config.clone();
+    if config.get_application_name().is_none() {
+        config.application_name(own_name());
+    }
+    let connecting = timeout(PATIENCE, config.connect(NoTls))
+        .await
+        .map_err(|late| Trouble::Unreachable(late.into()))?;
+    let (client, connection) = connecting.map_err(trouble)?;
+    // What ends it is told to who asks next.
+    tokio::spawn(async { drop(connection.await) });
+    client.batch_execute(SETTINGS).await.map_err(trouble)?;
+    Ok(client)
+}
+
+/// By which people know this process: its program, its number, and its machine.
+fn own_name() -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(Path::file_name);
+    let program = program.map_or("unknown".into(), OsStr::to_string_lossy);
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_string_lossy();
+    format!("{program}[{}]@{machine}", std::process::id())
+}
+
+impl Session {
+    /// On a schema that is prepared.
+    pub(crate) async fn new(client: Client, schema: &str, resource: &str) -> Result<Self, Error> {
+        let row = client
+            .query_one(&within(schema, "select @.enter($1)"), &[&resource])
+            .await?;
+        let prepare = async |text| client.prepare(&within(schema, text)).await;
+        let acquire = "select granted, lo, last, epoch, fence, wait
+            from @.acquire($1, $2, $3, $4, $5, $6::text::uuid, $7, $8)";
+        let (acquire, renew, release) = (
+            prepare(acquire).await?,
+            prepare("select kept, wanted from @.renew($1::text::uuid, $2)").await?,
+            prepare("select @.release($1::text::uuid)").await?,
+        );
+        Ok(Self {
+            resource: row.get(0),
+            client,
+            acquire,
+            renew,
+            release,
+        })
+    }
+}
+
+/// Listens until nobody wants the news, over as many connections as it takes.
+pub(crate) async fn listen(config: Config, channel: String, news: mpsc::UnboundedSender<News>) {
+    let listens = async {
+        loop {
+            // What is lost meanwhile is found out by polling, and by renewals.
+            let _ = listen_once(&config, &channel, &news).await;
+            sleep(Duration::from_millis(200)).await;
+        }
+    };
+    select! {
+        () = listens => {}
+        () = news.closed() => {}
+    }
+}
+
+/// Listens over one connection.
+async fn listen_once(
+    config: &Config,
+    channel: &str,
+    news: &mpsc::UnboundedSender<News>,
+) -> Result<(), Error> {
+    let (client, mut connection) = config.connect(NoTls).await?;
+    let mut listens = pin!(async {
+        let listens = client.batch_execute(&format!("listen \"{channel}\"")).await;
+        // Whoever is told too much asks once more.
+        let _ = news.send(News::Missed);
+        listens?;
+        std::future::pending::<Result<(), Error>>().await
+    });
+    loop {
+        let message = select! {
+            ended = &mut listens => return ended,
+            message = poll_fn(|context| connection.poll_message(context)) => message,
+        };
+        match message {
+            Some(Ok(AsyncMessage::Notification(note))) => {
+                if let Ok(id) = note.payload().replace('-', "").parse() {
+                    let _ = news.send(News::About(id));
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// What the client's error says with all its causes. By itself it says only that there was one.
+#[derive(Debug)]
+struct Told(Error);
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(server) = self.0.as_db_error() {
+            return f.write_str(server.message());
+        }
+        let mut error: &dyn std::error::Error = &self.0;
+        write!(f, "{error}")?;
+        while let Some(cause) = error.source() {
+            write!(f, ": {cause}")?;
+            error = cause;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Told {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// What is wrong with the schema, or with the way to it.
+pub(crate) fn trouble_with_schema(error: Box<dyn std::error::Error + Send + Sync>) -> Trouble {
+    match error.downcast::<Error>() {
+        Ok(clients) => trouble(*clients),
+        Err(other) => Trouble::Refused(other),
+    }
+}
+
+/// Whether to ask again.
+pub(crate) fn trouble(error: Error) -> Trouble {
+    let Some(state) = error.code().cloned() else {
+        return Trouble::Unreachable(Told(error).into());
+    };
+    // Lost connections, transactions to be repeated, too little of something, a lock that was not had in time, a server
+    // that stops, and one that is a standby: each may be over soon.
+    let passing = ["08", "40", "53", "55", "57", "25"];
+    let passes = passing.iter().any(|class| state.code().starts_with(class))
+        || state == SqlState::NO_DATA_FOUND;
+    if passes {
+        Trouble::Unreachable(Told(error).into())
+    } else {
+        Trouble::Refused(Told(error).into())
+    }
+}

@@ -1,0 +1,86 @@
+//! Who holds leases, and who waits.
+
+use crate::engine::unsigned;
+use crate::schema::{self, within};
+use crate::session::{connect, trouble, trouble_with_schema};
+use spanlock_lease::{Mode, RequestId, Span, Trouble};
+use std::time::Duration;
+use tokio_postgres::{Config, Row};
+
+/// A lease, or a wish for one.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The resource.
+    pub resource: String,
+    /// Whether it is held.
+    pub state: State,
+    /// The range.
+    pub span: Span,
+    /// How it is held or wished for.
+    pub mode: Mode,
+    /// Who asked: the connection's `application_name`, and its address if it has one.
+    pub client: String,
+    /// The name of the request.
+    pub id: RequestId,
+    /// How long ago it was granted, or wished for. The server's clock says so, and it may be set.
+    pub age: Duration,
+    /// When it ends, unless it is renewed.
+    pub left: Duration,
+}
+
+/// Whether a range is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is.
+    Held,
+    /// Somebody waits for it.
+    Awaited,
+}
+
+/// Lists all leases of a database, and the wishes for others, by resources and places, as they are at one moment.
+/// It changes nothing.
+///
+/// # Errors
+/// When the server cannot be reached, or there are no leases: nobody has opened one.
+pub async fn status(config: &Config, schema: &str) -> Result<Vec<Listed>, Trouble> {
+    let client = connect(config).await?;
+    schema::require(&client, schema)
+        .await
+        .map_err(trouble_with_schema)?;
+    let rows = client.query(&within(schema, LISTS), &[]).await;
+    Ok(rows.map_err(trouble)?.iter().map(listed).collect())
+}
+
+const LISTS: &str = "
+    select r.name, held, lower(span) as lo, coalesce(upper(span) - 1, 9223372036854775807) as last, alone, client,
+        request::text, (1000 * extract(epoch from clock_timestamp() - since))::bigint as age,
+        (1000 * extract(epoch from expires - clock_timestamp()))::bigint as left
+    from (
+        select res, true as held, span, alone <> 0 as alone, client, request, since, expires from @.lease
+        union all select res, false, span, alone, client, request, since, expires from @.wish
+    ) as l join @.resource r on r.id = l.res
+    where expires >= clock_timestamp() order by r.name, held desc, span, since";
+
+fn listed(row: &Row) -> Listed {
+    let milliseconds =
+        |column| Duration::from_millis(row.get::<_, i64>(column).try_into().unwrap_or(0));
+    let (lo, last) = (unsigned(row.get("lo")), unsigned(row.get("last")));
+    let id = row.get::<_, &str>("request").replace('-', "");
+    Listed {
+        resource: row.get("name"),
+        state: match row.get("held") {
+            true => State::Held,
+            false => State::Awaited,
+        },
+        span: Span::inclusive(lo, last).expect("the database has no empty range"),
+        mode: match row.get("alone") {
+            true => Mode::Exclusive,
+            false => Mode::Shared,
+        },
+        client: row.get("client"),
+        id: id.parse().expect("a uuid has 32 digits"),
+        age: milliseconds("age"),
+        left: milliseconds("left"),
+    }
+}

@@ -1,0 +1,129 @@
+//! What is granted, and the schema.
+
+use crate::server::{LONG, Server, runtime};
+use spanlock_lease::{
+    Answer, Engine, Memory, Mode, NotOpened, RangeLease, Request, RequestId, Span,
+};
+use spanlock_lease_postgres::SchemaError;
+use std::error::Error;
+
+/// Positions at which signs, ends and blocks may be mistaken.
+const EDGES: [u64; 12] = [
+    0,
+    1,
+    2,
+    63,
+    64,
+    65,
+    (1 << 63) - 1,
+    1 << 63,
+    (1 << 63) + 1,
+    u64::MAX - 2,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+fn random_span() -> Span {
+    let edge = || EDGES[fastrand::usize(..EDGES.len())];
+    let (a, b) = (edge(), edge());
+    Span::inclusive(a.min(b), a.max(b)).expect("it is in order")
+}
+
+fn random_request(growing: bool) -> Request {
+    Request {
+        id: random_id(),
+        span: random_span(),
+        mode: if fastrand::bool() {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        },
+        ttl: LONG,
+        grow: (growing && fastrand::bool()).then(|| fastrand::u32(..64)),
+    }
+}
+
+fn random_id() -> RequestId {
+    format!("{:x}", fastrand::u128(..))
+        .parse()
+        .expect("it is a number")
+}
+
+/// The same requests and releases, to both engines.
+pub fn agrees_with_the_engine_in_memory(server: &Server) {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    fastrand::seed(seed);
+    runtime().block_on(async {
+        let (ours, model) = (server.engine(), Memory::new());
+        ours.open().await.unwrap();
+        let (mut held, mut granted, mut refused) = (Vec::new(), 0, 0);
+        for _ in 0..1500 {
+            if held.len() > 5 || fastrand::u32(..4) == 0 {
+                if !held.is_empty() {
+                    let id = held.swap_remove(fastrand::usize(..held.len()));
+                    ours.release(id).await.unwrap();
+                    model.release(id).await.unwrap();
+                }
+                continue;
+            }
+            let request = random_request(true);
+            match (
+                ours.acquire(&request).await.unwrap(),
+                model.acquire(&request).await.unwrap(),
+            ) {
+                (Answer::Granted { span, .. }, Answer::Granted { span: expected, .. }) => {
+                    assert_eq!(span, expected, "{request:?}");
+                    granted += 1;
+                    held.push(request.id);
+                }
+                (Answer::Busy { .. }, Answer::Busy { .. }) => {
+                    refused += 1;
+                    // Now and then it goes on wishing, which blocks may not ignore.
+                    if fastrand::bool() {
+                        held.push(request.id);
+                    } else {
+                        ours.release(request.id).await.unwrap();
+                        model.release(request.id).await.unwrap();
+                    }
+                }
+                (answer, expected) => panic!("{answer:?} instead of {expected:?} for {request:?}"),
+            }
+        }
+        assert!(
+            granted > 100 && refused > 100,
+            "{granted} granted, {refused} refused"
+        );
+    });
+}
+
+pub fn programs_that_start_together(server: &Server) {
+    let opening: Vec<_> = (0..6).map(|_| RangeLease::open(server.engine())).collect();
+    for pending in opening {
+        pending.wait().unwrap();
+    }
+    assert_eq!(
+        server.number("select count(*) - max(number) from spanlock_lease.version"),
+        0
+    );
+    assert_eq!(
+        server.number("select count(*) from spanlock_lease.resource"),
+        1
+    );
+}
+
+pub fn a_later_schema_is_refused(server: &Server) {
+    drop(server.lease());
+    server.execute("insert into spanlock_lease.version values (999)");
+    let refused = |opened: Result<RangeLease, NotOpened>| {
+        let error = opened.expect_err("it is refused");
+        let source = error
+            .source()
+            .and_then(|error| error.downcast_ref::<SchemaError>());
+        source.expect("the schema is why").to_string()
+    };
+    let later = refused(RangeLease::open(server.engine()).wait());
+    assert!(later.contains("version 999"), "{later}");
+    let name = refused(RangeLease::open(server.engine().in_schema("a; drop table b")).wait());
+    assert!(name.contains("drop table"), "{name}");
+}

@@ -1,0 +1,238 @@
+//! What users call.
+
+use crate::keeper::{self, Ask, Command};
+use crate::{Engine, Mode, Pending, Span, Token, Trouble};
+use std::error::Error;
+use std::fmt;
+use std::future::IntoFuture;
+use std::io;
+use std::ops::RangeBounds;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// What is assumed of clocks, and how often is asked without being told.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Options {
+    /// By how many thousandths the clocks of two machines may differ in speed. A lease counts as lost so much earlier.
+    /// 10 unless it is set.
+    pub drift_per_mille: u32,
+    /// A request that waits asks again after so long, also if nothing was reported. 500 ms unless it is set.
+    pub poll: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            drift_per_mille: 10,
+            poll: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Leases of ranges of one resource.
+///
+/// Clones share the engine and the thread that keeps the leases. The thread ends when all clones are dropped and all
+/// tokens released.
+///
+/// It has no order: a request that waits may be overtaken by others, without bound. Requests of one process conflict as
+/// those of others do.
+#[derive(Debug, Clone)]
+pub struct RangeLease {
+    keeper: mpsc::UnboundedSender<Command>,
+}
+
+impl RangeLease {
+    /// Starts the thread that keeps the leases, and reaches the engine.
+    ///
+    /// # Errors
+    /// When the engine cannot be used, or the thread not be started.
+    pub fn open<E: Engine + Send>(engine: E) -> Pending<Result<Self, NotOpened>> {
+        Self::open_with(engine, Options::default())
+    }
+
+    /// As [`open`](Self::open), with other assumptions.
+    ///
+    /// # Errors
+    /// When the engine cannot be used, or the thread not be started.
+    pub fn open_with<E: Engine + Send>(
+        engine: E,
+        options: Options,
+    ) -> Pending<Result<Self, NotOpened>> {
+        let (keeper, commands) = mpsc::unbounded_channel();
+        keeper::start(engine, options, commands, Self { keeper })
+    }
+
+    /// The keeper polls a future to its end.
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        // If the keeper has gone, nothing is held that anybody could wish for.
+        let _ = self.keeper.send(Command::Poll(Box::pin(future)));
+    }
+
+    /// A request for a range, which begins with [`start`](Acquire::start), [`wait`](Acquire::wait) or `.await`.
+    ///
+    /// # Panics
+    /// When the range starts after it ends.
+    #[track_caller]
+    pub fn acquire(&self, range: impl RangeBounds<u64>, mode: Mode, ttl: Duration) -> Acquire<'_> {
+        Acquire {
+            lease: self,
+            span: Span::of(range),
+            ask: Ask {
+                mode,
+                ttl,
+                limit: None,
+                grow: None,
+                cancel: None,
+            },
+        }
+    }
+}
+
+/// A request that has not begun.
+#[must_use = "it has not begun"]
+#[derive(Debug)]
+pub struct Acquire<'a> {
+    lease: &'a RangeLease,
+    span: Option<Span>,
+    ask: Ask,
+}
+
+impl Acquire<'_> {
+    /// Gives up after a time.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.ask.limit = Some(limit);
+        self
+    }
+
+    /// Gives up when it is told to.
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.ask.cancel = Some(cancel.0.subscribe());
+        self
+    }
+
+    /// Takes the largest block of `2^k` positions around the range that is free, with `k` at most this.
+    pub fn grown(mut self, k: u32) -> Self {
+        self.ask.grow = Some(k);
+        self
+    }
+
+    /// Begins. To drop what is returned is to cancel.
+    ///
+    /// # Errors
+    /// Why nothing is held: see [`Refused`].
+    pub fn start(self) -> Pending<Result<Token, Refused>> {
+        let (answer, pending) = Pending::new(|| Err(Refused::Stopped));
+        let _ = match self.span {
+            // If the keeper has gone, the pending answer says so.
+            Some(span) => self
+                .lease
+                .keeper
+                .send(Command::Acquire(span, self.ask, answer))
+                .map_err(drop),
+            None => answer.send(Err(Refused::Empty)).map_err(drop),
+        };
+        pending
+    }
+
+    /// Begins, and blocks the thread.
+    ///
+    /// # Errors
+    /// Why nothing is held.
+    ///
+    /// # Panics
+    /// Within an `async` context of tokio.
+    pub fn wait(self) -> Result<Token, Refused> {
+        self.start().wait()
+    }
+}
+
+impl IntoFuture for Acquire<'_> {
+    type Output = Result<Token, Refused>;
+    type IntoFuture = Pending<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.start()
+    }
+}
+
+/// Ends requests that wait, from any thread.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(watch::Sender<bool>);
+
+impl Cancel {
+    /// One that has not been used.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends all requests that were made with it, and those that will be. What is held stays held.
+    pub fn cancel(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+/// Why nothing was acquired.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The range is empty, and there is no fence for nothing.
+    Empty,
+    /// It was busy for as long as the request might take.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// The engine refused.
+    Engine(Trouble),
+    /// The thread that keeps the leases has ended by a panic.
+    Stopped,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an empty range cannot be leased"),
+            Self::TimedOut => f.write_str("the range was not free in time"),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::Engine(why) => why.fmt(f),
+            Self::Stopped => f.write_str("the thread that keeps the leases has ended"),
+        }
+    }
+}
+
+impl Error for Refused {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Engine(why) => why.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Why leases cannot be had.
+#[derive(Debug)]
+pub enum NotOpened {
+    /// The engine cannot be used.
+    Engine(Trouble),
+    /// The thread that keeps the leases cannot run.
+    Thread(io::Error),
+}
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(why) => why.fmt(f),
+            Self::Thread(why) => write!(f, "the thread that keeps the leases cannot run: {why}"),
+        }
+    }
+}
+
+impl Error for NotOpened {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Engine(why) => why.source(),
+            Self::Thread(why) => Some(why),
+        }
+    }
+}
