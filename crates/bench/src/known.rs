@@ -1,12 +1,19 @@
 //! Locks, and what takes their place in a workload: known to users by name, and to records with what is compared.
 
-use crate::{registry, rw, sets, sim};
-use prim_sim::Machine;
+#[cfg(feature = "sim")]
+use crate::sim;
+use crate::{registry, rw, sets};
 use spanlock_records::record::lock::{Entry, Lock};
-use spanlock_records::trial::lock::{Described, Role, RwDescribed};
+use spanlock_records::trial::lock::{Described, RwDescribed};
 use spanlock_records::trial::micro::Kernel;
 use spanlock_records::trial::run::{Outcome, Trial};
 use spanlock_records::trial::setting::named;
+use spanlock_workbench::keys::table as keys;
+#[cfg(feature = "sim")]
+use {
+    prim_sim::Machine, spanlock_records::trial::lock::Role,
+    spanlock_workbench_sim::keys::table as simulated,
+};
 
 /// A lock or the like: a row of a table, from which users choose by name.
 pub trait Known: Copy + Send + Sync + 'static {
@@ -63,6 +70,7 @@ impl<F: ?Sized> Row<F> {
 pub type Measured<L> = Row<dyn Fn(&Trial<L>) -> Result<Outcome, &'static str> + Send + Sync>;
 
 /// A row that is simulated.
+#[cfg(feature = "sim")]
 pub type Simulated<L> = Row<dyn Fn(&Trial<L>, &Machine) -> Outcome + Send + Sync>;
 
 /// Implements [`Known`] for references to the rows of tables.
@@ -108,23 +116,39 @@ fn whole(row: &RwDescribed) -> Lock {
     }
 }
 
+known! {
+    rw::locks::Lock: |row| whole(row),
+        rw::locks::LOCKS.iter().chain(rw::locks::CONTROLS), rw::locks::LOCKS.iter()
+    sets::Stock: |row| Lock::named(row.described.name), sets::STOCKS.iter();
+        "sets" "Sets, by name; all of them by default"
+    keys::Row: |row| Lock::named(row.described.name), keys::ROWS.iter();
+        "locks" "Locks over keys, by name; all of them by default"
+}
+
+/// Those that lock ranges of keys.
+#[cfg(feature = "sim")]
+fn has_ranges(row: &simulated::Row) -> bool {
+    row.described.name != "stripes"
+}
+
 /// Those that are measured on hardware too.
+#[cfg(feature = "sim")]
 const fn is_measured(role: Role) -> bool {
     !matches!(role, Role::Configuration)
 }
 
+#[cfg(feature = "sim")]
 known! {
-    rw::locks::Lock: |row| whole(row),
-        rw::locks::LOCKS.iter().chain(rw::locks::CONTROLS), rw::locks::LOCKS.iter()
     sim::Lock: |row| range(row),
         sim::LOCKS.iter(), sim::LOCKS.iter().filter(|row| is_measured(row.role));
         "locks" "Locks, by name; by default, all range locks that `bench` has too"
     sim::RwLock: |row| whole(row),
         sim::RW_LOCKS.iter().filter(|row| is_measured(row.role))
-    sets::Stock: |row| Lock::named(row.described.name), sets::STOCKS.iter();
-        "sets" "Sets, by name; all of them by default"
     sets::Simulated: |row| Lock::named(row.described.name), sets::SIMULATED.iter();
         "sets" "Sets, by name; by default, all that can be simulated"
+    simulated::Row: |row| Lock::named(row.described.name),
+        simulated::ROWS.iter(), simulated::ROWS.iter().filter(|row| has_ranges(row));
+        "locks" "Locks over keys, by name; by default, those that have ranges"
 }
 
 impl Known for &'static registry::Lock {

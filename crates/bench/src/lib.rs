@@ -4,6 +4,9 @@
 //! A workload itself is not written here but in `spanlock-workbench`, once for both. Here are what differs: processes,
 //! counters, seeds, machines, and what else locks are compared with.
 //!
+//! The feature `sim` has what runs on simulated machines: `sim`, `fuzz`, and that half of the other modules. The
+//! feature `async` has `tasks`.
+//!
 //! | module | what it is |
 //! |---|---|
 //! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
@@ -12,17 +15,18 @@
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workbench`, and peers; to add a peer, add an entry |
 //! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
-//! | [`sim`] | the locks that can be simulated |
+//! | `sim` | the locks that can be simulated |
 //! | [`target`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
-//! | [`fuzz`] | random work under random schedules of the simulated machine |
+//! | `fuzz` | random work under random schedules of the simulated machine |
 //! | [`known`] | locks as users name them and as records have them |
 //! | [`memory`] | what locks and holders take of memory |
 //! | [`many_locks`] | what many locks take of memory that each thread uses once |
 //! | [`pairs`] | how long acquisitions and releases take one thread |
 //! | [`owners`] | the same for what owners hold |
 //! | [`among`] | how long a request waits among others that never pause |
+//! | `tasks` | what tasks get done under locks that they and threads may wait for |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
 //! | [`soak`] | random work for a long time, checked all along |
@@ -32,6 +36,7 @@ pub mod among;
 pub mod blob;
 pub mod costs;
 pub mod counters;
+#[cfg(feature = "sim")]
 pub mod fuzz;
 pub mod known;
 pub mod many_locks;
@@ -44,10 +49,13 @@ pub mod provenance;
 pub mod registry;
 pub mod rw;
 pub mod sets;
+#[cfg(feature = "sim")]
 pub mod sim;
 pub mod soak;
 pub mod space;
 #[cfg(target_os = "linux")]
 pub mod store;
 pub mod target;
+#[cfg(feature = "async")]
+pub mod tasks;
 pub mod workload;

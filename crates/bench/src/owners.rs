@@ -8,8 +8,11 @@ use spanlock::range::skip::SkipRw;
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Owner, RangeLock};
 use std::cell::RefCell;
+use std::future::Future;
 use std::hint::black_box;
 use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 /// The range that is locked.
@@ -39,6 +42,12 @@ pub enum Case {
     /// The same, exclusive.
     #[display("owner's write")]
     Write,
+    /// As the last, of an owner without a name, as owned guards have it.
+    #[display("anonymous owner's write")]
+    Anonymous,
+    /// As the last, of a task, whose request is ready at once.
+    #[display("task's write")]
+    Await,
     /// An owner shares what it holds alone, and converts it to have it alone again.
     #[display("owner's conversion")]
     Convert,
@@ -51,12 +60,21 @@ pub enum Case {
 }
 
 /// Those of a lock that finds its place among many ranges one by one.
-const FEW: &[Case] = &[Case::Beside, Case::Read, Case::Write, Case::Convert];
+const FEW: &[Case] = &[
+    Case::Beside,
+    Case::Read,
+    Case::Write,
+    Case::Anonymous,
+    Case::Await,
+    Case::Convert,
+];
 /// Those of one that searches.
 const ALL: &[Case] = &[
     Case::Beside,
     Case::Read,
     Case::Write,
+    Case::Anonymous,
+    Case::Await,
     Case::Convert,
     Case::Many,
     Case::More,
@@ -67,6 +85,8 @@ const MOVED: &[Case] = &[
     Case::Beside,
     Case::Read,
     Case::Write,
+    Case::Anonymous,
+    Case::Await,
     Case::Convert,
 ];
 
@@ -133,6 +153,18 @@ fn time<L: RawOwned>(lock: &RangeLock<L>, case: Case, pairs: u32) -> (u32, Durat
         }
         Case::Read => repeat(pairs, || drop(by().read(black_box(RANGE)))),
         Case::Write => repeat(pairs, || drop(by().write(black_box(RANGE)))),
+        Case::Anonymous => {
+            let somebody = Owner::anonymous();
+            repeat(pairs, || {
+                drop(black_box(lock).by(&somebody).write(black_box(RANGE)))
+            })
+        }
+        Case::Await => repeat(pairs, || {
+            let mut context = Context::from_waker(Waker::noop());
+            let mut request = black_box(lock).write_async(black_box(RANGE));
+            let held = Pin::new(&mut request).poll(&mut context);
+            assert!(held.is_ready(), "nobody else wants it");
+        }),
         Case::Convert => {
             let held = RefCell::new(hold(RANGE));
             repeat(pairs, || {

@@ -13,6 +13,7 @@ use spanlock_workbench::crew::Signal;
 use spanlock_workbench::rows;
 use spanlock_workbench::set::table::{self, Row};
 use spanlock_workbench::set::{self, Set, fill};
+#[cfg(feature = "sim")]
 pub use spanlock_workbench_sim::set::table::Row as Simulated;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -105,6 +106,7 @@ pub static STOCKS: LazyLock<Vec<Stock>> = LazyLock::new(|| {
 });
 
 /// All that can be simulated.
+#[cfg(feature = "sim")]
 pub static SIMULATED: &[Simulated] = spanlock_workbench_sim::set::table::ROWS;
 
 /// A set that is made and filled for its first run, and serves all later runs: to fill it takes longer than a run.

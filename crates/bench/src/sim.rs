@@ -4,10 +4,11 @@ pub use prim_sim::heap::OnLines;
 pub use prim_sim::{Failure, Machine, Placement, Setup};
 
 use derive_more::Deref;
-use spanlock_records::trial::lock::{Described, Over, RwDescribed};
+use spanlock_records::trial::lock::{Described, Over, RwDescribed, described};
 use spanlock_records::trial::setting::{Resource, Setting, Values};
 use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
+use spanlock_workbench_sim::baseline::{ParkingRwLock, StdRwLock, TriedTree};
 use spanlock_workbench_sim::locks::{self, Maker};
 use spanlock_workbench_sim::rw;
 use spanlock_workbench_sim::target::{Readers, Target};
@@ -87,10 +88,19 @@ pub struct Lock {
     make: Box<dyn Fn(Resource) -> Erased + Send + Sync>,
 }
 
-/// All rows, in the order of tables.
+/// All rows, in the order of tables. Of what other packages have, there are models.
 pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
     let mut rows = Rows(Vec::new());
     locks::all(&mut rows);
+    rows.add(described("std-rwlock"), |_| {
+        lock_api::RwLock::<StdRwLock, ()>::new(())
+    });
+    rows.add(described("parking-lot"), |_| {
+        lock_api::RwLock::<ParkingRwLock, ()>::new(())
+    });
+    rows.add(described("range-lock"), |_| {
+        RangeMutex::from_raw(TriedTree::new())
+    });
     rows.0
 });
 
@@ -122,6 +132,12 @@ impl locks::Table for Rows {
 }
 
 impl Lock {
+    /// Why a thread cannot hold several ranges of a resource at a time; `None` if it can.
+    pub(crate) fn holds_one_because(&self, resource: Resource) -> Option<&'static str> {
+        let values = Values::NONE;
+        self.holds.one_because(&Setting { resource, values })
+    }
+
     /// Makes one, within a run.
     pub(crate) fn make(&self, resource: Resource) -> Erased {
         (self.make)(resource)

@@ -2,33 +2,20 @@
 
 use crate::known::{self, Row, known};
 use crate::meter::Meter;
-use prim_sim::Machine;
 use spanlock_records::record::lock::Lock;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::vm::{Load, Trial};
+use spanlock_workbench::vm::variants as measured;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-use {
-    spanlock_workbench::vm::variants as measured, spanlock_workbench_sim::vm::variants as simulated,
-};
 
 /// A variant on hardware.
 pub type Variant = known::Measured<Load>;
-
-/// A variant that can be simulated.
-pub type Simulated = known::Simulated<Load>;
 
 /// All of them, on hardware.
 pub static MEASURED: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let mut all = Measured(Vec::new());
     measured::all(&mut all);
-    all.0
-});
-
-/// All of them, simulated.
-pub static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
-    let mut all = AllSimulated(Vec::new());
-    simulated::all(&mut all);
     all.0
 });
 
@@ -40,20 +27,6 @@ impl measured::Table for Measured {
             let mut meter = Meter::of(trial.events);
             let outcome = spanlock_workbench::vm::run(make, variant, trial, &mut meter, pass);
             Ok(outcome)
-        };
-        self.0
-            .push(Row::new(variant.name, variant.about, Box::new(run)));
-    }
-}
-
-struct AllSimulated(Vec<Simulated>);
-
-impl simulated::Table for AllSimulated {
-    fn variant<L: simulated::Lock>(&mut self, variant: simulated::Variant, make: fn() -> L) {
-        let run = move |trial: &Trial, machine: &Machine| {
-            let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
-            let pass = |time| prim_sim::cost::work(cycles(time));
-            spanlock_workbench_sim::vm::run(make, variant, trial, &mut (), pass)
         };
         self.0
             .push(Row::new(variant.name, variant.about, Box::new(run)));
@@ -87,6 +60,47 @@ fn recorded(name: &str) -> Lock {
 known! {
     Variant: |row| recorded(row.name), MEASURED.iter();
         "locks" "Variants of the address space, by name; all of them by default"
-    Simulated: |row| recorded(row.name), SIMULATED.iter();
-        "locks" "Variants of the address space, by name; all of them by default"
+}
+
+#[cfg(feature = "sim")]
+pub use self::simulated::Simulated;
+
+#[cfg(feature = "sim")]
+mod simulated {
+    use super::recorded;
+    use crate::known::{self, Row, known};
+    use prim_sim::Machine;
+    use spanlock_records::trial::vm::{Load, Trial};
+    use spanlock_workbench_sim::vm::variants;
+    use std::sync::LazyLock;
+    use std::time::Duration;
+
+    /// A variant that can be simulated.
+    pub type Simulated = known::Simulated<Load>;
+
+    /// All of them, simulated.
+    pub static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
+        let mut all = AllSimulated(Vec::new());
+        variants::all(&mut all);
+        all.0
+    });
+
+    struct AllSimulated(Vec<Simulated>);
+
+    impl variants::Table for AllSimulated {
+        fn variant<L: variants::Lock>(&mut self, variant: variants::Variant, make: fn() -> L) {
+            let run = move |trial: &Trial, machine: &Machine| {
+                let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
+                let pass = |time| prim_sim::cost::work(cycles(time));
+                spanlock_workbench_sim::vm::run(make, variant, trial, &mut (), pass)
+            };
+            self.0
+                .push(Row::new(variant.name, variant.about, Box::new(run)));
+        }
+    }
+
+    known! {
+        Simulated: |row| recorded(row.name), SIMULATED.iter();
+            "locks" "Variants of the address space, by name; all of them by default"
+    }
 }

@@ -4,7 +4,6 @@
 use crate::known::{self, Known, Row, known};
 use crate::meter::Meter;
 use crate::registry;
-use prim_sim::Machine;
 use spanlock_records::record::lock::Lock as Recorded;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::run::Outcome;
@@ -13,11 +12,9 @@ use spanlock_structures::store::Mapped;
 use spanlock_workbench::crew::Signal;
 use spanlock_workbench::store::stores::{INODE, Table, WIDE, all, room, run};
 use spanlock_workbench::store::{self as workload, File};
-use spanlock_workbench_sim::crew::Clock;
-use spanlock_workbench_sim::store::stores as simulated;
 use std::fs::{OpenOptions, remove_file};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,9 +26,6 @@ const PLAIN: &str = "plain-file";
 
 /// What has the files.
 pub type Subject = known::Measured<Load>;
-
-/// A lock of files in a store on a simulated machine.
-pub type Simulated = known::Simulated<Load>;
 
 /// A row for what has files. Why it cannot be run is told once, at the end of the program.
 fn on_files(
@@ -67,11 +61,15 @@ impl Table for Stores {
     }
 }
 
-/// A path that nobody has. The file has no name for longer than it takes to open it.
+/// A path in memory that nobody has. The file has no name for longer than it takes to open it.
 fn fresh() -> PathBuf {
+    fresh_in(Path::new(FOLDER))
+}
+
+fn fresh_in(folder: &Path) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    PathBuf::from(format!("{FOLDER}/spanlock-bench-{process}-{count}"))
+    folder.join(format!("spanlock-bench-{process}-{count}"))
 }
 
 /// A file of the kernel's.
@@ -91,10 +89,18 @@ impl File for Plain {
     }
 }
 
-/// Runs a trial on plain files.
+/// Runs a trial on plain files in memory.
 fn plain(trial: &Trial) -> Result<Outcome, String> {
+    in_folder(Path::new(FOLDER), trial)
+}
+
+/// Runs a trial on files in a folder of any file system.
+///
+/// # Errors
+/// The file system's.
+pub fn in_folder(folder: &Path, trial: &Trial) -> Result<Outcome, String> {
     let open = |_| {
-        let path = fresh();
+        let path = fresh_in(folder);
         let mut options = OpenOptions::new();
         let file = options
             .read(true)
@@ -106,31 +112,8 @@ fn plain(trial: &Trial) -> Result<Outcome, String> {
     };
     let files = (0..trial.load.files(trial.threads)).map(open);
     let files: std::io::Result<Vec<_>> = files.collect();
-    let files = files.map_err(|error| format!("{FOLDER}: {error}"))?;
+    let files = files.map_err(|error| format!("{}: {error}", folder.display()))?;
     workload::run::<Signal>(&files, trial, &mut Meter::of(trial.events))
-}
-
-/// All of them.
-static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
-    let mut rows = Rows(Vec::new());
-    simulated::all(&mut rows);
-    rows.0
-});
-
-struct Rows(Vec<Simulated>);
-
-impl simulated::Table for Rows {
-    fn lock<L>(&mut self, name: &'static str, make: fn() -> L)
-    where
-        L: spanlock_sim::range::raw::RawRangeLock + Send + Sync + 'static,
-    {
-        let in_memory = move |trial: &Trial, _: &Machine| {
-            let medium = simulated::Priced::new(simulated::room(trial.load, trial.threads));
-            let ran = simulated::run::<Clock, L>(medium, make, trial, &mut ());
-            ran.expect("it has room")
-        };
-        self.0.push(Row::new(name, "", Box::new(in_memory)));
-    }
 }
 
 /// As records have it: a range lock is the one that is measured by its name elsewhere.
@@ -153,6 +136,49 @@ known! {
     Subject: |row| recorded(row.name), SUBJECTS.iter();
         "locks" "Locks of the store's files, by name, and plain-file: files of the kernel's, on tmpfs as the store is. \
             All of them by default"
-    Simulated: |row| recorded(row.name), SIMULATED.iter();
-        "locks" "Locks of files, by name; all of them by default"
+}
+
+#[cfg(feature = "sim")]
+pub use self::simulated::Simulated;
+
+#[cfg(feature = "sim")]
+mod simulated {
+    use super::recorded;
+    use crate::known::{self, Row, known};
+    use prim_sim::Machine;
+    use spanlock_records::trial::store::{Load, Trial};
+    use spanlock_workbench_sim::crew::Clock;
+    use spanlock_workbench_sim::store::stores;
+    use std::sync::LazyLock;
+
+    /// A lock of files in a store on a simulated machine.
+    pub type Simulated = known::Simulated<Load>;
+
+    /// All of them.
+    static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
+        let mut rows = Rows(Vec::new());
+        stores::all(&mut rows);
+        rows.0
+    });
+
+    struct Rows(Vec<Simulated>);
+
+    impl stores::Table for Rows {
+        fn lock<L>(&mut self, name: &'static str, make: fn() -> L)
+        where
+            L: spanlock_sim::range::raw::RawRangeLock + Send + Sync + 'static,
+        {
+            let in_memory = move |trial: &Trial, _: &Machine| {
+                let medium = stores::Priced::new(stores::room(trial.load, trial.threads));
+                let ran = stores::run::<Clock, L>(medium, make, trial, &mut ());
+                ran.expect("it has room")
+            };
+            self.0.push(Row::new(name, "", Box::new(in_memory)));
+        }
+    }
+
+    known! {
+        Simulated: |row| recorded(row.name), SIMULATED.iter();
+            "locks" "Locks of files, by name; all of them by default"
+    }
 }

@@ -4,28 +4,39 @@
 
 use crate::blob::Subject;
 use crate::known::Known;
+use crate::meter::Meter;
 use crate::registry::Lock;
 use crate::rw::locks::Lock as RwLock;
 use crate::sets;
-use crate::{sim, space};
-use prim_sim::{Machine, Setup};
-use spanlock_records::record::{Panel, Record, Simulated, lock, plural};
-use spanlock_records::trial::run::{Found, Outcome, Throughput, Trial};
-use spanlock_records::trial::setting::Resource;
+use crate::space;
+use spanlock_records::record::{Panel, Record, lock, plural};
+use spanlock_records::trial::run::{Found, Outcome, Trial};
 #[cfg(target_os = "linux")]
 use spanlock_records::trial::store;
 use spanlock_records::trial::times::{AcquireTimes, Times};
-use spanlock_records::trial::{arr, batch, blob, latency, micro, pattern, rw, set, vm};
-use spanlock_workbench_sim as simulated;
-use spanlock_workbench_sim::crew::Clock;
+use spanlock_records::trial::{arr, batch, blob, keys, latency, micro, pattern, rw, set, vm};
+use spanlock_workbench::crew::Signal;
+use spanlock_workbench::keys::table::Row as KeyLock;
 use std::fmt;
-use std::time::Duration;
+#[cfg(feature = "sim")]
+use {
+    crate::sim,
+    prim_sim::{Machine, Setup},
+    spanlock_records::record::Simulated,
+    spanlock_records::trial::run::Throughput,
+    spanlock_records::trial::setting::Resource,
+    spanlock_workbench_sim as simulated,
+    spanlock_workbench_sim::crew::Clock,
+    spanlock_workbench_sim::keys::table::Row as SimulatedKeyLock,
+    std::time::Duration,
+};
 
 /// A workload with its own numbers.
 pub trait Workload: Copy + fmt::Debug + Into<Panel> + Send + Sync + 'static {
     /// The locks that it runs on, on hardware.
     type Lock: Known;
     /// The locks that it runs on, on a simulated machine.
+    #[cfg(feature = "sim")]
     type Simulated: Known;
 
     /// Runs it on hardware.
@@ -35,10 +46,19 @@ pub trait Workload: Copy + fmt::Debug + Into<Panel> + Send + Sync + 'static {
     fn run(trial: &Trial<Self>, lock: Self::Lock) -> Result<Outcome, &'static str>;
 
     /// Runs it within a run of a simulated machine.
-    fn simulate(trial: &Trial<Self>, lock: Self::Simulated, machine: &Machine) -> Outcome;
+    ///
+    /// # Errors
+    /// Why the lock cannot do this.
+    #[cfg(feature = "sim")]
+    fn simulate(
+        trial: &Trial<Self>,
+        lock: Self::Simulated,
+        machine: &Machine,
+    ) -> Result<Outcome, &'static str>;
 
     /// The virtual time after which a run hangs, at least, if that is not the same for all: it grows with the time
     /// that is measured.
+    #[cfg(feature = "sim")]
     const HANGS_AFTER: Option<Duration> = None;
 }
 
@@ -109,18 +129,16 @@ pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, St
     let record = record(&trial, lock.known());
     match W::run(&trial, lock) {
         Ok(outcome) => yielded(record, outcome),
-        Err(why) => Ok(Record {
-            skipped: Some(why.to_owned()),
-            ..record
-        }),
+        Err(why) => Ok(skipped(record, why)),
     }
 }
 
-/// Runs a workload on a simulated machine, on a fresh lock, and checks it. Its random numbers and the machine's follow
-/// from one seed.
+/// Runs a workload on a simulated machine, on a fresh lock, and checks it. If the lock cannot do it, the record says
+/// why. The random numbers of the workload and of the machine follow from one seed.
 ///
 /// # Errors
 /// When the run fails, or the lock did not do what it promises.
+#[cfg(feature = "sim")]
 pub fn simulate<W: Workload>(
     trial: Trial<W>,
     lock: W::Simulated,
@@ -143,7 +161,17 @@ pub fn simulate<W: Workload>(
         }),
         ..record(&trial, lock.known())
     };
-    yielded(record, ended.value)
+    match ended.value {
+        Ok(outcome) => yielded(record, outcome),
+        Err(why) => Ok(skipped(record, why)),
+    }
+}
+
+fn skipped(record: Record, why: &str) -> Record {
+    Record {
+        skipped: Some(why.to_owned()),
+        ..record
+    }
 }
 
 /// Workloads. Of each: its load, the locks that it runs on, those that it is simulated on, after which time a simulated
@@ -157,16 +185,19 @@ macro_rules! workloads {
     )+) => {$(
         $(#[$only])?
         impl Workload for $Load {
+            #[cfg(feature = "sim")]
             const HANGS_AFTER: Option<Duration> = $hangs_after;
 
             type Lock = $Lock;
+            #[cfg(feature = "sim")]
             type Simulated = $Simulated;
 
             fn run($trial: &Trial<Self>, $lock: $Lock) -> Result<Outcome, &'static str> {
                 $run
             }
 
-            fn simulate($same: &Trial<Self>, $other: $Simulated, $machine: &Machine) -> Outcome {
+            #[cfg(feature = "sim")]
+            fn simulate($same: &Trial<Self>, $other: $Simulated, $machine: &Machine) -> Result<Outcome, &'static str> {
                 $simulate
             }
         }
@@ -176,7 +207,7 @@ macro_rules! workloads {
 workloads! {
     arr::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
     |trial, lock| Ok(lock.measure.arr(lock.values, trial));
-    |trial, lock, _| simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ());
+    |trial, lock, _| Ok(simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ()));
 
     batch::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
     |trial, lock| {
@@ -186,18 +217,27 @@ workloads! {
             None => Ok(lock.measure.batch(lock.values, trial)),
         }
     };
-    |trial, lock, _| simulated::batch::run::<Clock>(&lock.make(trial.load.resource()), trial, &mut ());
+    |trial, lock, _| {
+        let resource = trial.load.resource();
+        match lock.holds_one_because(resource).filter(|_| trial.load.hold > 1) {
+            Some(why) => Err(why),
+            None => Ok(simulated::batch::run::<Clock>(&lock.make(resource), trial, &mut ())),
+        }
+    };
 
     blob::Load: Subject, &'static sim::Lock, Some(Duration::ZERO);
     |trial, subject| subject.run(trial);
     |trial, lock, _| {
+        if let Some(why) = lock.holds_one_because(blob::RESOURCE) {
+            return Err(why);
+        }
         // SAFETY: all locks that can be simulated exclude.
         let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
         let space = spanlock_structures_sim::blob::raw::Space::new(lock, simulated::blob::Priced);
         let payload = trial.load.payload;
         let reader = || simulated::blob::PricedReader { space: &space, payload };
         let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
-        outcome.expect("such pages are never refused")
+        Ok(outcome.expect("such pages are never refused"))
     };
 
     latency::Load: &'static Lock, &'static sim::Lock, None;
@@ -215,14 +255,14 @@ workloads! {
             ..Outcome::default()
         })
     };
-    |trial, lock, _| simulated::latency::run(|| lock.make(trial.load.resource()), trial);
+    |trial, lock, _| Ok(simulated::latency::run(|| lock.make(trial.load.resource()), trial));
 
     // Longer than it takes to make and to drop the most locks.
     pattern::Load: &'static Lock, &'static sim::Lock, Some(Duration::from_millis(200));
     |trial, lock| Ok(lock.measure.pattern(lock.values, trial));
     |trial, lock, _| {
         let resource = trial.load.pattern.shape().resource();
-        simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ())
+        Ok(simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ()))
     };
 
     micro::Load: micro::Kernel, micro::Kernel, None;
@@ -230,11 +270,14 @@ workloads! {
         assert!(trial.threads > 0);
         Ok(spanlock_workbench::micro::run(kernel, trial, &mut ()))
     };
-    |trial, kernel, _| in_time(trial, simulated::micro::run(kernel, trial, &mut ()));
+    |trial, kernel, _| Ok(in_time(trial, simulated::micro::run(kernel, trial, &mut ())));
 
     rw::Load: &'static RwLock, &'static sim::RwLock, None;
     |trial, lock| Ok(lock.measure.run(trial));
-    |trial, lock, machine| in_time(trial, simulated::rw::run(|| lock.make(machine), trial, &mut ()));
+    |trial, lock, machine| {
+        let outcome = simulated::rw::run(|| lock.make(machine), trial, &mut ());
+        Ok(in_time(trial, outcome))
+    };
 
     set::Load: &'static sets::Stock, &'static sets::Simulated, None;
     |trial, stock| stock.run(trial);
@@ -242,23 +285,31 @@ workloads! {
         let set = (set.make)();
         let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
         let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
-        outcome.expect("sets that can be simulated have an order")
+        Ok(outcome.expect("sets that can be simulated have an order"))
+    };
+
+    keys::Load: &'static KeyLock, &'static SimulatedKeyLock, Some(Duration::from_millis(200));
+    |trial, lock| spanlock_workbench::keys::run::<Signal>(&*(lock.make)(trial.load), trial, &mut Meter::of(trial.events));
+    |trial, lock, _| {
+        let outcome = simulated::keys::run::<Clock>(&*(lock.make)(trial.load), trial, &mut ());
+        Ok(outcome.expect("a lock that cannot do this is not chosen"))
     };
 
     // Longer than it takes to write all regions first.
     #[cfg(target_os = "linux")]
     store::Load: &'static crate::store::Subject, &'static crate::store::Simulated, Some(Duration::from_secs(1));
     |trial, subject| (subject.run)(trial);
-    |trial, lock, machine| (lock.run)(trial, machine);
+    |trial, lock, machine| Ok((lock.run)(trial, machine));
 
     // Longer than any program that is recorded runs.
     vm::Load: &'static space::Variant, &'static space::Simulated, Some(Duration::from_secs(3600));
     |trial, variant| (variant.run)(trial);
-    |trial, variant, machine| (variant.run)(trial, machine);
+    |trial, variant, machine| Ok((variant.run)(trial, machine));
 }
 
 /// The outcome of a simulated run, in which threads learn of the end a little late. Their operations count until then,
 /// and the time is what was asked for.
+#[cfg(feature = "sim")]
 fn in_time<W>(trial: &Trial<W>, outcome: Outcome) -> Outcome {
     let work = Throughput {
         elapsed: trial.schedule.measured,

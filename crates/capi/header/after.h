@@ -24,8 +24,9 @@ static inline spanlock_range spanlock_range_all(void)
 
 #ifdef SPANLOCK_TSAN
 /* The thread sanitizer does not see what the library's locks order, since the library is not compiled for it. So these
- * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they tell more than is true: that a release is before every later acquisition in the
- * same lock. So a race between two threads that locked the wrong ranges is found only while both hold theirs. */
+ * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they
+ * tell more than is true: that a release is before every later acquisition in the same lock. So a race between two
+ * threads that locked the wrong ranges is found only while both hold theirs. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -69,15 +70,15 @@ static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, in
     return error;
 }
 
-/* Defines a function that tells the sanitizer, in the place of one of range locks: `before` and, if it has succeeded,
- * `after`. */
-#define SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, before, after)                                 \
-    static inline int spanlock_tsan_range_lock_##name parameters                                              \
+/* Defines a function that tells the sanitizer, in the place of one of range locks or owners: `before` and, if it has
+ * succeeded, `after`. */
+#define SPANLOCK_TSAN_OTHER(name, parameters, arguments, before, after)                                       \
+    static inline int spanlock_tsan_##name parameters                                                         \
     {                                                                                                         \
         int error;                                                                                            \
         before;                                                                                               \
         spanlock_tsan_enter();                                                                                \
-        error = spanlock_range_lock_##name arguments;                                                         \
+        error = spanlock_##name arguments;                                                                    \
         spanlock_tsan_leave();                                                                                \
         if (error == 0)                                                                                       \
             after;                                                                                            \
@@ -85,58 +86,134 @@ static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, in
     }
 
 /* The same in the place of one that acquires ranges. */
-#define SPANLOCK_TSAN_RANGE(name, parameters, arguments)                                                      \
-    SPANLOCK_NODISCARD SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
+#define SPANLOCK_TSAN_ACQUIRE(name, parameters, arguments)                                                    \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
 
-SPANLOCK_TSAN_RANGE(read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(try_read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(try_write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(timed_read,
-                    (spanlock_range_lock *lock, spanlock_range range, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, range, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(timed_write,
-                    (spanlock_range_lock *lock, spanlock_range range, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, range, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
-                     spanlock_token *token),
-                    (lock, wants, count, token))
-SPANLOCK_TSAN_RANGE(try_many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
-                     spanlock_token *token),
-                    (lock, wants, count, token))
-SPANLOCK_TSAN_RANGE(timed_many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, wants, count, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(take, (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
-                    (lock, request, token))
+/* The same in the place of one that releases some of what it names. */
+#define SPANLOCK_TSAN_RELEASE(name, parameters, arguments)                                                    \
+    SPANLOCK_TSAN_OTHER(name, parameters, arguments, __tsan_release(lock), (void)0)
 
-SPANLOCK_TSAN_RANGE_OTHER(release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
-                          __tsan_release(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
-                          __tsan_release(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request), (void)0,
-                          __tsan_acquire(lock))
+/* The same in the place of one that may do both. */
+#define SPANLOCK_TSAN_CONVERT(name, parameters, arguments)                                                    \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_OTHER(name, parameters, arguments, __tsan_release(lock), __tsan_acquire(lock))
+
+SPANLOCK_TSAN_ACQUIRE(range_lock_read,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_write,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_read,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_write,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_read,
+                      (spanlock_range_lock *lock, spanlock_range range, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_write,
+                      (spanlock_range_lock *lock, spanlock_range range, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                       spanlock_token *token),
+                      (lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                       spanlock_token *token),
+                      (lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, wants, count, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_take,
+                      (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
+                      (lock, request, token))
+
+SPANLOCK_TSAN_RELEASE(range_lock_release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token))
+SPANLOCK_TSAN_RELEASE(range_lock_downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token))
+SPANLOCK_TSAN_OTHER(range_lock_destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
+SPANLOCK_TSAN_OTHER(range_lock_cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request),
+                    (void)0, __tsan_acquire(lock))
 /* The library acquires before it calls back. */
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RANGE_OTHER(submit,
-                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
-                           spanlock_grant_callback callback, void *argument, spanlock_request *request),
-                          (lock, range, mode, callback, argument, request), __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RELEASE(range_lock_submit,
+                      (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_grant_callback callback, void *argument, spanlock_request *request),
+                      (lock, range, mode, callback, argument, request))
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RANGE_OTHER(submit_eventfd,
-                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
-                           spanlock_request *request),
-                          (lock, range, mode, descriptor, request), __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RELEASE(range_lock_submit_eventfd,
+                      (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
+                       spanlock_request *request),
+                      (lock, range, mode, descriptor, request))
+
+SPANLOCK_TSAN_ACQUIRE(owner_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_token *token),
+                      (owner, lock, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(owner_try_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_token *token),
+                      (owner, lock, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(owner_timed_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       int clock, const struct timespec *deadline, spanlock_token *token),
+                      (owner, lock, range, mode, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(owner_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, spanlock_token *token),
+                      (owner, lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(owner_try_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, spanlock_token *token),
+                      (owner, lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(owner_timed_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, int clock, const struct timespec *deadline, spanlock_token *token),
+                      (owner, lock, wants, count, clock, deadline, token))
+SPANLOCK_TSAN_CONVERT(owner_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode),
+                      (owner, lock, token, range, mode))
+SPANLOCK_TSAN_CONVERT(owner_try_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode),
+                      (owner, lock, token, range, mode))
+SPANLOCK_TSAN_CONVERT(owner_timed_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode, int clock, const struct timespec *deadline),
+                      (owner, lock, token, range, mode, clock, deadline))
+SPANLOCK_TSAN_CONVERT(owner_upgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_CONVERT(owner_try_upgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_downgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_release,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_release_part,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range),
+                      (owner, lock, token, range))
+SPANLOCK_TSAN_RELEASE(owner_shrink,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range),
+                      (owner, lock, token, range))
+SPANLOCK_TSAN_CONVERT(owner_split,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       uint64_t at, spanlock_token *rest),
+                      (owner, lock, token, at, rest))
+/* The library tells of the locks, which the caller does not name. */
+SPANLOCK_TSAN_OTHER(owner_release_all, (spanlock_owner *owner), (owner), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(owner_cancel, (spanlock_owner *owner), (owner), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(owner_destroy, (spanlock_owner *owner), (owner), (void)0, (void)0)
 
 /* Defines a function that tells the sanitizer, in the place of one that acquires a reader-writer lock. */
 #define SPANLOCK_TSAN_RWLOCK(name, flags, parameters, arguments)                                              \
@@ -199,6 +276,25 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
 #define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
 #define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
+#define spanlock_owner_lock spanlock_tsan_owner_lock
+#define spanlock_owner_try_lock spanlock_tsan_owner_try_lock
+#define spanlock_owner_timed_lock spanlock_tsan_owner_timed_lock
+#define spanlock_owner_many spanlock_tsan_owner_many
+#define spanlock_owner_try_many spanlock_tsan_owner_try_many
+#define spanlock_owner_timed_many spanlock_tsan_owner_timed_many
+#define spanlock_owner_convert spanlock_tsan_owner_convert
+#define spanlock_owner_try_convert spanlock_tsan_owner_try_convert
+#define spanlock_owner_timed_convert spanlock_tsan_owner_timed_convert
+#define spanlock_owner_upgrade spanlock_tsan_owner_upgrade
+#define spanlock_owner_try_upgrade spanlock_tsan_owner_try_upgrade
+#define spanlock_owner_downgrade spanlock_tsan_owner_downgrade
+#define spanlock_owner_release spanlock_tsan_owner_release
+#define spanlock_owner_release_part spanlock_tsan_owner_release_part
+#define spanlock_owner_shrink spanlock_tsan_owner_shrink
+#define spanlock_owner_split spanlock_tsan_owner_split
+#define spanlock_owner_release_all spanlock_tsan_owner_release_all
+#define spanlock_owner_cancel spanlock_tsan_owner_cancel
+#define spanlock_owner_destroy spanlock_tsan_owner_destroy
 #define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
 #define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
 #define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock

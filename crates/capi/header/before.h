@@ -27,6 +27,9 @@
 /* A lock for ranges of one resource: a file, a buffer, a key space. `spanlock_range_lock_create` makes one. */
 typedef struct spanlock_range_lock spanlock_range_lock;
 
+/* Somebody who holds ranges and is no thread: a transaction, a client. `spanlock_owner_create` makes one. */
+typedef struct spanlock_owner spanlock_owner;
+
 /* The bytes and the alignment of a reader-writer lock. */
 #define SPANLOCK_RWLOCK_SIZE 64
 #define SPANLOCK_RWLOCK_ALIGN 8
@@ -44,3 +47,6 @@ typedef struct spanlock_rwlock {
 
 /* Initialise the options of a range lock: the defaults. */
 #define SPANLOCK_RANGE_LOCK_OPTIONS { sizeof(spanlock_range_lock_options), 0, 0, 0 }
+
+/* Initialise the options of an owner: the defaults. */
+#define SPANLOCK_OWNER_OPTIONS { sizeof(spanlock_owner_options), 0 }

@@ -5,8 +5,10 @@
  *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
  *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use
  *   ETIMEDOUT        the deadline has passed
- *   EDEADLK          the thread would wait for what it holds itself
- *   EPERM            another thread holds what is to be released, or nobody does
+ *   EDEADLK          the thread or the owner would wait for what it holds itself
+ *   EPERM            another thread or an owner holds what is to be released, or nobody does
+ *   ECANCELED        the owner in whose name a request waits is cancelled
+ *   ENOLCK           the owner holds and asks for as many ranges as it may
  *   EXDEV            the lock belongs to another copy of the library in this process
  *   ENOTRECOVERABLE  a bug of the library, which has written a message to the standard error
  *

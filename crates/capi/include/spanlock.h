@@ -5,8 +5,10 @@
  *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
  *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use
  *   ETIMEDOUT        the deadline has passed
- *   EDEADLK          the thread would wait for what it holds itself
- *   EPERM            another thread holds what is to be released, or nobody does
+ *   EDEADLK          the thread or the owner would wait for what it holds itself
+ *   EPERM            another thread or an owner holds what is to be released, or nobody does
+ *   ECANCELED        the owner in whose name a request waits is cancelled
+ *   ENOLCK           the owner holds and asks for as many ranges as it may
  *   EXDEV            the lock belongs to another copy of the library in this process
  *   ENOTRECOVERABLE  a bug of the library, which has written a message to the standard error
  *
@@ -51,6 +53,9 @@
 /* A lock for ranges of one resource: a file, a buffer, a key space. `spanlock_range_lock_create` makes one. */
 typedef struct spanlock_range_lock spanlock_range_lock;
 
+/* Somebody who holds ranges and is no thread: a transaction, a client. `spanlock_owner_create` makes one. */
+typedef struct spanlock_owner spanlock_owner;
+
 /* The bytes and the alignment of a reader-writer lock. */
 #define SPANLOCK_RWLOCK_SIZE 64
 #define SPANLOCK_RWLOCK_ALIGN 8
@@ -68,6 +73,9 @@ typedef struct spanlock_rwlock {
 
 /* Initialise the options of a range lock: the defaults. */
 #define SPANLOCK_RANGE_LOCK_OPTIONS { sizeof(spanlock_range_lock_options), 0, 0, 0 }
+
+/* Initialise the options of an owner: the defaults. */
+#define SPANLOCK_OWNER_OPTIONS { sizeof(spanlock_owner_options), 0 }
 
 
 /**
@@ -172,11 +180,25 @@ typedef struct spanlock_want {
 } spanlock_want;
 
 /**
+ * How an owner is made. Set `size` to `sizeof(spanlock_owner_options)` and the rest to zero, which are the defaults;
+ * `SPANLOCK_OWNER_OPTIONS` does that. Later versions of the library add fields at the end.
+ */
+typedef struct spanlock_owner_options {
+    /**
+     * The size of this structure as the program knows it.
+     */
+    size_t size;
+    /**
+     * How many ranges it may hold or ask for at a time, in all locks together. Zero: any number.
+     */
+    uint64_t limit;
+} spanlock_owner_options;
+
+/**
  * Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
  * by which any thread releases the range.
  *
- * It runs on a thread of the library. It may call every function of the library, but must not wait for long: the
- * release of its own range waits for its return. It must not throw or jump out.
+ * It runs on a thread of the library, and may call every function of the library. It must not throw or jump out.
  */
 typedef void (*spanlock_grant_callback)(void *argument, struct spanlock_token token);
 
@@ -272,10 +294,43 @@ int spanlock_range_lock_timed_write(spanlock_range_lock *lock,
                                     struct spanlock_token *token);
 
 /**
- * Locks several ranges, all or none, with one token for all. Such calls do not deadlock with each other, in whatever
- * order they name their ranges. Ranges that overlap or touch count as one.
+ * Releases what a token acquired, and sets the token to zero.
  *
- * All must be wanted in the same mode. ENOTSUP: they are not, which a later version may allow.
+ * EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
+ * is released then. A token of a submitted request may be released by any thread; the range is free soon afterwards.
+ */
+int spanlock_range_lock_release(spanlock_range_lock *lock,
+                                struct spanlock_token *token);
+
+/**
+ * Keeps what a token acquired, but shares it from now on. No writer gets in between. The token stays the same. A range
+ * that is shared already stays so.
+ *
+ * Errors as `spanlock_range_lock_release`.
+ */
+int spanlock_range_lock_downgrade(spanlock_range_lock *lock,
+                                  struct spanlock_token *token);
+
+/**
+ * Writes to `buffer` who holds and who awaits ranges of a lock, as text, to find a hang. The text ends with a zero and
+ * is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
+ * have sufficed, with the zero.
+ *
+ * Threads are named by the numbers that `ps -L` and debuggers show, and owners as by `spanlock_owner_name`.
+ */
+int spanlock_range_lock_snapshot(spanlock_range_lock *lock,
+                                 char *buffer,
+                                 size_t size,
+                                 size_t *needed);
+
+/**
+ * Locks several ranges, each in its mode, all or none, with one token for all. Such calls do not deadlock with each
+ * other, in whatever order they name their ranges. Ranges that overlap or touch count as one, and of positions that
+ * are wanted more than once the stronger mode counts.
+ *
+ * The thread holds them, and is the one to release them. Where the modes differ, listings name an owner in its place.
+ *
+ * EDEADLK: the thread itself holds some of them in the way.
  */
 SPANLOCK_NODISCARD
 int spanlock_range_lock_many(spanlock_range_lock *lock,
@@ -304,41 +359,249 @@ int spanlock_range_lock_timed_many(spanlock_range_lock *lock,
                                    struct spanlock_token *token);
 
 /**
- * Releases what a token acquired, and sets the token to zero.
+ * Makes an owner that holds nothing, and writes its address to `owner`. An owner stands for somebody who is no thread:
+ * a transaction, a client, a request that goes over a pool of threads. What it acquires any thread may use and
+ * release. Two owners exclude each other as two threads do.
  *
- * EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
- * is released then. A token of a submitted request may be released by any thread; the range is free soon afterwards.
+ * `options` may be null. EINVAL: `owner` is null, or the options have an unknown size. ENOTSUP: the program was
+ * compiled for a later version of the library, and sets a field that this one does not know.
  */
-int spanlock_range_lock_release(spanlock_range_lock *lock,
-                                struct spanlock_token *token);
+SPANLOCK_NODISCARD
+int spanlock_owner_create(spanlock_owner **owner,
+                          const struct spanlock_owner_options *options);
 
 /**
- * Keeps what a token acquired, but shares it from now on. No writer gets in between. The token stays the same. A range
- * that is shared already stays so.
+ * Ends an owner and frees it. EBUSY: it holds a range, or a thread asks for one in its name; nothing is done.
  *
- * Errors as `spanlock_range_lock_release`.
+ * No other thread may use the owner at the same time, or later: its memory is gone, so that cannot be told.
  */
-int spanlock_range_lock_downgrade(spanlock_range_lock *lock,
-                                  struct spanlock_token *token);
+int spanlock_owner_destroy(spanlock_owner *owner);
 
 /**
- * Writes to `buffer` who holds and who awaits ranges of a lock, as text, to find a hang. The text ends with a zero and
- * is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
- * have sufficed, with the zero.
- *
- * Threads are named by the numbers that `ps -L` and debuggers show.
+ * Writes the owner's name to `buffer`, as `spanlock_range_lock_snapshot` shows it: `owner 7`. `buffer`, `size` and
+ * `needed` as there.
  */
-int spanlock_range_lock_snapshot(spanlock_range_lock *lock,
-                                 char *buffer,
-                                 size_t size,
-                                 size_t *needed);
+int spanlock_owner_name(spanlock_owner *owner,
+                        char *buffer,
+                        size_t size,
+                        size_t *needed);
+
+/**
+ * Writes to `count` how many ranges the owner holds or asks for, in all locks. Each piece of what was converted or
+ * released in parts counts.
+ */
+int spanlock_owner_count(spanlock_owner *owner,
+                         size_t *count);
+
+/**
+ * Ends all waits in the owner's name, now and from now on: they answer ECANCELED. What it holds it keeps, and a
+ * request that need not wait is granted as before. Any thread may call this.
+ */
+int spanlock_owner_cancel(spanlock_owner *owner);
+
+/**
+ * Locks a range in a mode, `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`, for an owner; blocks while others hold some of
+ * it in the way. Any thread may use the token then.
+ *
+ * ECANCELED: the owner is cancelled. ENOLCK: it holds or asks for as many ranges as it may. EDEADLK: the owner, by
+ * another token, or the running thread holds some of the range in the way.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_lock(spanlock_owner *owner,
+                        spanlock_range_lock *lock,
+                        struct spanlock_range range,
+                        uint32_t mode,
+                        struct spanlock_token *token);
+
+/**
+ * As `spanlock_owner_lock`, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_try_lock(spanlock_owner *owner,
+                            spanlock_range_lock *lock,
+                            struct spanlock_range range,
+                            uint32_t mode,
+                            struct spanlock_token *token);
+
+/**
+ * As `spanlock_owner_lock`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_timed_lock(spanlock_owner *owner,
+                              spanlock_range_lock *lock,
+                              struct spanlock_range range,
+                              uint32_t mode,
+                              int clock,
+                              const struct timespec *deadline,
+                              struct spanlock_token *token);
+
+/**
+ * Locks several ranges for an owner, each in its mode, all or none, as `spanlock_range_lock_many` does for a thread.
+ * Errors as `spanlock_owner_lock`.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_many(spanlock_owner *owner,
+                        spanlock_range_lock *lock,
+                        const struct spanlock_want *wants,
+                        size_t count,
+                        struct spanlock_token *token);
+
+/**
+ * As `spanlock_owner_many`, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_try_many(spanlock_owner *owner,
+                            spanlock_range_lock *lock,
+                            const struct spanlock_want *wants,
+                            size_t count,
+                            struct spanlock_token *token);
+
+/**
+ * As `spanlock_owner_many`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_timed_many(spanlock_owner *owner,
+                              spanlock_range_lock *lock,
+                              const struct spanlock_want *wants,
+                              size_t count,
+                              int clock,
+                              const struct timespec *deadline,
+                              struct spanlock_token *token);
+
+/**
+ * From now on the owner holds `range` in a mode, by this token: what the token stands for of it is converted, and what
+ * it does not is acquired. What it stands for elsewhere stays. Blocks while others hold some of `range` in the way.
+ *
+ * All or nothing: an error leaves what was held as it was, and it is held meanwhile. Nobody gets between the old hold
+ * and the new one.
+ *
+ * EINVAL: the token was released, or is of another owner or lock; a reversed range; another mode. EBUSY: another
+ * thread uses the token. ECANCELED and ENOLCK as in `spanlock_owner_lock`. EDEADLK: as there; or another owner that
+ * shares some of it waits to have it alone already, and each would wait for the other. Release what is shared, and ask
+ * again.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_convert(spanlock_owner *owner,
+                           spanlock_range_lock *lock,
+                           const struct spanlock_token *token,
+                           struct spanlock_range range,
+                           uint32_t mode);
+
+/**
+ * As `spanlock_owner_convert`, if that is possible at once. EBUSY: it is not. To try again in a loop is no way to
+ * wait: two owners that do so never succeed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_try_convert(spanlock_owner *owner,
+                               spanlock_range_lock *lock,
+                               const struct spanlock_token *token,
+                               struct spanlock_range range,
+                               uint32_t mode);
+
+/**
+ * As `spanlock_owner_convert`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_timed_convert(spanlock_owner *owner,
+                                 spanlock_range_lock *lock,
+                                 const struct spanlock_token *token,
+                                 struct spanlock_range range,
+                                 uint32_t mode,
+                                 int clock,
+                                 const struct timespec *deadline);
+
+/**
+ * Holds alone all that a token stands for: `spanlock_owner_convert` for what is held. Errors as there.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_upgrade(spanlock_owner *owner,
+                           spanlock_range_lock *lock,
+                           const struct spanlock_token *token);
+
+/**
+ * As `spanlock_owner_upgrade`, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_try_upgrade(spanlock_owner *owner,
+                               spanlock_range_lock *lock,
+                               const struct spanlock_token *token);
+
+/**
+ * Shares all that a token stands for from now on. No writer gets in between.
+ *
+ * EINVAL: the token was released, is of another owner or lock, or was never an owner's token. EBUSY: another thread
+ * uses it.
+ */
+int spanlock_owner_downgrade(spanlock_owner *owner,
+                             spanlock_range_lock *lock,
+                             const struct spanlock_token *token);
+
+/**
+ * Releases what a token stands for, and sets the token to zero. Any thread may do it.
+ *
+ * Errors as `spanlock_owner_downgrade`. Nothing is released then.
+ */
+int spanlock_owner_release(spanlock_owner *owner, spanlock_range_lock *lock, struct spanlock_token *token);
+
+/**
+ * Releases `range`, and keeps the rest of what a token stands for. The token stays, also if nothing is left.
+ *
+ * EINVAL: a reversed range. Other errors as `spanlock_owner_downgrade`.
+ */
+int spanlock_owner_release_part(spanlock_owner *owner,
+                                spanlock_range_lock *lock,
+                                const struct spanlock_token *token,
+                                struct spanlock_range range);
+
+/**
+ * Releases all but `range` of what a token stands for. The token stays, also if nothing is left.
+ *
+ * Errors as `spanlock_owner_release_part`.
+ */
+int spanlock_owner_shrink(spanlock_owner *owner,
+                          spanlock_range_lock *lock,
+                          const struct spanlock_token *token,
+                          struct spanlock_range range);
+
+/**
+ * Splits off what a token stands for from position `at` on: from now on `rest` stands for that.
+ *
+ * Errors as `spanlock_owner_downgrade`; `rest` is zero then.
+ */
+SPANLOCK_NODISCARD
+int spanlock_owner_split(spanlock_owner *owner,
+                         spanlock_range_lock *lock,
+                         const struct spanlock_token *token,
+                         uint64_t at,
+                         struct spanlock_token *rest);
+
+/**
+ * Writes to `pieces` what a token stands for, piece by piece, in order, as far as there is room for that many
+ * elements. Pieces may touch. `count` gets how many pieces there are.
+ *
+ * Errors as `spanlock_owner_downgrade`.
+ */
+int spanlock_owner_pieces(spanlock_owner *owner,
+                          spanlock_range_lock *lock,
+                          const struct spanlock_token *token,
+                          struct spanlock_want *pieces,
+                          size_t room,
+                          size_t *count);
+
+/**
+ * Releases all that an owner holds, in all locks: what a transaction does at its end. Its tokens stand for nothing
+ * from now on.
+ *
+ * EBUSY: another thread uses one of its tokens, whose ranges stay held. All others are released.
+ */
+int spanlock_owner_release_all(spanlock_owner *owner);
 
 /**
  * Asks for a range without waiting for it. When the request is granted, a thread of the library calls `callback` with
  * `argument` and the token. `request` gets the request's number, by which it can be cancelled, before that.
  *
- * Each request that waits or holds a range has a thread of the library, which sleeps. For a range that may be free,
- * first use `spanlock_range_lock_try_write` and its kin, which are faster by far.
+ * Each request that waits has a thread of the library, which sleeps. For a range that may be free, first use
+ * `spanlock_range_lock_try_write` and its kin, which are faster by far.
  *
  * EINVAL: a null pointer, other than `argument`; an unknown mode; a reversed range. EAGAIN: the system gives no more
  * threads.
@@ -480,8 +743,9 @@ static inline spanlock_range spanlock_range_all(void)
 
 #ifdef SPANLOCK_TSAN
 /* The thread sanitizer does not see what the library's locks order, since the library is not compiled for it. So these
- * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they tell more than is true: that a release is before every later acquisition in the
- * same lock. So a race between two threads that locked the wrong ranges is found only while both hold theirs. */
+ * functions tell it, and have it ignore what the library itself does by functions that it intercepts. For ranges they
+ * tell more than is true: that a release is before every later acquisition in the same lock. So a race between two
+ * threads that locked the wrong ranges is found only while both hold theirs. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -525,15 +789,15 @@ static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, in
     return error;
 }
 
-/* Defines a function that tells the sanitizer, in the place of one of range locks: `before` and, if it has succeeded,
- * `after`. */
-#define SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, before, after)                                 \
-    static inline int spanlock_tsan_range_lock_##name parameters                                              \
+/* Defines a function that tells the sanitizer, in the place of one of range locks or owners: `before` and, if it has
+ * succeeded, `after`. */
+#define SPANLOCK_TSAN_OTHER(name, parameters, arguments, before, after)                                       \
+    static inline int spanlock_tsan_##name parameters                                                         \
     {                                                                                                         \
         int error;                                                                                            \
         before;                                                                                               \
         spanlock_tsan_enter();                                                                                \
-        error = spanlock_range_lock_##name arguments;                                                         \
+        error = spanlock_##name arguments;                                                                    \
         spanlock_tsan_leave();                                                                                \
         if (error == 0)                                                                                       \
             after;                                                                                            \
@@ -541,58 +805,134 @@ static inline int spanlock_tsan_locked(spanlock_rwlock *lock, unsigned flags, in
     }
 
 /* The same in the place of one that acquires ranges. */
-#define SPANLOCK_TSAN_RANGE(name, parameters, arguments)                                                      \
-    SPANLOCK_NODISCARD SPANLOCK_TSAN_RANGE_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
+#define SPANLOCK_TSAN_ACQUIRE(name, parameters, arguments)                                                    \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_OTHER(name, parameters, arguments, (void)0, __tsan_acquire(lock))
 
-SPANLOCK_TSAN_RANGE(read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(try_read, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(try_write, (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
-                    (lock, range, token))
-SPANLOCK_TSAN_RANGE(timed_read,
-                    (spanlock_range_lock *lock, spanlock_range range, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, range, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(timed_write,
-                    (spanlock_range_lock *lock, spanlock_range range, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, range, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
-                     spanlock_token *token),
-                    (lock, wants, count, token))
-SPANLOCK_TSAN_RANGE(try_many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
-                     spanlock_token *token),
-                    (lock, wants, count, token))
-SPANLOCK_TSAN_RANGE(timed_many,
-                    (spanlock_range_lock *lock, const spanlock_want *wants, size_t count, int clock,
-                     const struct timespec *deadline, spanlock_token *token),
-                    (lock, wants, count, clock, deadline, token))
-SPANLOCK_TSAN_RANGE(take, (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
-                    (lock, request, token))
+/* The same in the place of one that releases some of what it names. */
+#define SPANLOCK_TSAN_RELEASE(name, parameters, arguments)                                                    \
+    SPANLOCK_TSAN_OTHER(name, parameters, arguments, __tsan_release(lock), (void)0)
 
-SPANLOCK_TSAN_RANGE_OTHER(release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
-                          __tsan_release(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token),
-                          __tsan_release(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
-SPANLOCK_TSAN_RANGE_OTHER(cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request), (void)0,
-                          __tsan_acquire(lock))
+/* The same in the place of one that may do both. */
+#define SPANLOCK_TSAN_CONVERT(name, parameters, arguments)                                                    \
+    SPANLOCK_NODISCARD SPANLOCK_TSAN_OTHER(name, parameters, arguments, __tsan_release(lock), __tsan_acquire(lock))
+
+SPANLOCK_TSAN_ACQUIRE(range_lock_read,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_write,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_read,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_write,
+                      (spanlock_range_lock *lock, spanlock_range range, spanlock_token *token),
+                      (lock, range, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_read,
+                      (spanlock_range_lock *lock, spanlock_range range, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_write,
+                      (spanlock_range_lock *lock, spanlock_range range, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, range, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                       spanlock_token *token),
+                      (lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_try_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count,
+                       spanlock_token *token),
+                      (lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_timed_many,
+                      (spanlock_range_lock *lock, const spanlock_want *wants, size_t count, int clock,
+                       const struct timespec *deadline, spanlock_token *token),
+                      (lock, wants, count, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(range_lock_take,
+                      (spanlock_range_lock *lock, spanlock_request request, spanlock_token *token),
+                      (lock, request, token))
+
+SPANLOCK_TSAN_RELEASE(range_lock_release, (spanlock_range_lock *lock, spanlock_token *token), (lock, token))
+SPANLOCK_TSAN_RELEASE(range_lock_downgrade, (spanlock_range_lock *lock, spanlock_token *token), (lock, token))
+SPANLOCK_TSAN_OTHER(range_lock_destroy, (spanlock_range_lock *lock), (lock), __tsan_acquire(lock), (void)0)
+SPANLOCK_TSAN_OTHER(range_lock_cancel, (spanlock_range_lock *lock, spanlock_request request), (lock, request),
+                    (void)0, __tsan_acquire(lock))
 /* The library acquires before it calls back. */
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RANGE_OTHER(submit,
-                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
-                           spanlock_grant_callback callback, void *argument, spanlock_request *request),
-                          (lock, range, mode, callback, argument, request), __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RELEASE(range_lock_submit,
+                      (spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_grant_callback callback, void *argument, spanlock_request *request),
+                      (lock, range, mode, callback, argument, request))
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RANGE_OTHER(submit_eventfd,
-                          (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
-                           spanlock_request *request),
-                          (lock, range, mode, descriptor, request), __tsan_release(lock), (void)0)
+SPANLOCK_TSAN_RELEASE(range_lock_submit_eventfd,
+                      (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
+                       spanlock_request *request),
+                      (lock, range, mode, descriptor, request))
+
+SPANLOCK_TSAN_ACQUIRE(owner_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_token *token),
+                      (owner, lock, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(owner_try_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       spanlock_token *token),
+                      (owner, lock, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(owner_timed_lock,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_range range, uint32_t mode,
+                       int clock, const struct timespec *deadline, spanlock_token *token),
+                      (owner, lock, range, mode, clock, deadline, token))
+SPANLOCK_TSAN_ACQUIRE(owner_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, spanlock_token *token),
+                      (owner, lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(owner_try_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, spanlock_token *token),
+                      (owner, lock, wants, count, token))
+SPANLOCK_TSAN_ACQUIRE(owner_timed_many,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_want *wants,
+                       size_t count, int clock, const struct timespec *deadline, spanlock_token *token),
+                      (owner, lock, wants, count, clock, deadline, token))
+SPANLOCK_TSAN_CONVERT(owner_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode),
+                      (owner, lock, token, range, mode))
+SPANLOCK_TSAN_CONVERT(owner_try_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode),
+                      (owner, lock, token, range, mode))
+SPANLOCK_TSAN_CONVERT(owner_timed_convert,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range, uint32_t mode, int clock, const struct timespec *deadline),
+                      (owner, lock, token, range, mode, clock, deadline))
+SPANLOCK_TSAN_CONVERT(owner_upgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_CONVERT(owner_try_upgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_downgrade,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_release,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, spanlock_token *token),
+                      (owner, lock, token))
+SPANLOCK_TSAN_RELEASE(owner_release_part,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range),
+                      (owner, lock, token, range))
+SPANLOCK_TSAN_RELEASE(owner_shrink,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       spanlock_range range),
+                      (owner, lock, token, range))
+SPANLOCK_TSAN_CONVERT(owner_split,
+                      (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
+                       uint64_t at, spanlock_token *rest),
+                      (owner, lock, token, at, rest))
+/* The library tells of the locks, which the caller does not name. */
+SPANLOCK_TSAN_OTHER(owner_release_all, (spanlock_owner *owner), (owner), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(owner_cancel, (spanlock_owner *owner), (owner), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(owner_destroy, (spanlock_owner *owner), (owner), (void)0, (void)0)
 
 /* Defines a function that tells the sanitizer, in the place of one that acquires a reader-writer lock. */
 #define SPANLOCK_TSAN_RWLOCK(name, flags, parameters, arguments)                                              \
@@ -655,6 +995,25 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
 #define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
 #define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
+#define spanlock_owner_lock spanlock_tsan_owner_lock
+#define spanlock_owner_try_lock spanlock_tsan_owner_try_lock
+#define spanlock_owner_timed_lock spanlock_tsan_owner_timed_lock
+#define spanlock_owner_many spanlock_tsan_owner_many
+#define spanlock_owner_try_many spanlock_tsan_owner_try_many
+#define spanlock_owner_timed_many spanlock_tsan_owner_timed_many
+#define spanlock_owner_convert spanlock_tsan_owner_convert
+#define spanlock_owner_try_convert spanlock_tsan_owner_try_convert
+#define spanlock_owner_timed_convert spanlock_tsan_owner_timed_convert
+#define spanlock_owner_upgrade spanlock_tsan_owner_upgrade
+#define spanlock_owner_try_upgrade spanlock_tsan_owner_try_upgrade
+#define spanlock_owner_downgrade spanlock_tsan_owner_downgrade
+#define spanlock_owner_release spanlock_tsan_owner_release
+#define spanlock_owner_release_part spanlock_tsan_owner_release_part
+#define spanlock_owner_shrink spanlock_tsan_owner_shrink
+#define spanlock_owner_split spanlock_tsan_owner_split
+#define spanlock_owner_release_all spanlock_tsan_owner_release_all
+#define spanlock_owner_cancel spanlock_tsan_owner_cancel
+#define spanlock_owner_destroy spanlock_tsan_owner_destroy
 #define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
 #define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
 #define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock

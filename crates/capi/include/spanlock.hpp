@@ -3,6 +3,10 @@
 //   spanlock::range_lock lock;
 //   spanlock::range_guard guard(lock, spanlock::range(0, 4096)); // Released at the end of the scope.
 //
+//   spanlock::owner transaction;              // Not a thread: what it holds goes from thread to thread.
+//   spanlock::owned_guard rows(transaction, lock, spanlock::range(0, 100), spanlock::mode::shared);
+//   rows.convert(spanlock::range(40, 60), spanlock::mode::exclusive);
+//
 //   spanlock::shared_mutex mutex;             // In the place of a std::shared_mutex.
 //   std::shared_lock reader(mutex);
 //
@@ -116,6 +120,27 @@ bool wait_until(const std::chrono::time_point<Clock, Duration>& time, Wait wait)
     }
 }
 
+// A text, by a function of a buffer, its size, and a place for the bytes that suffice.
+template <class Write>
+std::string text(Write write, const char* what)
+{
+    std::size_t needed = 0;
+    std::string text;
+    do {
+        text.resize(needed);
+        ensure(write(text.data(), text.size(), &needed), what);
+    } while (needed > text.size());
+    text.resize(needed - 1);
+    return text;
+}
+
+// Ends the program, since something is destroyed that is in use.
+[[noreturn]] inline void destroyed_in_use(const char* what, int error) noexcept
+{
+    std::fprintf(stderr, "spanlock: %s is destroyed while it is in use: error %d\n", what, error);
+    std::abort();
+}
+
 } // namespace detail
 
 // The version of the library that the program runs with.
@@ -145,6 +170,17 @@ using range_type = spanlock_range;
     return spanlock_range_all();
 }
 
+// How a range is held: with others that share, or alone.
+enum class mode : std::uint32_t { shared = SPANLOCK_SHARED, exclusive = SPANLOCK_EXCLUSIVE };
+
+// A range, and how it is wanted or held. `want(range, mode)` makes one.
+using want_type = spanlock_want;
+
+[[nodiscard]] inline want_type want(range_type range, mode mode) noexcept
+{
+    return {range, static_cast<std::uint32_t>(mode), 0};
+}
+
 // How a range lock is made.
 struct range_lock_options {
     // After how long other requests begin to give way to one that they keep overtaking. Zero: after a millisecond.
@@ -170,10 +206,8 @@ public:
     // No range may be held or awaited: the program ends with a message otherwise.
     ~range_lock()
     {
-        if (const int error = spanlock_range_lock_destroy(lock_)) {
-            std::fprintf(stderr, "spanlock: a range_lock is destroyed while it is in use: error %d\n", error);
-            std::abort();
-        }
+        if (const int error = spanlock_range_lock_destroy(lock_))
+            detail::destroyed_in_use("a range_lock", error);
     }
 
     // The lock, as the functions of `spanlock.h` take it.
@@ -183,14 +217,7 @@ public:
     // Who holds and who awaits ranges, as text, to find a hang.
     [[nodiscard]] std::string snapshot() const
     {
-        std::size_t needed = 0;
-        std::string text;
-        do {
-            text.resize(needed);
-            detail::ensure(spanlock_range_lock_snapshot(lock_, text.data(), text.size(), &needed), "snapshot");
-        } while (needed > text.size());
-        text.resize(needed - 1);
-        return text;
+        return detail::text([this](auto... to) { return spanlock_range_lock_snapshot(lock_, to...); }, "snapshot");
     }
 
 private:
@@ -409,33 +436,32 @@ using range_guard = basic_range_guard<detail::exclusive>;
 // Holds a range with other readers.
 using shared_range_guard = basic_range_guard<detail::shared>;
 
-// Holds several ranges, all or none. Such guards do not deadlock with each other, in whatever order they name their
-// ranges.
-template <class Mode>
-class [[nodiscard]] basic_ranges_guard {
+// Holds several ranges, each in its mode, all or none. Such guards do not deadlock with each other, in whatever order
+// they name their ranges. Of positions that are wanted more than once the stronger mode counts.
+class [[nodiscard]] wants_guard {
 public:
-    basic_ranges_guard(range_lock& lock, const std::vector<range_type>& ranges) : held_(lock)
+    wants_guard(range_lock& lock, const std::vector<want_type>& wants) : held_(lock)
     {
-        acquire(ranges, [](auto* lock, auto* wants, auto count, auto* token) {
-            return spanlock_range_lock_many(lock, wants, count, token);
+        held_.acquire([&](auto* lock, auto* token) {
+            return spanlock_range_lock_many(lock, wants.data(), wants.size(), token);
         });
     }
 
-    basic_ranges_guard(range_lock& lock, const std::vector<range_type>& ranges, std::try_to_lock_t) : held_(lock)
+    wants_guard(range_lock& lock, const std::vector<want_type>& wants, std::try_to_lock_t) : held_(lock)
     {
-        acquire(ranges, [](auto* lock, auto* wants, auto count, auto* token) {
-            return spanlock_range_lock_try_many(lock, wants, count, token);
+        held_.acquire([&](auto* lock, auto* token) {
+            return spanlock_range_lock_try_many(lock, wants.data(), wants.size(), token);
         });
     }
 
     template <class Rep, class Period>
-    basic_ranges_guard(range_lock& lock, const std::vector<range_type>& ranges,
-                       const std::chrono::duration<Rep, Period>& timeout)
+    wants_guard(range_lock& lock, const std::vector<want_type>& wants,
+                const std::chrono::duration<Rep, Period>& timeout)
         : held_(lock)
     {
         const timespec deadline = detail::deadline_after(timeout);
-        acquire(ranges, [&](auto* lock, auto* wants, auto count, auto* token) {
-            return spanlock_range_lock_timed_many(lock, wants, count, CLOCK_MONOTONIC, &deadline, token);
+        held_.acquire([&](auto* lock, auto* token) {
+            return spanlock_range_lock_timed_many(lock, wants.data(), wants.size(), CLOCK_MONOTONIC, &deadline, token);
         });
     }
 
@@ -444,21 +470,275 @@ public:
     explicit operator bool() const noexcept { return owns_lock(); }
 
 private:
-    template <class Many>
-    void acquire(const std::vector<range_type>& ranges, Many many)
+    detail::held held_;
+};
+
+// The same of ranges that are all wanted in one mode.
+template <class Mode>
+class [[nodiscard]] basic_ranges_guard : public wants_guard {
+public:
+    template <class... How>
+    basic_ranges_guard(range_lock& lock, const std::vector<range_type>& ranges, const How&... how)
+        : wants_guard(lock, wants(ranges), how...)
     {
-        std::vector<spanlock_want> wants;
+    }
+
+private:
+    static std::vector<want_type> wants(const std::vector<range_type>& ranges)
+    {
+        std::vector<want_type> wants;
         wants.reserve(ranges.size());
         for (const range_type range : ranges)
             wants.push_back({range, Mode::mode, 0});
-        held_.acquire([&](auto* lock, auto* token) { return many(lock, wants.data(), wants.size(), token); });
+        return wants;
     }
-
-    detail::held held_;
 };
 
 using ranges_guard = basic_ranges_guard<detail::exclusive>;
 using shared_ranges_guard = basic_ranges_guard<detail::shared>;
+
+// Somebody who holds ranges and is no thread: a transaction, a client, a request that goes over a pool of threads. Two
+// owners exclude each other as two threads do.
+class owner {
+public:
+    owner() : owner(0) {}
+
+    // An owner that may hold or ask for so many ranges at a time, in all locks together. Zero: any number.
+    explicit owner(std::uint64_t limit)
+    {
+        spanlock_owner_options options = SPANLOCK_OWNER_OPTIONS;
+        options.limit = limit;
+        detail::ensure(spanlock_owner_create(&owner_, &options), "spanlock::owner");
+    }
+
+    owner(const owner&) = delete;
+    owner& operator=(const owner&) = delete;
+
+    // It may not hold anything, nor may a thread ask in its name: the program ends with a message otherwise.
+    ~owner()
+    {
+        if (const int error = spanlock_owner_destroy(owner_))
+            detail::destroyed_in_use("an owner", error);
+    }
+
+    // Ends all waits in its name, now and from now on: they throw `std::errc::operation_canceled`. What it holds it
+    // keeps. Any thread may call this.
+    void cancel() { detail::ensure(spanlock_owner_cancel(owner_), "owner::cancel"); }
+
+    // How many ranges it holds or asks for, in all locks.
+    [[nodiscard]] std::size_t count() const
+    {
+        std::size_t count = 0;
+        detail::ensure(spanlock_owner_count(owner_, &count), "owner::count");
+        return count;
+    }
+
+    // Its name in a snapshot.
+    [[nodiscard]] std::string name() const
+    {
+        return detail::text([this](auto... to) { return spanlock_owner_name(owner_, to...); }, "owner::name");
+    }
+
+    // The owner, as the functions of `spanlock.h` take it.
+    using native_handle_type = spanlock_owner*;
+    [[nodiscard]] native_handle_type native_handle() noexcept { return owner_; }
+
+private:
+    spanlock_owner* owner_ = nullptr;
+};
+
+// What an owner holds of a lock, in pieces that can be converted, cut and released. A guard may be moved to another
+// thread, used there, and destroyed there. The owner and the lock outlive it.
+class [[nodiscard]] owned_guard {
+public:
+    owned_guard() noexcept = default;
+
+    // Acquires a range.
+    owned_guard(owner& owner, range_lock& lock, range_type range, mode mode) : owned_guard(owner, lock)
+    {
+        acquire(&spanlock_owner_lock, range, number(mode), &token_);
+    }
+
+    // Acquires it if that is possible at once.
+    owned_guard(owner& owner, range_lock& lock, range_type range, mode mode, std::try_to_lock_t)
+        : owned_guard(owner, lock)
+    {
+        acquire(&spanlock_owner_try_lock, range, number(mode), &token_);
+    }
+
+    // Acquires it within a time.
+    template <class Rep, class Period>
+    owned_guard(owner& owner, range_lock& lock, range_type range, mode mode,
+                const std::chrono::duration<Rep, Period>& timeout)
+        : owned_guard(owner, lock)
+    {
+        const timespec deadline = detail::deadline_after(timeout);
+        acquire(&spanlock_owner_timed_lock, range, number(mode), CLOCK_MONOTONIC, &deadline, &token_);
+    }
+
+    // Acquires several ranges, each in its mode, all or none. As `wants_guard`.
+    owned_guard(owner& owner, range_lock& lock, const std::vector<want_type>& wants) : owned_guard(owner, lock)
+    {
+        acquire(&spanlock_owner_many, wants.data(), wants.size(), &token_);
+    }
+
+    // The same if that is possible at once.
+    owned_guard(owner& owner, range_lock& lock, const std::vector<want_type>& wants, std::try_to_lock_t)
+        : owned_guard(owner, lock)
+    {
+        acquire(&spanlock_owner_try_many, wants.data(), wants.size(), &token_);
+    }
+
+    // The same within a time.
+    template <class Rep, class Period>
+    owned_guard(owner& owner, range_lock& lock, const std::vector<want_type>& wants,
+                const std::chrono::duration<Rep, Period>& timeout)
+        : owned_guard(owner, lock)
+    {
+        const timespec deadline = detail::deadline_after(timeout);
+        acquire(&spanlock_owner_timed_many, wants.data(), wants.size(), CLOCK_MONOTONIC, &deadline, &token_);
+    }
+
+    // Takes over what a token of the owner's stands for.
+    owned_guard(owner& owner, range_lock& lock, std::adopt_lock_t, spanlock_token token) noexcept
+        : owned_guard(owner, lock)
+    {
+        token_ = token;
+        owns_ = true;
+    }
+
+    owned_guard(owned_guard&& other) noexcept : owned_guard() { swap(other); }
+    owned_guard& operator=(owned_guard&& other) noexcept
+    {
+        owned_guard(std::move(other)).swap(*this);
+        return *this;
+    }
+
+    ~owned_guard()
+    {
+        if (owns_)
+            unlock();
+    }
+
+    void swap(owned_guard& other) noexcept
+    {
+        std::swap(owner_, other.owner_);
+        std::swap(lock_, other.lock_);
+        std::swap(token_, other.token_);
+        std::swap(owns_, other.owns_);
+    }
+
+    // From now on holds `range` in a mode: what is held of it is converted, and the rest is acquired. All or nothing:
+    // an exception leaves what was held as it was, and it is held meanwhile.
+    void convert(range_type range, mode mode) { call(&spanlock_owner_convert, range, number(mode)); }
+
+    // The same if that is possible at once. To try again in a loop is no way to wait.
+    [[nodiscard]] bool try_convert(range_type range, mode mode)
+    {
+        return try_call(&spanlock_owner_try_convert, range, number(mode));
+    }
+
+    // The same within a time.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_convert_for(range_type range, mode mode, const std::chrono::duration<Rep, Period>& timeout)
+    {
+        const timespec deadline = detail::deadline_after(timeout);
+        return try_call(&spanlock_owner_timed_convert, range, number(mode), CLOCK_MONOTONIC, &deadline);
+    }
+
+    // Holds all alone, or shares all. No writer gets in between.
+    void upgrade() { call(&spanlock_owner_upgrade); }
+    [[nodiscard]] bool try_upgrade() { return try_call(&spanlock_owner_try_upgrade); }
+    void downgrade() { call(&spanlock_owner_downgrade); }
+
+    // Releases a part, or all but a part.
+    void release_part(range_type range) { call(&spanlock_owner_release_part, range); }
+    void shrink(range_type range) { call(&spanlock_owner_shrink, range); }
+
+    // Splits off what is held from a position on.
+    [[nodiscard]] owned_guard split(std::uint64_t at)
+    {
+        spanlock_token rest{};
+        call(&spanlock_owner_split, at, &rest);
+        return {*owner_, *lock_, std::adopt_lock, rest};
+    }
+
+    // What is held, piece by piece, in order. Pieces may touch.
+    [[nodiscard]] std::vector<want_type> pieces()
+    {
+        std::vector<want_type> pieces;
+        std::size_t count = 0;
+        do {
+            pieces.resize(count);
+            call(&spanlock_owner_pieces, pieces.data(), pieces.size(), &count);
+        } while (count > pieces.size());
+        pieces.resize(count);
+        return pieces;
+    }
+
+    void unlock()
+    {
+        call(&spanlock_owner_release);
+        owns_ = false;
+    }
+
+    // Gives the token away, which is to be released.
+    [[nodiscard]] spanlock_token release() noexcept
+    {
+        owns_ = false;
+        return std::exchange(token_, spanlock_token{});
+    }
+
+    [[nodiscard]] bool owns_lock() const noexcept { return owns_; }
+    explicit operator bool() const noexcept { return owns_lock(); }
+    [[nodiscard]] range_lock* mutex() const noexcept { return lock_; }
+    [[nodiscard]] owner* holder() const noexcept { return owner_; }
+
+private:
+    owned_guard(owner& owner, range_lock& lock) noexcept : owner_(&owner), lock_(&lock) {}
+
+    static std::uint32_t number(mode mode) noexcept { return static_cast<std::uint32_t>(mode); }
+
+    template <class Function, class... Arguments>
+    void acquire(Function function, Arguments... arguments)
+    {
+        owns_ = detail::granted(function(owner_->native_handle(), lock_->native_handle(), arguments...), "an owner");
+    }
+
+    // Calls a function for what is held.
+    template <class Function, class... Arguments>
+    void call(Function function, Arguments... arguments)
+    {
+        ensure_owns();
+        detail::ensure(function(owner_->native_handle(), lock_->native_handle(), &token_, arguments...), what);
+    }
+
+    // The same, and says whether it was granted.
+    template <class Function, class... Arguments>
+    bool try_call(Function function, Arguments... arguments)
+    {
+        ensure_owns();
+        return detail::granted(function(owner_->native_handle(), lock_->native_handle(), &token_, arguments...), what);
+    }
+
+    static constexpr const char* what = "what an owner holds";
+
+    void ensure_owns() const
+    {
+        if (!owns_)
+            detail::fail(EPERM, "a guard that holds nothing");
+    }
+
+    owner* owner_ = nullptr;
+    range_lock* lock_ = nullptr;
+    spanlock_token token_{};
+    bool owns_ = false;
+};
+
+inline void swap(owned_guard& one, owned_guard& other) noexcept
+{
+    one.swap(other);
+}
 
 // Whom a `shared_mutex` lets in first.
 enum class preference : std::uint32_t {
@@ -483,10 +763,8 @@ public:
     // Nobody may hold it: the program ends with a message otherwise.
     ~shared_mutex()
     {
-        if (const int error = spanlock_rwlock_destroy(&lock_)) {
-            std::fprintf(stderr, "spanlock: a shared_mutex is destroyed while it is in use: error %d\n", error);
-            std::abort();
-        }
+        if (const int error = spanlock_rwlock_destroy(&lock_))
+            detail::destroyed_in_use("a shared_mutex", error);
     }
 
     void lock() SPANLOCK_ACQUIRE() SPANLOCK_UNCHECKED

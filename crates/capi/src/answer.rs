@@ -2,11 +2,19 @@
 
 use libc::{EDEADLK, ENOTRECOVERABLE, c_int};
 use std::any::Any;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An errno value, which is not zero.
+/// An errno value. It is not zero, so an answer without one is a single number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused(pub(crate) c_int);
+pub(crate) struct Refused(NonZero<c_int>);
+
+impl Refused {
+    #[inline(always)] // A constant.
+    pub(crate) const fn by(error: c_int) -> Self {
+        Self(NonZero::new(error).expect("an error is not zero"))
+    }
+}
 
 /// What a call is good for, or why not.
 pub(crate) type Answer<T = ()> = Result<T, Refused>;
@@ -14,7 +22,11 @@ pub(crate) type Answer<T = ()> = Result<T, Refused>;
 /// `value` if a condition holds, else the error.
 #[inline]
 pub(crate) fn ensure(holds: bool, error: c_int) -> Answer {
-    if holds { Ok(()) } else { Err(Refused(error)) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Refused::by(error))
+    }
 }
 
 /// Calls `f`, and answers as C functions do. A panic is an error like any other: nothing unwinds into C.
@@ -23,14 +35,15 @@ pub(crate) fn answer(f: impl FnOnce() -> Answer) -> c_int {
     // No lock is left in a state that a later call could not handle: the library's own guarantee about panics.
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(())) => 0,
-        Ok(Err(Refused(error))) => error,
-        Err(panic) => error_of(&*panic),
+        Ok(Err(Refused(error))) => error.get(),
+        Err(panic) => error_of(panic),
     }
 }
 
 /// A debug build of the library panics when a thread would wait for itself. Any other panic is a bug.
 #[cold]
-fn error_of(panic: &(dyn Any + Send)) -> c_int {
+#[inline(never)] // It takes the payload, so that the path without a panic saves no registers.
+fn error_of(panic: Box<dyn Any + Send>) -> c_int {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     if text.is_some_and(|text| text.starts_with("deadlock")) {
@@ -38,26 +51,6 @@ fn error_of(panic: &(dyn Any + Send)) -> c_int {
     } else {
         ENOTRECOVERABLE
     }
-}
-
-/// What a pointer of the caller points to; `EINVAL` if it is null.
-///
-/// # Safety
-/// It is null, or valid for reads for `'a`.
-#[inline]
-pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Answer<&'a T> {
-    // SAFETY: the caller's promise.
-    unsafe { pointer.as_ref() }.ok_or(Refused(libc::EINVAL))
-}
-
-/// A place of the caller's to write to; `EINVAL` if it is null.
-///
-/// # Safety
-/// It is null, or valid for reads and writes for `'a`, and nobody else uses it meanwhile.
-#[inline]
-pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Answer<&'a mut T> {
-    // SAFETY: the caller's promise.
-    unsafe { pointer.as_mut() }.ok_or(Refused(libc::EINVAL))
 }
 
 #[cfg(test)]
@@ -68,7 +61,7 @@ mod tests {
     #[test]
     fn panics_are_errno_values() {
         assert_eq!(answer(|| Ok(())), 0);
-        assert_eq!(answer(|| Err(Refused(EPERM))), EPERM);
+        assert_eq!(answer(|| Err(Refused::by(EPERM))), EPERM);
         assert_eq!(answer(|| panic!("a bug")), ENOTRECOVERABLE);
         assert_eq!(answer(|| panic!("deadlock: thread {}", 5)), EDEADLK);
     }

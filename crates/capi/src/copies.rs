@@ -15,10 +15,14 @@ const MARKED: u64 = 0xffff << 48;
 /// The first word of a lock whose life has ended.
 const ENDED: u64 = 0xdead << 48;
 
-/// Its address tells this copy from others.
-static HERE: u8 = 0;
+/// Its address tells this copy from others. The lowest bit is free, for [`KIND`].
+static HERE: u16 = 0;
 
-/// The first word of a lock: which copy of the library it belongs to.
+/// Where a reader-writer lock has its kind.
+const KIND: u64 = 1;
+
+/// The first word of a lock: which copy of the library it belongs to, and of which kind it is. So one comparison tells
+/// that it is a lock of this copy's and of the kind zero.
 #[repr(transparent)]
 pub(crate) struct Copy(AtomicU64);
 
@@ -28,12 +32,13 @@ fn this() -> u64 {
 }
 
 impl Copy {
-    /// This one.
-    pub(crate) fn this() -> Self {
-        Self(AtomicU64::new(this()))
+    /// This one, of a lock of a kind, zero or one.
+    pub(crate) fn this(kind: u64) -> Self {
+        Self(AtomicU64::new(this() | kind))
     }
 
-    /// Whether the lock belongs to this copy. Relaxed: the word names one copy for the life of the lock.
+    /// Whether the lock belongs to this copy, and is of kind zero. Relaxed: the word names one copy for the life of the
+    /// lock.
     #[inline(always)]
     pub(crate) fn is_this(&self) -> bool {
         self.0.load(Ordering::Relaxed) == this()
@@ -50,22 +55,25 @@ impl Copy {
         }
     }
 
-    #[cold]
+    #[cold] // Or it is of the other kind.
     fn refuse(&self) -> Answer {
-        let is_marked = self.0.load(Ordering::Relaxed) & MARKED == MARK;
-        Err(Refused(if is_marked { EXDEV } else { EINVAL }))
+        let name = self.0.load(Ordering::Relaxed) & !KIND;
+        if name == this() {
+            return Ok(());
+        }
+        let is_marked = name & MARKED == MARK;
+        Err(Refused::by(if is_marked { EXDEV } else { EINVAL }))
     }
 
-    /// As [`check`](Self::check), for a lock that may not have been used yet: then it belongs to this copy from now on.
+    /// As [`check`](Self::check), for a lock that may not have been used yet: then it belongs to this copy from now on,
+    /// and is of that kind.
     #[cold]
-    pub(crate) fn claim(&self) -> Answer {
-        match self
+    pub(crate) fn claim(&self, kind: u64) -> Answer {
+        let name = this() | kind;
+        let fresh = self
             .0
-            .compare_exchange(0, this(), Ordering::Relaxed, Ordering::Relaxed)
-        {
-            Ok(_) => Ok(()),
-            Err(_) => self.check(),
-        }
+            .compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
+        fresh.map(|_| ()).or_else(|_| self.check())
     }
 
     /// The lock's life ends.

@@ -1,12 +1,14 @@
 //! A range lock, as its functions use it: ranges and modes of C become the library's.
 
-use crate::answer::{Answer, Refused, given};
+use crate::answer::{Answer, Refused};
 use crate::copies::Copy;
+use crate::memory::given;
 use libc::{EBUSY, EINVAL, ETIMEDOUT};
 use prim::atomic::AtomicBool;
 use spanlock::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::slots::{RawSlots, Token};
 use spanlock::range::{RangeLock, Span};
+use std::ptr;
 
 /// A lock for ranges of one resource. It lives on the heap, and is known by its address.
 #[repr(C)] // Another copy of the library, of another version, finds the first word.
@@ -20,7 +22,7 @@ pub struct Handle {
 impl Handle {
     pub(crate) fn new(lock: RangeLock) -> Self {
         Self {
-            copy: Copy::this(),
+            copy: Copy::this(0),
             has_submitted: AtomicBool::new(false),
             lock,
         }
@@ -66,12 +68,22 @@ impl Handle {
         // SAFETY: the caller's promise.
         unsafe { self.lock.raw().downgrade(token) }
     }
+
+    /// The lock, for those who keep what they acquire in places that know no lifetimes.
+    ///
+    /// # Safety
+    /// What is acquired by the result is released, or forgotten, before the lock ends. (While it is held, a program
+    /// cannot end the lock.)
+    pub(crate) unsafe fn lasting(&self) -> &'static RangeLock {
+        // SAFETY: the caller's promise.
+        unsafe { &*ptr::from_ref(&self.lock) }
+    }
 }
 
 /// The error of a request that was not granted.
 #[inline]
 pub(crate) fn given_up(wait: Wait) -> Refused {
-    Refused(match wait {
+    Refused::by(match wait {
         Wait::Never => EBUSY,
         Wait::Until(_) | Wait::Forever => ETIMEDOUT,
     })
@@ -98,7 +110,7 @@ impl Range {
         match Span::inclusive(self.start, self.last) {
             Some(span) => Ok(Some(span)),
             None if self.last + 1 == self.start => Ok(None),
-            None => Err(Refused(EINVAL)),
+            None => Err(Refused::by(EINVAL)),
         }
     }
 }
@@ -114,6 +126,14 @@ pub(crate) fn mode(number: u32) -> Answer<Mode> {
     match number {
         SPANLOCK_SHARED => Ok(Mode::Shared),
         SPANLOCK_EXCLUSIVE => Ok(Mode::Exclusive),
-        _ => Err(Refused(EINVAL)),
+        _ => Err(Refused::by(EINVAL)),
+    }
+}
+
+/// The number of a mode.
+pub(crate) fn mode_number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Shared => SPANLOCK_SHARED,
+        Mode::Exclusive => SPANLOCK_EXCLUSIVE,
     }
 }

@@ -17,11 +17,13 @@
 use crate::answer::{Answer, Refused, ensure};
 use crate::handle::Handle;
 use crate::local;
+use crate::owned::Holding;
 use libc::{EINVAL, EPERM};
 use prim::atomic::{AtomicU64, Ordering};
 use spanlock::range::raw::Mode;
 use spanlock::range::slots;
 use spanlock::range::{Guards, ReadGuard, Span, WriteGuard};
+use std::ops::RangeInclusive;
 use std::ptr;
 
 /// What a range is released by. It may be copied and moved: whichever copy is released first counts, and the others are
@@ -33,8 +35,14 @@ pub struct Token {
     pub opaque: [u64; 2],
 }
 
-/// In the place of the thread and the place, of a token whose range a thread of the library holds.
+/// In the place of the thread and the place, of a token that a submitted request got.
 const SUBMITTED: u64 = u64::MAX;
+
+/// In the place of the thread, of a token by which an owner holds.
+const OWNED: u64 = 0xffff_fffe << 32;
+
+/// The numbers of threads are below this.
+const THREADS: u64 = OWNED >> 32;
 
 impl Token {
     pub(crate) const NONE: Self = Self { opaque: [0; 2] };
@@ -42,6 +50,20 @@ impl Token {
     pub(crate) fn of_request(id: u64) -> Self {
         let opaque = [SUBMITTED, id];
         Self { opaque }
+    }
+
+    /// What an owner holds, by its place and its ticket.
+    pub(crate) fn of_owner(place: u32, ticket: u64) -> Self {
+        let opaque = [OWNED | u64::from(place), ticket];
+        Self { opaque }
+    }
+
+    /// The place and the ticket, if an owner holds what it stands for.
+    pub(crate) fn owned(self) -> Option<(u32, u64)> {
+        let [first, ticket] = self.opaque;
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+        let place = first as u32;
+        (first & (u64::MAX << 32) == OWNED).then_some((place, ticket))
     }
 
     /// The submitted request whose range it stands for, if it does.
@@ -67,8 +89,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn conflicts(self, other: Self) -> bool {
+    pub(crate) fn conflicts(self, other: Self) -> bool {
         self.mode.conflicts(other.mode) && self.span.overlaps(other.span)
+    }
+
+    /// The range, as the library takes it.
+    pub(crate) fn bounds(self) -> RangeInclusive<u64> {
+        self.span.start()..=self.span.last()
     }
 }
 
@@ -82,17 +109,24 @@ pub(crate) struct Many {
 pub(crate) enum ManyGuards {
     Shared(#[expect(dead_code, reason = "dropping it releases")] Guards<ReadGuard<'static>>),
     Exclusive(Guards<WriteGuard<'static>>),
+    /// Of several modes. An owner of its own holds them.
+    Mixed(Holding),
 }
 
 /// A place in the table. Its parts are apart, so that the compiler writes each once.
+///
+/// Two that a release reads and an acquisition has just written are not side by side, or the compiler would load them
+/// at once: a processor waits for both stores to be done before a load that takes what two stores wrote.
+#[repr(C)]
 struct Place {
-    /// Zero, if the place is free.
+    /// Of what is here, or was here last.
     ticket: u64,
-    lock: *const Handle,
-    /// Of a single range that is not empty.
-    token: Option<slots::Token>,
     asked: Asked,
+    /// Null, if the place is free.
+    lock: *const Handle,
     many: Option<Box<Many>>,
+    /// Of a single range that is not empty, if one is here.
+    token: Option<slots::Token>,
     /// The next place that is free, if this one is.
     next: u32,
 }
@@ -112,17 +146,18 @@ impl Place {
 
 /// What a thread holds.
 ///
-/// Two fields that each acquisition and release changes are not side by side, or the compiler would load them at once:
-/// a processor waits for both stores to be done before a load that takes what two stores wrote.
-#[repr(C)]
+/// Each acquisition and each release is an atomic operation, and all stores between two of these have to be done before
+/// the second: so there are few.
 pub(crate) struct Holds {
-    /// The last ticket.
+    /// The last ticket of the others.
     ticket: u64,
     /// The thread's number, in the upper half; zero until the thread has one.
     thread: u64,
-    /// How many of the others are in use.
+    /// How many of the others are in use; [`NAMELESS`] until the thread has a number. So one look at two words tells
+    /// whether the first place may be used at once.
     others: usize,
-    /// Place zero. Most threads hold one range at a time, and find it without following a pointer.
+    /// Place zero, for a single range that is not empty. Most threads hold one such range at a time, and find it
+    /// without following a pointer. It has tickets of its own, since tokens name the place, too.
     first: Place,
     /// The others, from place one on.
     more: Vec<Place>,
@@ -130,32 +165,15 @@ pub(crate) struct Holds {
     free: u32,
 }
 
-/// The first place, which is free. What its token will say is known before the acquisition: after an atomic operation a
-/// processor begins anew, and each load is part of what a caller waits for.
-pub(crate) struct First<'a> {
-    thread: u64,
-    ticket: u64,
-    holds: &'a mut Holds,
-}
+/// The first place, which is free, but is ready for a range.
+pub(crate) struct First<'a>(&'a mut Place);
 
 impl First<'_> {
-    /// Notes a range that the thread has acquired.
-    #[inline]
-    pub(crate) fn note(self, lock: &Handle, token: slots::Token, asked: Asked) -> Token {
-        let Self {
-            thread,
-            ticket,
-            holds,
-        } = self;
-        holds.ticket = ticket;
-        let first = &mut holds.first;
-        first.ticket = ticket;
-        first.lock = ptr::from_ref(lock);
-        first.token = Some(token);
-        first.asked = asked;
-        Token {
-            opaque: [thread, ticket],
-        }
+    /// Notes that the thread has acquired the range.
+    #[inline(always)]
+    pub(crate) fn note(self, lock: &Handle, token: slots::Token) {
+        self.0.lock = ptr::from_ref(lock);
+        self.0.token = Some(token);
     }
 }
 
@@ -165,13 +183,16 @@ const NO_RANGE: Asked = Asked {
     mode: Mode::Shared,
 };
 
+/// See [`Holds::others`].
+const NAMELESS: usize = usize::MAX;
+
 impl Holds {
     /// Nothing held, by a thread without a number.
     pub(crate) const fn new() -> Self {
         Self {
             ticket: 0,
             thread: 0,
-            others: 0,
+            others: NAMELESS,
             first: Place::free(0),
             more: Vec::new(),
             free: 1,
@@ -179,9 +200,8 @@ impl Holds {
     }
 
     /// Whether the thread holds nothing.
-    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.ticket == 0 && self.others == 0
+        self.first.lock.is_null() && matches!(self.others, 0 | NAMELESS)
     }
 
     /// Frees the memory of a table in which nothing is held.
@@ -190,41 +210,57 @@ impl Holds {
         self.free = 1;
     }
 
-    /// The first place, if the thread holds nothing. `None` also if it never has.
-    #[inline]
-    pub(crate) fn first(&mut self) -> Option<First<'_>> {
-        (self.is_empty() && self.ticket != 0).then_some(First {
-            thread: self.thread,
-            ticket: self.ticket + 1,
-            holds: self,
-        })
+    /// The first place, and the token that the range is to be released by, if the thread holds nothing. `None` also if
+    /// it never has.
+    #[inline(always)]
+    pub(crate) fn first(&mut self, asked: Asked) -> Option<(First<'_>, Token)> {
+        if self.first.lock.addr() | self.others != 0 {
+            return None;
+        }
+        let place = &mut self.first;
+        place.ticket += 1;
+        place.asked = asked;
+        let opaque = [self.thread, place.ticket];
+        Some((First(place), Token { opaque }))
     }
 
     /// Notes a range that the thread has acquired.
     pub(crate) fn note(&mut self, lock: &Handle, token: slots::Token, asked: Asked) -> Token {
-        let at = self.take_place(lock);
+        self.ensure_number();
+        let at = if self.first.lock.is_null() {
+            self.first.ticket += 1;
+            0
+        } else {
+            self.take_other()
+        };
         let place = self.place(at);
         place.token = Some(token);
         place.asked = asked;
-        self.token(at)
+        self.use_place(at, lock)
     }
 
     /// Notes an empty range.
+    #[cold] // Few ask for one.
     pub(crate) fn note_empty(&mut self, lock: &Handle) -> Token {
-        let at = self.take_place(lock);
-        self.token(at)
+        self.ensure_number();
+        let at = self.take_other();
+        self.use_place(at, lock)
     }
 
     /// Notes several ranges.
     pub(crate) fn note_many(&mut self, lock: &Handle, many: Many) -> Token {
-        let at = self.take_place(lock);
+        self.ensure_number();
+        let at = self.take_other();
         self.place(at).many = Some(Box::new(many));
-        self.token(at)
+        self.use_place(at, lock)
     }
 
-    /// The token of a place that was just taken.
-    fn token(&self, at: u32) -> Token {
-        let opaque = [self.thread | u64::from(at), self.ticket];
+    /// What is in a place is held from now on, by the token that this returns.
+    fn use_place(&mut self, at: u32, lock: &Handle) -> Token {
+        let place = self.place(at);
+        place.lock = ptr::from_ref(lock);
+        let ticket = place.ticket;
+        let opaque = [self.thread | u64::from(at), ticket];
         Token { opaque }
     }
 
@@ -236,32 +272,19 @@ impl Holds {
         }
     }
 
-    /// A free place, from now on in use.
-    fn take_place(&mut self, lock: &Handle) -> u32 {
-        let at = if self.first.ticket == 0 && self.ticket != 0 {
-            0
-        } else {
-            self.prepare_place()
-        };
-        self.ticket += 1;
-        let ticket = self.ticket;
-        let place = self.place(at);
-        place.ticket = ticket;
-        place.lock = ptr::from_ref(lock);
-        at
-    }
-
-    #[cold] // A thread's first acquisition, and those of a thread that holds something.
-    fn prepare_place(&mut self) -> u32 {
+    /// Gives the thread a number, unless it has one.
+    fn ensure_number(&mut self) {
         static LAST: AtomicU64 = AtomicU64::new(0);
         if self.thread == 0 {
             let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-            let number = u32::try_from(number).expect("a process has fewer than 2^32 threads");
-            self.thread = u64::from(number) << 32;
+            assert!(number < THREADS, "a process has fewer threads");
+            self.thread = number << 32;
+            self.others = 0;
         }
-        if self.first.ticket == 0 {
-            return 0;
-        }
+    }
+
+    /// A free place other than the first, with a fresh ticket.
+    fn take_other(&mut self) -> u32 {
         let at = self.free;
         if at as usize > self.more.len() {
             local::free_at_exit();
@@ -270,7 +293,11 @@ impl Holds {
                 .expect("a thread holds fewer than 2^32 ranges");
             self.more.push(Place::free(next));
         }
-        self.free = self.place(at).next;
+        self.ticket += 1;
+        let ticket = self.ticket;
+        let place = self.place(at);
+        place.ticket = ticket;
+        self.free = place.next;
         self.others += 1;
         at
     }
@@ -280,8 +307,7 @@ impl Holds {
     #[inline]
     fn find(&mut self, lock: &Handle, token: &Token) -> Answer<u32> {
         let [first, ticket] = token.opaque;
-        let is_here =
-            |place: &Place| place.ticket == ticket && ticket != 0 && ptr::eq(place.lock, lock);
+        let is_here = |place: &Place| place.ticket == ticket && ptr::eq(place.lock, lock);
         if first == self.thread && is_here(&self.first) {
             return Ok(0);
         }
@@ -296,19 +322,31 @@ impl Holds {
         let place = at.checked_sub(1).and_then(|at| self.more.get(at as usize));
         match place {
             Some(place) if is_here(place) => Ok(at),
-            _ => Err(Refused(EINVAL)),
+            _ => Err(Refused::by(EINVAL)),
         }
     }
 
+    /// Forgets a range that is in the first place, and returns its token. `None`: it is not there.
+    #[inline(always)]
+    pub(crate) fn forget_first(&mut self, lock: &Handle, token: &Token) -> Option<slots::Token> {
+        let [first, ticket] = token.opaque;
+        let place = &mut self.first;
+        if first != self.thread || place.ticket != ticket || !ptr::eq(place.lock, lock) {
+            return None;
+        }
+        place.lock = ptr::null();
+        // SAFETY: a valid value. The place is free, so nobody uses the token that stays there.
+        unsafe { ptr::read(&raw const place.token) }
+    }
+
     /// Forgets what was acquired, and returns it, to be released.
-    #[inline]
     pub(crate) fn forget(&mut self, lock: &Handle, token: &Token) -> Answer<Hold> {
         let at = self.find(lock, token)?;
         if at > 0 {
             self.free_place(at);
         }
         let place = self.place(at);
-        place.ticket = 0;
+        place.lock = ptr::null();
         Ok(match place.token.take() {
             Some(token) => Hold::One(Some(token)),
             None => place.many.take().map_or(Hold::One(None), Hold::Many),
@@ -338,6 +376,10 @@ impl Holds {
             many.guards = many.guards.take().map(|guards| match guards {
                 ManyGuards::Exclusive(guards) => ManyGuards::Shared(guards.downgrade()),
                 shared @ ManyGuards::Shared(_) => shared,
+                ManyGuards::Mixed(mut holding) => {
+                    holding.downgrade();
+                    ManyGuards::Mixed(holding)
+                }
             });
             for asked in &mut many.asked {
                 asked.mode = Mode::Shared;
@@ -350,7 +392,7 @@ impl Holds {
     #[cold] // The request has been refused once.
     pub(crate) fn conflicts(&self, lock: &Handle, asked: Asked) -> bool {
         let held = std::iter::once(&self.first).chain(&self.more);
-        let held = held.filter(|place| place.ticket != 0 && ptr::eq(place.lock, lock));
+        let held = held.filter(|place| ptr::eq(place.lock, lock));
         held.flat_map(|place| match &place.many {
             Some(many) => &many.asked,
             None if place.token.is_some() => std::slice::from_ref(&place.asked),

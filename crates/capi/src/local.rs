@@ -5,7 +5,7 @@
 //! key's runs again, as often as POSIX promises, while the thread holds something.
 
 use crate::holds::Holds;
-use crate::rwlock_state::Locks;
+use crate::rwlock_holds::Locks;
 use libc::{c_void, pthread_key_t};
 use prim::atomic::{AtomicU64, Ordering};
 use std::cell::UnsafeCell;

@@ -3,15 +3,16 @@
 pub use crate::handle::{Handle as RangeLock, Range as PositionRange};
 pub use crate::holds::Token as RangeToken;
 
-use crate::answer::{Answer, Refused, answer, ensure, given, place};
-use crate::handle::{Handle, Range, given_up, mode};
-use crate::holds::{Asked, Hold, Holds, Many, ManyGuards, Token};
+use crate::answer::{Answer, Refused, answer, ensure};
+use crate::handle::{Handle, Range, given_up};
+use crate::holds::{Asked, Hold, Token};
+use crate::memory::{Options, given, options, place, write_text};
 use crate::{local, submit, time};
-use libc::{EBUSY, EDEADLK, EINVAL, ENOTSUP, c_char, c_int, timespec};
+use libc::{EBUSY, EDEADLK, EINVAL, c_char, c_int, timespec};
 use prim::clock::Duration;
-use spanlock::range;
 use spanlock::range::raw::{Mode, Wait};
 use spanlock::range::slots::Fairness;
+use spanlock::range::{self, Span};
 use std::ptr;
 use std::sync::Arc;
 
@@ -36,17 +37,8 @@ pub struct RangeLockOptions {
     pub reserved: u32,
 }
 
-/// A range, and how it is wanted.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Want {
-    /// The range.
-    pub range: Range,
-    /// `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`.
-    pub mode: u32,
-    /// Zero.
-    pub reserved: u32,
-}
+// SAFETY: numbers, the size first.
+unsafe impl Options for RangeLockOptions {}
 
 /// Makes a lock with nothing held, and writes its address to `lock`.
 ///
@@ -77,27 +69,17 @@ pub unsafe extern "C" fn spanlock_range_lock_create(
 
 /// # Safety
 /// The pointer is null, or valid for as many bytes as its `size` says.
-unsafe fn fairness(options: *const RangeLockOptions) -> Answer<Fairness> {
-    if options.is_null() {
+unsafe fn fairness(given: *const RangeLockOptions) -> Answer<Fairness> {
+    // SAFETY: the caller's promise.
+    let Some(options) = (unsafe { options(given) })? else {
         return Ok(Fairness::DEFAULT);
-    }
-    // SAFETY: not null, so it is valid for the first field, at least.
-    let size = unsafe { options.cast::<usize>().read() };
-    ensure(size >= size_of::<RangeLockOptions>(), EINVAL)?;
-    // SAFETY: valid for so many bytes, as the caller promises.
-    let later = unsafe { std::slice::from_raw_parts(options.cast::<u8>(), size) };
-    let is_zero = later[size_of::<RangeLockOptions>()..]
-        .iter()
-        .all(|&byte| byte == 0);
-    ensure(is_zero, ENOTSUP)?;
-    // SAFETY: valid for the fields of this version.
-    let options = unsafe { options.read() };
+    };
     ensure(options.reserved == 0, EINVAL)?;
     match (options.fairness, options.patience_ns) {
         (SPANLOCK_FAIR, 0) => Ok(Fairness::DEFAULT),
         (SPANLOCK_FAIR, patience) => Ok(Fairness::After(Duration::from_nanos(patience))),
         (SPANLOCK_UNFAIR, 0) => Ok(Fairness::Unfair),
-        _ => Err(Refused(EINVAL)),
+        _ => Err(Refused::by(EINVAL)),
     }
 }
 
@@ -124,17 +106,12 @@ pub unsafe extern "C" fn spanlock_range_lock_destroy(lock: *mut Handle) -> c_int
 fn is_used(handle: &Handle) -> bool {
     let leaving = match submit::leaving(handle) {
         submit::Submitted::Used => return true,
-        submit::Submitted::Leaving(threads) => threads,
+        submit::Submitted::Leaving(owners) => owners,
     };
     let snapshot = handle.lock.snapshot();
     let waiting = snapshot.waiters.iter().map(|waiter| waiter.request);
     let mut all = snapshot.holders.into_iter().chain(waiting);
-    all.any(|request| {
-        request
-            .owner
-            .thread()
-            .is_none_or(|thread| !leaving.contains(&thread))
-    })
+    all.any(|request| !leaving.contains(&request.owner))
 }
 
 /// Acquires one range.
@@ -162,14 +139,12 @@ unsafe fn acquire(
             *token = holds.note_empty(handle);
             return Ok(());
         };
-        let asked = Asked { span, mode };
-        let Some(first) = holds.first() else {
-            *token = acquire_beside(handle, holds, asked, wait)?;
-            return Ok(());
+        let Some((first, its_token)) = holds.first(Asked { span, mode }) else {
+            return acquire_beside(handle, span, mode, wait, token);
         };
+        *token = its_token;
         let granted = handle.acquire(mode, span, wait);
-        let granted = granted.ok_or_else(|| given_up(wait))?;
-        *token = first.note(handle, granted, asked);
+        first.note(handle, granted.ok_or_else(|| given_up(wait))?);
         Ok(())
     });
     if error != 0 {
@@ -193,16 +168,26 @@ unsafe fn none(token: *mut Token) {
 
 /// Acquires a range for a thread that holds others, or has held none yet. If it would wait for itself, the error is
 /// EDEADLK.
-#[inline(never)] // So that the path of most acquisitions is short.
-fn acquire_beside(handle: &Handle, holds: &mut Holds, asked: Asked, wait: Wait) -> Answer<Token> {
-    let Asked { span, mode } = asked;
+#[cold] // The path of most acquisitions is to be short.
+#[inline(never)] // It takes nothing that has to be in memory.
+fn acquire_beside(
+    handle: &Handle,
+    span: Span,
+    mode: Mode,
+    wait: Wait,
+    token: &mut Token,
+) -> Answer {
+    let asked = Asked { span, mode };
+    // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
+    let holds = unsafe { &mut local::held().ranges };
     let mut granted = handle.acquire(mode, span, Wait::Never);
     if granted.is_none() && wait != Wait::Never {
         ensure(!holds.conflicts(handle, asked), EDEADLK)?;
         granted = handle.acquire(mode, span, wait);
     }
     let granted = granted.ok_or_else(|| given_up(wait))?;
-    Ok(holds.note(handle, granted, asked))
+    *token = holds.note(handle, granted, asked);
+    Ok(())
 }
 
 /// Locks a range with other readers; blocks while a writer holds any of it. The thread that acquires a range is the one
@@ -309,149 +294,6 @@ pub unsafe extern "C" fn spanlock_range_lock_timed_write(
     unsafe { acquire(lock, range, Mode::Exclusive, wait, token) }
 }
 
-/// How long a call may take that acquires several ranges.
-#[derive(Clone, Copy)]
-enum Limit {
-    Forever,
-    Never,
-    Within(Duration),
-}
-
-/// Acquires several ranges.
-///
-/// # Safety
-/// The pointers are null or valid, `wants` for `count` elements; the lock lives.
-unsafe fn acquire_many(
-    lock: *mut Handle,
-    wants: *const Want,
-    count: usize,
-    limit: impl FnOnce() -> Answer<Limit>,
-    token: *mut Token,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let token = unsafe { place(token) }?;
-        *token = Token::NONE;
-        // SAFETY: the caller's promise.
-        let handle = unsafe { Handle::at(lock) }?;
-        let wants = match count {
-            0 => &[],
-            _ if wants.is_null() => return Err(Refused(EINVAL)),
-            // SAFETY: the caller's promise.
-            _ => unsafe { std::slice::from_raw_parts(wants, count) },
-        };
-        let mut asked = Vec::with_capacity(count);
-        for want in wants {
-            let mode = mode(want.mode)?;
-            ensure(want.reserved == 0, EINVAL)?;
-            asked.extend(want.range.span()?.map(|span| Asked { span, mode }));
-        }
-        let limit = limit()?;
-        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
-        let holds = unsafe { &mut local::held().ranges };
-        let many = take_many(handle, holds, asked, limit)?;
-        *token = holds.note_many(handle, many);
-        Ok(())
-    })
-}
-
-/// Acquires several ranges for the running thread.
-fn take_many(handle: &Handle, holds: &Holds, asked: Vec<Asked>, limit: Limit) -> Answer<Many> {
-    let mode = asked.first().map_or(Mode::Shared, |asked| asked.mode);
-    ensure(asked.iter().all(|asked| asked.mode == mode), ENOTSUP)?;
-    // SAFETY: the guards are dropped when their token is released, or never: `is_used` holds the lock's end up.
-    let lock: &'static range::RangeLock = unsafe { &*ptr::from_ref(&handle.lock) };
-    let ranges = || {
-        asked
-            .iter()
-            .map(|asked| asked.span.start()..=asked.span.last())
-    };
-    let get = |limit| -> Option<ManyGuards> {
-        Some(match (mode, limit) {
-            (Mode::Shared, Limit::Forever) => ManyGuards::Shared(lock.read_many(ranges())),
-            (Mode::Shared, Limit::Never) => ManyGuards::Shared(lock.try_read_many(ranges())?),
-            (Mode::Shared, Limit::Within(time)) => {
-                ManyGuards::Shared(lock.try_read_many_for(ranges(), time)?)
-            }
-            (Mode::Exclusive, Limit::Forever) => ManyGuards::Exclusive(lock.write_many(ranges())),
-            (Mode::Exclusive, Limit::Never) => {
-                ManyGuards::Exclusive(lock.try_write_many(ranges())?)
-            }
-            (Mode::Exclusive, Limit::Within(time)) => {
-                ManyGuards::Exclusive(lock.try_write_many_for(ranges(), time)?)
-            }
-        })
-    };
-    let guards = match (get(Limit::Never), limit) {
-        (Some(guards), _) => guards,
-        (None, Limit::Never) => return Err(Refused(EBUSY)),
-        (None, _) => {
-            let waits_for_itself = asked.iter().any(|&asked| holds.conflicts(handle, asked));
-            ensure(!waits_for_itself, EDEADLK)?;
-            get(limit).ok_or(Refused(libc::ETIMEDOUT))?
-        }
-    };
-    Ok(Many {
-        guards: Some(guards),
-        asked: asked.into_boxed_slice(),
-    })
-}
-
-/// Locks several ranges, all or none, with one token for all. Such calls do not deadlock with each other, in whatever
-/// order they name their ranges. Ranges that overlap or touch count as one.
-///
-/// All must be wanted in the same mode. ENOTSUP: they are not, which a later version may allow.
-///
-/// # Safety
-/// The pointers are null or valid, `wants` for `count` elements; the lock lives.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn spanlock_range_lock_many(
-    lock: *mut Handle,
-    wants: *const Want,
-    count: usize,
-    token: *mut Token,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { acquire_many(lock, wants, count, || Ok(Limit::Forever), token) }
-}
-
-/// As `spanlock_range_lock_many`, if that is possible at once. EBUSY: it is not.
-///
-/// # Safety
-/// As for that function.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn spanlock_range_lock_try_many(
-    lock: *mut Handle,
-    wants: *const Want,
-    count: usize,
-    token: *mut Token,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { acquire_many(lock, wants, count, || Ok(Limit::Never), token) }
-}
-
-/// As `spanlock_range_lock_many`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
-///
-/// # Safety
-/// As for that function.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn spanlock_range_lock_timed_many(
-    lock: *mut Handle,
-    wants: *const Want,
-    count: usize,
-    clock: c_int,
-    deadline: *const timespec,
-    token: *mut Token,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let limit = || Ok(Limit::Within(unsafe { time::left(clock, deadline) }?));
-    // SAFETY: the caller's promise.
-    unsafe { acquire_many(lock, wants, count, limit, token) }
-}
-
 /// Releases what a token acquired, and sets the token to zero.
 ///
 /// EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
@@ -470,15 +312,30 @@ pub unsafe extern "C" fn spanlock_range_lock_release(
         // SAFETY: the caller's promise.
         let token = unsafe { place(token) }?;
         // SAFETY: this is a part of a function that C calls, and nothing below uses it.
-        let hold = unsafe { local::held() }.ranges.forget(handle, token);
-        let hold = hold.or_else(|refused| foreign(refused, handle, *token, submit::release))?;
+        let first = unsafe { local::held() }.ranges.forget_first(handle, token);
+        let Some(granted) = first else {
+            return release_otherwise(handle, token);
+        };
         *token = Token::NONE;
-        if let Hold::One(Some(token)) = hold {
-            // SAFETY: the running thread acquired it in this lock, as its table says.
-            unsafe { handle.release(token) };
-        }
+        // SAFETY: the running thread acquired it in this lock, as its table says.
+        unsafe { handle.release(granted) };
         Ok(())
     })
+}
+
+/// Releases what is not in the first place of the thread's table.
+#[cold] // The thread holds several ranges, or the token is refused.
+#[inline(never)]
+fn release_otherwise(handle: &Handle, token: &mut Token) -> Answer {
+    // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
+    let hold = unsafe { local::held() }.ranges.forget(handle, token);
+    let hold = hold.or_else(|refused| foreign(refused, handle, *token, submit::release))?;
+    *token = Token::NONE;
+    if let Hold::One(Some(token)) = hold {
+        // SAFETY: the running thread acquired it in this lock, as its table says.
+        unsafe { handle.release(token) };
+    }
+    Ok(())
 }
 
 /// What becomes of a token that the running thread's table has refused: `f`, if it is a submitted request's.
@@ -492,7 +349,7 @@ fn foreign(
     handle.copy.check()?;
     match token.request() {
         Some(id) => f(handle, id).map(|()| Hold::One(None)),
-        None if token == Token::NONE => Err(Refused(EINVAL)),
+        None if token == Token::NONE => Err(Refused::by(EINVAL)),
         None => Err(refused),
     }
 }
@@ -524,7 +381,7 @@ pub unsafe extern "C" fn spanlock_range_lock_downgrade(
 /// is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
 /// have sufficed, with the zero.
 ///
-/// Threads are named by the numbers that `ps -L` and debuggers show.
+/// Threads are named by the numbers that `ps -L` and debuggers show, and owners as by `spanlock_owner_name`.
 ///
 /// # Safety
 /// The pointers are null or valid, `buffer` for `size` bytes; the lock lives.
@@ -540,18 +397,6 @@ pub unsafe extern "C" fn spanlock_range_lock_snapshot(
         let handle = unsafe { Handle::at(lock) }?;
         let text = handle.lock.snapshot().to_string();
         // SAFETY: the caller's promise.
-        if let Some(needed) = unsafe { needed.as_mut() } {
-            *needed = text.len() + 1;
-        }
-        let Some(room) = size.checked_sub(1) else {
-            return Ok(());
-        };
-        ensure(!buffer.is_null(), EINVAL)?;
-        // SAFETY: valid for `size` bytes, as the caller promises.
-        let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
-        let text = &text.as_bytes()[..text.len().min(room)];
-        buffer[..text.len()].copy_from_slice(text);
-        buffer[text.len()] = 0;
-        Ok(())
+        unsafe { write_text(&text, buffer, size, needed) }
     })
 }

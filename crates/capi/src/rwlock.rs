@@ -1,7 +1,9 @@
 //! Reader-writer locks: the exported functions.
 
-use crate::answer::{answer, ensure, given};
+use crate::answer::{answer, ensure};
+use crate::memory::given;
 pub use crate::rwlock_state::RwLock;
+use crate::rwlock_state::{Read, Write};
 use crate::time;
 use libc::{EINVAL, c_int, timespec};
 use spanlock::range::raw::Wait;
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn spanlock_rwlock_destroy(lock: *mut RwLock) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_read_lock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.read(Wait::Forever))
+    answer(|| unsafe { given(lock) }?.lock::<Read>(Wait::Forever))
 }
 
 /// Locks with other readers, if that is possible at once. EBUSY: it is not.
@@ -61,7 +63,7 @@ pub unsafe extern "C" fn spanlock_rwlock_read_lock(lock: *mut RwLock) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_try_read_lock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.read(Wait::Never))
+    answer(|| unsafe { given(lock) }?.lock::<Read>(Wait::Never))
 }
 
 /// As `spanlock_rwlock_read_lock`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
@@ -79,7 +81,7 @@ pub unsafe extern "C" fn spanlock_rwlock_timed_read_lock(
         // SAFETY: the caller's promise.
         let lock = unsafe { given(lock) }?;
         // SAFETY: the caller's promise.
-        lock.read(unsafe { time::until(clock, deadline) }?)
+        lock.lock::<Read>(unsafe { time::until(clock, deadline) }?)
     })
 }
 
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn spanlock_rwlock_timed_read_lock(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_read_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.leave_shared())
+    answer(|| unsafe { given(lock) }?.unlock::<Read>())
 }
 
 /// Locks alone; blocks while others hold the lock.
@@ -103,7 +105,7 @@ pub unsafe extern "C" fn spanlock_rwlock_read_unlock(lock: *mut RwLock) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_write_lock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.write(Wait::Forever))
+    answer(|| unsafe { given(lock) }?.lock::<Write>(Wait::Forever))
 }
 
 /// Locks alone, if that is possible at once. EBUSY: it is not.
@@ -114,7 +116,7 @@ pub unsafe extern "C" fn spanlock_rwlock_write_lock(lock: *mut RwLock) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_try_write_lock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.write(Wait::Never))
+    answer(|| unsafe { given(lock) }?.lock::<Write>(Wait::Never))
 }
 
 /// As `spanlock_rwlock_write_lock`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
@@ -132,7 +134,7 @@ pub unsafe extern "C" fn spanlock_rwlock_timed_write_lock(
         // SAFETY: the caller's promise.
         let lock = unsafe { given(lock) }?;
         // SAFETY: the caller's promise.
-        lock.write(unsafe { time::until(clock, deadline) }?)
+        lock.lock::<Write>(unsafe { time::until(clock, deadline) }?)
     })
 }
 
@@ -143,5 +145,5 @@ pub unsafe extern "C" fn spanlock_rwlock_timed_write_lock(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spanlock_rwlock_write_unlock(lock: *mut RwLock) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { given(lock) }?.leave_exclusive())
+    answer(|| unsafe { given(lock) }?.unlock::<Write>())
 }

@@ -1,4 +1,4 @@
-//! A reader-writer lock, inside a structure of the program's, and what a thread holds of such locks.
+//! A reader-writer lock, inside a structure of the program's.
 //!
 //! ```text
 //!   word   0      1       2      3      4 to 7
@@ -9,15 +9,12 @@
 //! ```
 //!
 //! All zero, as the static initialiser leaves it, is a free lock that no copy of the library has used yet.
-//!
-//! The lock is that of Rust, whose releases need a token. A release of C names the lock alone. So each thread keeps the
-//! tokens of the locks that it holds, and finds there what it may release. Most hold one lock at a time, or release the
-//! last first, and so the search ends at once.
 
 use crate::answer::{Answer, Refused, ensure};
 use crate::copies::Copy;
 use crate::handle::given_up;
 use crate::local;
+use crate::rwlock_holds::{Locks, Name, Noted, Tokens};
 use libc::{EBUSY, EDEADLK, EINVAL, EPERM};
 use lock_api::{RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU64, Ordering};
@@ -25,7 +22,6 @@ use prim::clock::Instant;
 use spanlock::range::raw::Wait;
 use spanlock::rw::{Bravo, FutexRwLock, ReadersFirst, WritersFirst};
 use std::mem::ManuallyDrop;
-use std::ptr::NonNull;
 
 /// Readers give way to writers that wait. A thread that reads must not read the same lock again.
 pub const SPANLOCK_RWLOCK_WRITERS: u32 = 0;
@@ -38,10 +34,10 @@ pub const SPANLOCK_RWLOCK_READERS: u32 = 1;
 const WRITERS: u64 = SPANLOCK_RWLOCK_WRITERS as u64;
 const READERS: u64 = SPANLOCK_RWLOCK_READERS as u64;
 
-type Writers = Bravo<FutexRwLock<WritersFirst>>;
-type Readers = Bravo<FutexRwLock<ReadersFirst>>;
-type ReadToken = <Writers as RawRwLock>::SharedGuard;
-type WriteToken = <Writers as RawRwLock>::ExclusiveGuard;
+pub(crate) type Writers = Bravo<FutexRwLock<WritersFirst>>;
+pub(crate) type Readers = Bravo<FutexRwLock<ReadersFirst>>;
+pub(crate) type ReadToken = <Writers as RawRwLock>::SharedGuard;
+pub(crate) type WriteToken = <Writers as RawRwLock>::ExclusiveGuard;
 
 /// A reader-writer lock.
 #[repr(C)]
@@ -69,124 +65,125 @@ const _: () = assert!(size_of::<RwLock>() == SPANLOCK_RWLOCK_SIZE);
 const _: () = assert!(align_of::<RwLock>() == SPANLOCK_RWLOCK_ALIGN);
 const _: () = assert!(std::mem::offset_of!(RwLock, kind) == 24); // As the initialisers in the header have it.
 
-/// Acquires a lock as a reader; `None` if that takes longer than it may.
-#[inline(always)] // The common kind is a part of the exported functions.
-fn read<L: RawRwLockTimed<Instant = Instant>>(raw: &L, wait: Wait) -> Option<L::SharedGuard> {
-    match wait {
-        Wait::Forever => Some(raw.lock_shared()),
-        Wait::Never => raw.try_lock_shared(),
-        Wait::Until(deadline) => raw.try_lock_shared_until(deadline),
+/// A lock of either kind.
+pub(crate) trait Kind:
+    RawRwLockTimed<Instant = Instant, SharedGuard = ReadToken, ExclusiveGuard = WriteToken>
+{
+}
+
+impl Kind for Writers {}
+impl Kind for Readers {}
+
+/// How a lock is held.
+pub(crate) trait Mode {
+    type Token: 'static;
+
+    /// Where a thread keeps its tokens.
+    fn tokens(locks: &mut Locks) -> &mut Tokens<Self::Token>;
+
+    /// Whether a thread that holds these may wait for itself.
+    fn is_to_be_checked(locks: &Locks) -> bool;
+
+    /// Whether a thread that holds these would wait for itself.
+    fn waits_for_itself(locks: &Locks, lock: &RwLock) -> bool;
+
+    /// Acquires a lock; `None` if that takes longer than it may.
+    fn acquire<L: Kind>(raw: &L, wait: Wait) -> Option<Self::Token>;
+
+    /// Releases a lock.
+    ///
+    /// # Safety
+    /// The lock has returned the token to the running thread.
+    unsafe fn release<L: Kind>(raw: &L, token: Self::Token);
+}
+
+/// With other readers.
+pub(crate) enum Read {}
+
+/// Alone.
+pub(crate) enum Write {}
+
+// Inlined always: for the common kind they are a part of the exported functions.
+impl Mode for Read {
+    type Token = ReadToken;
+
+    #[inline(always)]
+    fn tokens(locks: &mut Locks) -> &mut Tokens<ReadToken> {
+        &mut locks.reads
     }
-}
 
-/// Acquires a lock as the writer; `None` if that takes longer than it may.
-#[inline(always)] // As above.
-fn write<L: RawRwLockTimed<Instant = Instant>>(raw: &L, wait: Wait) -> Option<L::ExclusiveGuard> {
-    match wait {
-        Wait::Forever => Some(raw.lock_exclusive()),
-        Wait::Never => raw.try_lock_exclusive(),
-        Wait::Until(deadline) => raw.try_lock_exclusive_until(deadline),
+    #[inline(always)]
+    fn is_to_be_checked(locks: &Locks) -> bool {
+        !locks.writes.is_empty()
     }
-}
 
-/// What a thread holds of reader-writer locks.
-pub(crate) struct Locks {
-    reads: Tokens<ReadToken>,
-    writes: Tokens<WriteToken>,
-}
+    fn waits_for_itself(locks: &Locks, lock: &RwLock) -> bool {
+        locks.writes.holds(lock)
+    }
 
-/// The tokens of the locks that a thread holds in one mode.
-struct Tokens<T> {
-    /// One of them. Most threads hold one at a time, and find it without following a pointer.
-    first: Option<(NonNull<RwLock>, T)>,
-    /// The others, the last acquired last.
-    more: Vec<(NonNull<RwLock>, T)>,
-}
-
-impl Locks {
-    /// Nothing held.
-    pub(crate) const fn new() -> Self {
-        Self {
-            reads: Tokens::new(),
-            writes: Tokens::new(),
+    #[inline(always)]
+    fn acquire<L: Kind>(raw: &L, wait: Wait) -> Option<ReadToken> {
+        match wait {
+            Wait::Forever => Some(raw.lock_shared()),
+            Wait::Never => raw.try_lock_shared(),
+            Wait::Until(deadline) => raw.try_lock_shared_until(deadline),
         }
     }
 
-    /// Whether the thread holds none.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.reads.is_empty() && self.writes.is_empty()
-    }
-
-    /// Frees the memory of tables in which nothing is held.
-    pub(crate) fn clear(&mut self) {
-        self.reads.more = Vec::new();
-        self.writes.more = Vec::new();
+    #[inline(always)]
+    unsafe fn release<L: Kind>(raw: &L, token: ReadToken) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_shared(token) };
     }
 }
 
-impl<T> Tokens<T> {
-    const fn new() -> Self {
-        Self {
-            first: None,
-            more: Vec::new(),
+impl Mode for Write {
+    type Token = WriteToken;
+
+    #[inline(always)]
+    fn tokens(locks: &mut Locks) -> &mut Tokens<WriteToken> {
+        &mut locks.writes
+    }
+
+    #[inline(always)]
+    fn is_to_be_checked(locks: &Locks) -> bool {
+        !locks.is_empty()
+    }
+
+    fn waits_for_itself(locks: &Locks, lock: &RwLock) -> bool {
+        locks.writes.holds(lock) || locks.reads.holds(lock)
+    }
+
+    #[inline(always)]
+    fn acquire<L: Kind>(raw: &L, wait: Wait) -> Option<WriteToken> {
+        match wait {
+            Wait::Forever => Some(raw.lock_exclusive()),
+            Wait::Never => raw.try_lock_exclusive(),
+            Wait::Until(deadline) => raw.try_lock_exclusive_until(deadline),
         }
     }
 
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.is_empty()
-    }
-
-    #[inline]
-    fn note(&mut self, lock: &RwLock, token: T) {
-        let held = (NonNull::from(lock), token);
-        if self.first.is_none() {
-            self.first = Some(held);
-        } else {
-            self.note_more(held);
-        }
-    }
-
-    #[cold] // The thread holds several.
-    fn note_more(&mut self, held: (NonNull<RwLock>, T)) {
-        local::free_at_exit();
-        self.more.push(held);
-    }
-
-    /// Takes away a token of a lock. EPERM, if the thread has none.
-    #[inline]
-    fn forget(&mut self, lock: &RwLock) -> Answer<T> {
-        if self.more.is_empty()
-            && let Some((_, token)) = self.first.take_if(|first| is(first.0, lock))
-        {
-            return Ok(token);
-        }
-        self.forget_more(lock)
-    }
-
-    #[cold] // As above.
-    fn forget_more(&mut self, lock: &RwLock) -> Answer<T> {
-        let at = self.more.iter().rposition(|held| is(held.0, lock));
-        let held = match at {
-            Some(at) => Some(self.more.remove(at)),
-            None => self.first.take_if(|first| is(first.0, lock)),
-        };
-        held.map(|held| held.1).ok_or(Refused(EPERM))
-    }
-
-    #[cold] // The thread holds something already.
-    fn holds(&self, lock: &RwLock) -> bool {
-        self.first
-            .iter()
-            .chain(&self.more)
-            .any(|held| is(held.0, lock))
+    #[inline(always)]
+    unsafe fn release<L: Kind>(raw: &L, token: WriteToken) {
+        // SAFETY: the caller's promise.
+        unsafe { raw.unlock_exclusive(token) };
     }
 }
 
-#[inline]
-fn is(held: NonNull<RwLock>, lock: &RwLock) -> bool {
-    held == NonNull::from(lock)
+/// A lock, by its kind.
+enum Either<'a> {
+    Writers(&'a Writers),
+    Readers(&'a Readers),
+}
+
+/// Notes that the running thread holds one more lock. (What is rare finds the tables of the thread by itself, so that
+/// the common paths need not keep where they are.)
+#[cold] // It holds several.
+#[inline(never)]
+fn note_more<M: Mode>(held: Noted<M::Token>) -> Answer {
+    // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
+    M::tokens(unsafe { &mut local::held().locks }).note_more(held);
+    Ok(())
 }
 
 impl RwLock {
@@ -199,120 +196,115 @@ impl RwLock {
             SPANLOCK_RWLOCK_READERS => Raw {
                 readers: ManuallyDrop::new(Bravo::new()),
             },
-            _ => return Err(Refused(EINVAL)),
+            _ => return Err(Refused::by(EINVAL)),
         };
         Ok(Self {
-            copy: Copy::this(),
+            copy: Copy::this(kind.into()),
             raw,
             kind: AtomicU64::new(kind.into()),
             _reserved: [const { AtomicU64::new(0) }; 4],
         })
     }
 
-    /// Nothing, if the lock is this copy's from now on.
-    #[inline(always)]
-    fn enter(&self) -> Answer {
-        if self.copy.is_this() {
-            Ok(())
-        } else {
-            self.claim()
+    /// The lock, which is this copy's from now on.
+    fn enter(&self) -> Answer<Either<'_>> {
+        if self.copy.check().is_err() {
+            self.claim()?; // The first use of a lock with a static initialiser.
         }
+        Ok(self.either())
     }
 
-    #[cold] // The first use of a lock with a static initialiser.
     fn claim(&self) -> Answer {
         let kind = self.kind.load(Ordering::Relaxed);
         ensure(matches!(kind, WRITERS | READERS), EINVAL)?;
-        self.copy.claim()
+        self.copy.claim(kind)
     }
 
-    /// The lock, if it is of the kind that most are.
+    fn either(&self) -> Either<'_> {
+        if self.kind.load(Ordering::Relaxed) == WRITERS {
+            Either::Writers(self.writers())
+        } else {
+            // SAFETY: a lock of this kind is this field from birth.
+            Either::Readers(unsafe { &self.raw.readers })
+        }
+    }
+
+    /// The lock, which is of the kind that most are.
     #[inline(always)]
-    fn writers(&self) -> Option<&Writers> {
+    fn writers(&self) -> &Writers {
         // SAFETY: a lock of this kind is this field from birth.
-        (self.kind.load(Ordering::Relaxed) == WRITERS).then(|| unsafe { &*self.raw.writers })
+        unsafe { &self.raw.writers }
     }
 
-    /// The lock, if it is of the other kind.
-    #[inline]
-    fn readers(&self) -> &Readers {
-        // SAFETY: a lock of this kind is this field from birth.
-        unsafe { &self.raw.readers }
-    }
-
-    /// Acquires the lock as a reader.
+    /// Acquires the lock.
     #[inline(always)]
-    pub(crate) fn read(&self, wait: Wait) -> Answer {
-        self.enter()?;
-        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
-        let Locks { reads, writes } = unsafe { &mut local::held().locks };
-        if wait != Wait::Never && !writes.is_empty() {
-            ensure(!writes.holds(self), EDEADLK)?;
+    pub(crate) fn lock<M: Mode>(&self, wait: Wait) -> Answer {
+        if !self.copy.is_this() {
+            return self.lock_otherwise::<M>(wait);
         }
-        let token = match self.writers() {
-            Some(raw) => read(raw, wait),
-            None => self.read_of_readers(wait),
-        };
-        let token = token.ok_or_else(|| given_up(wait))?;
-        reads.note(self, token);
+        self.lock_by::<M, _>(self.writers(), WRITERS, wait)
+    }
+
+    #[cold] // The lock is of the other kind, or was never used.
+    #[inline(never)]
+    fn lock_otherwise<M: Mode>(&self, wait: Wait) -> Answer {
+        match self.enter()? {
+            Either::Writers(raw) => self.lock_by::<M, _>(raw, WRITERS, wait),
+            Either::Readers(raw) => self.lock_by::<M, _>(raw, READERS, wait),
+        }
+    }
+
+    #[inline(always)]
+    fn lock_by<M: Mode, L: Kind>(&self, raw: &L, kind: u64, wait: Wait) -> Answer {
+        // SAFETY: this is a part of a function that C calls, and the borrow ends here.
+        if wait != Wait::Never && M::is_to_be_checked(unsafe { &local::held().locks }) {
+            self.check::<M>()?;
+        }
+        let token = M::acquire(raw, wait).ok_or_else(|| given_up(wait))?;
+        // SAFETY: as above.
+        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        if let Some(held) = tokens.note((Name::of(self, kind), token)) {
+            return note_more::<M>(held);
+        }
         Ok(())
     }
 
-    #[inline(never)] // So that the path of the other kind is short.
-    fn read_of_readers(&self, wait: Wait) -> Option<ReadToken> {
-        read(self.readers(), wait)
-    }
-
-    /// Acquires the lock as the writer.
-    #[inline(always)]
-    pub(crate) fn write(&self, wait: Wait) -> Answer {
-        self.enter()?;
-        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
-        let locks = unsafe { &mut local::held().locks };
-        if wait != Wait::Never && !locks.is_empty() {
-            let waits_for_itself = locks.writes.holds(self) || locks.reads.holds(self);
-            ensure(!waits_for_itself, EDEADLK)?;
-        }
-        let token = match self.writers() {
-            Some(raw) => write(raw, wait),
-            None => self.write_of_readers(wait),
-        };
-        let token = token.ok_or_else(|| given_up(wait))?;
-        locks.writes.note(self, token);
-        Ok(())
-    }
-
-    #[inline(never)] // As above.
-    fn write_of_readers(&self, wait: Wait) -> Option<WriteToken> {
-        write(self.readers(), wait)
-    }
-
-    /// A reader leaves. EPERM, if the thread does not read this lock.
-    #[inline(always)]
-    pub(crate) fn leave_shared(&self) -> Answer {
+    /// EDEADLK, if the running thread would wait for itself.
+    #[cold] // It holds something.
+    #[inline(never)]
+    fn check<M: Mode>(&self) -> Answer {
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let token = unsafe { local::held() }.locks.reads.forget(self);
-        let token = token.or_else(|refused| self.enter().and(Err(refused)))?; // What it holds is of this copy.
-        match self.writers() {
-            // SAFETY: this lock has returned it to the running thread.
-            Some(raw) => unsafe { raw.unlock_shared(token) },
-            // SAFETY: as above.
-            None => unsafe { self.readers().unlock_shared(token) },
-        }
+        let locks = &unsafe { local::held() }.locks;
+        ensure(!M::waits_for_itself(locks, self), EDEADLK)
+    }
+
+    /// Releases the lock. EPERM, if the thread does not hold it in this mode.
+    #[inline(always)]
+    pub(crate) fn unlock<M: Mode>(&self) -> Answer {
+        // SAFETY: this is a part of a function that C calls, and nothing below uses it.
+        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        let Some(token) = tokens.forget(Name::of(self, WRITERS)) else {
+            return self.unlock_otherwise::<M>();
+        };
+        // SAFETY: this lock, which is of this kind, has returned it to the running thread.
+        unsafe { M::release(self.writers(), token) };
         Ok(())
     }
 
-    /// The writer leaves. EPERM, if that is not the running thread.
-    #[inline(always)]
-    pub(crate) fn leave_exclusive(&self) -> Answer {
+    #[cold] // The thread holds several locks, or one of the other kind, or not this one.
+    #[inline(never)]
+    fn unlock_otherwise<M: Mode>(&self) -> Answer {
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let token = unsafe { local::held() }.locks.writes.forget(self);
-        let token = token.or_else(|refused| self.enter().and(Err(refused)))?; // What it holds is of this copy.
-        match self.writers() {
+        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        let Some(token) = tokens.forget_more(self) else {
+            self.enter()?;
+            return Err(Refused::by(EPERM));
+        };
+        match self.either() {
             // SAFETY: this lock has returned it to the running thread.
-            Some(raw) => unsafe { raw.unlock_exclusive(token) },
+            Either::Writers(raw) => unsafe { M::release(raw, token) },
             // SAFETY: as above.
-            None => unsafe { self.readers().unlock_exclusive(token) },
+            Either::Readers(raw) => unsafe { M::release(raw, token) },
         }
         Ok(())
     }
@@ -324,10 +316,10 @@ impl RwLock {
     pub(crate) unsafe fn end(lock: *mut Self) -> Answer {
         // SAFETY: the caller passes a lock.
         let it = unsafe { &mut *lock };
-        it.enter()?;
-        let is_held = it
-            .writers()
-            .map_or_else(|| it.readers().is_locked(), RawRwLock::is_locked);
+        let is_held = match it.enter()? {
+            Either::Writers(raw) => raw.is_locked(),
+            Either::Readers(raw) => raw.is_locked(),
+        };
         ensure(!is_held, EBUSY)?;
         let raw = &mut it.raw;
         if it.kind.load(Ordering::Relaxed) == READERS {

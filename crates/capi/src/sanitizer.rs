@@ -1,5 +1,5 @@
-//! What the threads of the library tell the thread sanitizer, if the program has it. The program's own threads are told
-//! of by the header's inline functions.
+//! What the library tells the thread sanitizer, if the program has it: of its own threads, and of locks that a caller
+//! does not name. All else is told by the header's inline functions.
 //!
 //! The library is not compiled for the sanitizer, which sees nothing of it but calls of functions that it intercepts,
 //! such as `memmove`. It must ignore those, since it does not see what orders them.
@@ -11,10 +11,12 @@ use std::ptr;
 use std::sync::OnceLock;
 
 type Annotate = extern "C" fn(*mut c_char, c_int);
+type Order = extern "C" fn(*const c_void);
 
 /// The functions of the sanitizer.
 struct Sanitizer {
-    acquire: extern "C" fn(*const c_void),
+    acquire: Order,
+    release: Order,
     begin: [Annotate; 2],
     end: [Annotate; 2],
 }
@@ -30,15 +32,17 @@ fn annotate(name: &CStr) -> Option<Annotate> {
     Some(unsafe { mem::transmute::<*mut c_void, Annotate>(find(name)?) })
 }
 
+fn order(name: &CStr) -> Option<Order> {
+    // SAFETY: as above.
+    Some(unsafe { mem::transmute::<*mut c_void, Order>(find(name)?) })
+}
+
 fn sanitizer() -> Option<&'static Sanitizer> {
     static FOUND: OnceLock<Option<Sanitizer>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let acquire = find(c"__tsan_acquire")?;
         Some(Sanitizer {
-            // SAFETY: the function of this name in the sanitizer's interface has this type.
-            acquire: unsafe {
-                mem::transmute::<*mut c_void, extern "C" fn(*const c_void)>(acquire)
-            },
+            acquire: order(c"__tsan_acquire")?,
+            release: order(c"__tsan_release")?,
             begin: [
                 annotate(c"AnnotateIgnoreReadsBegin")?,
                 annotate(c"AnnotateIgnoreWritesBegin")?,
@@ -78,5 +82,12 @@ pub(crate) fn heeding<R>(f: impl FnOnce() -> R) -> R {
 pub(crate) fn acquired<T>(lock: &T) {
     if let Some(sanitizer) = sanitizer() {
         (sanitizer.acquire)(ptr::from_ref(lock).cast());
+    }
+}
+
+/// Tells that the running thread is about to release a range of a lock.
+pub(crate) fn released<T>(lock: *const T) {
+    if let Some(sanitizer) = sanitizer() {
+        (sanitizer.release)(lock.cast());
     }
 }

@@ -1,18 +1,19 @@
 //! Deadlines, as C expresses them.
 
-use crate::answer::{Answer, ensure, given};
+use crate::answer::{Answer, ensure};
+use crate::memory::given;
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, c_int, timespec};
-use prim::clock::Duration;
+use prim::clock::{Duration, Instant};
 use spanlock::range::raw::Wait;
 
-/// How long it is until a time on a clock. `EINVAL` for another clock than the two, for a time that is none, and for a
-/// null pointer.
+/// A wait until a time on a clock. `EINVAL` for another clock than the two, for a time that is none, and for a null
+/// pointer.
 ///
 /// A deadline is converted when the call begins. If the clock is set while the thread waits, the wait does not follow.
 ///
 /// # Safety
 /// The pointer is null or valid.
-pub(crate) unsafe fn left(clock: c_int, deadline: *const timespec) -> Answer<Duration> {
+pub(crate) unsafe fn until(clock: c_int, deadline: *const timespec) -> Answer<Wait> {
     // SAFETY: the caller's promise.
     let deadline = unsafe { given(deadline) }?;
     ensure(matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC), EINVAL)?;
@@ -26,14 +27,11 @@ pub(crate) unsafe fn left(clock: c_int, deadline: *const timespec) -> Answer<Dur
     let nanoseconds =
         |time: &timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
     let left = (nanoseconds(deadline) - nanoseconds(&now)).max(0);
-    Ok(u64::try_from(left).map_or(Duration::MAX, Duration::from_nanos))
+    let left = u64::try_from(left).map_or(Duration::MAX, Duration::from_nanos);
+    Ok(Wait::at_most(left))
 }
 
-/// The same as a limit of a wait.
-///
-/// # Safety
-/// As for [`left`].
-pub(crate) unsafe fn until(clock: c_int, deadline: *const timespec) -> Answer<Wait> {
-    // SAFETY: the caller's promise.
-    Ok(Wait::at_most(unsafe { left(clock, deadline) }?))
+/// How long it is until then.
+pub(crate) fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }

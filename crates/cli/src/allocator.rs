@@ -3,7 +3,10 @@
 //! It counts where memory is measured and nowhere else. Elsewhere an allocation costs one load more, of a flag
 //! that nobody writes.
 
-use spanlock_bench::sim::OnLines;
+#[cfg(feature = "sim")]
+use spanlock_bench::sim::OnLines as Heap;
+#[cfg(not(feature = "sim"))]
+use std::alloc::System as Heap;
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -60,27 +63,27 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: the caller's layout is not empty, which is all that the other allocator asks for.
-        unsafe { OnLines.alloc(layout) }
+        unsafe { Heap.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: the caller's layout is not empty, which is all that the other allocator asks for.
-        unsafe { OnLines.alloc_zeroed(layout) }
+        unsafe { Heap.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(0, layout.size());
         // SAFETY: the other allocator made `at`, with this layout, and the caller gives it up.
-        unsafe { OnLines.dealloc(at, layout) }
+        unsafe { Heap.dealloc(at, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
         // SAFETY: the other allocator made `at`, with this layout, and the caller's new size is valid for it.
-        unsafe { OnLines.realloc(at, layout, size) }
+        unsafe { Heap.realloc(at, layout, size) }
     }
 }

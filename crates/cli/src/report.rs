@@ -1,10 +1,11 @@
 //! `spanlock report`.
 
 use crate::failure::{At, Failure};
+use crate::output::print;
 use clap::Args;
 use spanlock_report::page::findings::Findings;
 use spanlock_report::page::input::Input;
-use spanlock_report::page::render::{html, markdown};
+use spanlock_report::page::render::{html, markdown, picture};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,14 @@ pub(crate) struct Report {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The page: one file, which needs no network and no scripts.
-    #[arg(long, value_name = "FILE", required_unless_present = "markdown")]
+    #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// The findings as Markdown.
+    /// The findings as Markdown; without any of these options, they are printed.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// What the default range lock does beside the best other one, on the largest machine: one chart, as SVG.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
 }
 
 pub(crate) fn run(command: &Report) -> Result<(), Failure> {
@@ -35,6 +39,15 @@ pub(crate) fn run(command: &Report) -> Result<(), Failure> {
     }
     if let Some(path) = &command.markdown {
         write(path, &markdown(&input, &findings))?;
+    }
+    if let Some(path) = &command.picture {
+        let none =
+            "the files: the default range lock met no other one, so there is nothing to draw";
+        let picture = picture(&input).ok_or_else(|| Failure::Input(none.to_owned()))?;
+        write(path, &picture)?;
+    }
+    if [&command.html, &command.markdown, &command.picture] == [&None; 3] {
+        print(&markdown(&input, &findings))?;
     }
     Ok(())
 }

@@ -9,11 +9,12 @@ use spanlock_records::trial::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
 use spanlock_records::trial::blob::{
     self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORD_BYTES, RECORDS,
 };
+use spanlock_records::trial::keys::{self, Access};
 use spanlock_records::trial::latency::{MAX_PARTS, PARTS};
 use spanlock_records::trial::micro;
 use spanlock_records::trial::pattern::{self, MAX_BYSTANDERS, Pattern};
 use spanlock_records::trial::run::Trial;
-use spanlock_records::trial::set::{self, Chosen, KEYS, MAX_KEYS, MAX_STALL, Mix};
+use spanlock_records::trial::set::{self, Chosen, KEYS, MAX_KEYS, Mix};
 #[cfg(target_os = "linux")]
 use spanlock_records::trial::store;
 
@@ -270,17 +271,73 @@ impl Workload for Sets {
     }
 }
 
+/// Locks over keys.
+#[derive(Args)]
+pub(crate) struct Keyed {
+    /// Keys from which threads choose.
+    #[arg(long, value_parser = number(1..=keys::MAX_KEYS), default_value_t = keys::KEYS, value_name = "N")]
+    keys: usize,
+    /// Bytes of a key, which is some letters and a number.
+    #[arg(long, value_parser = number(keys::MIN_LENGTH..=keys::MAX_LENGTH), value_name = "N,...", value_delimiter = ',', default_value = "16")]
+    length: Vec<usize>,
+    /// How often each key is chosen: uniform, zipfian.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "uniform"
+    )]
+    chosen: Vec<Chosen>,
+    /// What is locked: points, scans (up to 16 keys in a row), own (points of a part for each thread), apart (scans in
+    /// such parts).
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "own,apart,points,scans"
+    )]
+    access: Vec<Access>,
+    /// Of a hundred operations, those that lock alone.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(..=100), value_name = "N,...", value_delimiter = ',', default_value = "5")]
+    writes: Vec<u8>,
+}
+
+impl Workload for Keyed {
+    type Load = keys::Load;
+
+    fn loads(&self) -> Vec<keys::Load> {
+        let keys = self.keys;
+        let mut loads = Vec::new();
+        for &access in &self.access {
+            for &length in &self.length {
+                for &chosen in &self.chosen {
+                    loads.extend(self.writes.iter().map(|&writes| keys::Load {
+                        keys,
+                        length,
+                        chosen,
+                        access,
+                        writes,
+                    }));
+                }
+            }
+        }
+        loads
+    }
+}
+
 /// On a simulated machine.
+#[cfg(feature = "sim")]
 #[derive(Args)]
 pub(crate) struct SimulatedSets {
     #[command(flatten)]
     sets: Sets,
     /// Cycles that each operation takes in addition. The machine's caches have no limit: this stands for the misses of
     /// a set that exceeds them, such as P1's of 8 M keys.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STALL)), default_value_t = 0, value_name = "CYCLES")]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(set::MAX_STALL)), default_value_t = 0, value_name = "CYCLES")]
     stall: u32,
 }
 
+#[cfg(feature = "sim")]
 impl Workload for SimulatedSets {
     type Load = set::Load;
 

@@ -72,7 +72,7 @@ fn wrong_inputs_are_named() {
     let here = folder.path();
     refused(here, "report --html out.html", 2, &["FILE"]);
     fs::write(here.join("text.jsonl"), "\nno line of ours\n").unwrap();
-    refused(here, "report text.jsonl", 2, &["--html"]);
+    refused(here, "report text.jsonl", 1, &["text.jsonl, line 2"]);
     refused(
         here,
         "report none.jsonl --html out.html",
@@ -86,4 +86,12 @@ fn wrong_inputs_are_named() {
         &["text.jsonl, line 2"],
     );
     assert!(!here.join("out.html").exists());
+    let alone = r#"{"workload":"meta","machine":"one","cores":1,"kernel":"linux","commit":"c0ffee","command":"none"}"#;
+    fs::write(here.join("empty.jsonl"), alone).unwrap();
+    refused(
+        here,
+        "report empty.jsonl --picture out.svg",
+        1,
+        &["the default range lock met no other one"],
+    );
 }

@@ -48,7 +48,7 @@ fn what_goes_in_comes_out() {
     assert!(written(&["info", text(&store)]).contains("closed properly\n0 files, 1 directories"));
     let copied = written(&["import", text(&store), text(&from)]);
     assert!(
-        copied.contains("2 directories, 3 files of 1076741824 bytes, 2 others"),
+        copied.contains("2 directories, 3 files of 1076741824 bytes, 2 links and special files"),
         "{copied}"
     );
     let checked = written(&["check", text(&store)]);
@@ -69,12 +69,47 @@ fn what_goes_in_comes_out() {
     assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("a/b"));
     assert_eq!(fs::metadata(to.join("sparse")).unwrap().len(), 1 << 30);
 
+    let listed = written(&["ls", text(&store)]);
+    let lines: Vec<_> = listed.lines().collect();
+    assert_eq!(lines.len(), 4, "{listed}");
+    assert!(lines[0].starts_with("d 0") && lines[0].ends_with(" a"));
+    assert!(lines[1].ends_with("link -> a/b"), "{listed}");
+    assert!(lines[2].contains(" 3000000 name"), "{listed}");
+    let output = run(&["cat", text(&store), "a/b/large"]);
+    assert_eq!(output.stdout, vec![7; 3_000_000]);
+    let (code, message) = refused(&["cat", text(&store), "a"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("cannot use a: is a directory"),
+        "{message}"
+    );
+    assert!(
+        refused(&["ls", text(&store), "nowhere"])
+            .1
+            .contains("no such file")
+    );
+    written(&["import", text(&store), text(&from.join("a")), "--to", "a/b"]);
+    assert!(written(&["ls", text(&store), "a/b"]).contains(" empty"));
+    assert!(
+        refused(&["import", text(&store), text(&from), "--to", "name"])
+            .1
+            .contains("not a directory")
+    );
+
     // What is there already is not written over.
     let (code, message) = refused(&["import", text(&store), text(&from)]);
     assert_eq!(code, Some(1));
-    assert!(message.contains("the name is taken"), "{message}");
+    assert!(
+        message.contains("the store has that name already"),
+        "{message}"
+    );
     assert_eq!(refused(&["export", text(&store), text(&to)]).0, Some(1));
-    assert_eq!(refused(&["make", text(&store), "--size", "8M"]).0, Some(1));
+    let (code, message) = refused(&["make", text(&store), "--size", "8M"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("File exists") && !message.contains("I/O error"),
+        "{message}"
+    );
 }
 
 #[test]

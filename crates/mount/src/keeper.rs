@@ -1,16 +1,17 @@
-//! The keeper of `fcntl` locks: one thread that has them all, and the requests that wait for some.
+//! The keeper of `fcntl` locks: all locks, and the requests that wait for some.
 //!
 //! ```text
-//!   server threads --- requests, with their replies ---> keeper: Locks
-//!                                                          |
-//!                                                          +-- waiting requests, in the order in which they came
+//!   server threads --- requests, with their replies ---> Keeping, under a mutex: locks, and waiting requests in the
+//!                                                          ^                     order in which they came
+//!   the keeper's thread --- every now and then ------------'
 //! ```
 //!
-//! A request that waits takes no thread of the server. When something is released, all that wait are tried again. A
-//! request that would wait for itself, by way of others, is refused as a deadlock.
+//! The server's thread that reads a request also serves it, so no other thread has to wake for that. A request that
+//! waits takes no thread of the server. When something is released, all that wait are tried again, by the thread that
+//! released it. A request that would wait for itself, by way of others, is refused as a deadlock.
 //!
-//! A signal ends a wait. The kernel says so by a message that `fuser` answers by itself, with "not implemented". So the
-//! keeper looks whether signals are pending for the thread that waits.
+//! A signal ends a wait. The kernel says so by a message that `fuser` answers by itself, with "not implemented". So
+//! while requests wait, the keeper's thread looks whether signals are pending for the threads that wait.
 
 use crate::locks::{Holder, Lock, Locks};
 use fuser::{Errno, FileHandle, LockOwner, ReplyEmpty, ReplyLock};
@@ -18,11 +19,10 @@ use spanlock::range::Span;
 use spanlock::range::raw::Mode;
 use std::fs;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the keeper looks for signals, if requests wait: a delay that a person hardly notices.
 const LOOK: Duration = Duration::from_millis(50);
@@ -63,44 +63,82 @@ pub(crate) enum Request {
     },
 }
 
-/// The way to the keeper. Dropping it ends the keeper; requests that wait are then refused.
+/// Dropping it ends the keeper; requests that wait are then refused.
 pub(crate) struct Keeper {
-    requests: Option<Sender<Request>>,
-    /// Locks that are held, and requests that wait.
-    busy: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    keeping: Mutex<Keeping>,
+    /// Locks that are held, and requests that wait.
+    busy: AtomicUsize,
+    /// Told when a request waits, and when the keeper ends.
+    news: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Keeping> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the keeper's thread does.
+    fn watch(&self) {
+        let mut keeping = self.lock();
+        while !keeping.ends {
+            keeping = if keeping.waiting.is_empty() {
+                let woken = self.news.wait(keeping);
+                woken.unwrap_or_else(PoisonError::into_inner)
+            } else {
+                let woken = self.news.wait_timeout(keeping, LOOK);
+                let (mut keeping, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+                if waited.timed_out() {
+                    keeping.look_for_signals();
+                    keeping.count(&self.busy);
+                }
+                keeping
+            };
+        }
+        for waiting in keeping.waiting.drain(..) {
+            waiting.reply.error(Errno::EINTR);
+        }
+    }
 }
 
 impl Keeper {
     pub(crate) fn start() -> io::Result<Self> {
-        let (requests, incoming) = mpsc::channel();
-        let busy = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&busy);
-        let keep = move || Keeping::default().run(&incoming, &count);
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
         let thread = thread::Builder::new().name("keeper".to_owned());
         Ok(Self {
-            requests: Some(requests),
-            busy,
-            thread: Some(thread.spawn(keep)?),
+            shared,
+            thread: Some(thread.spawn(move || watched.watch())?),
         })
     }
 
     /// Whether no locks are held and none are waited for. A thread that has got a lock, or given it back, sees that.
     pub(crate) fn is_idle(&self) -> bool {
-        self.busy.load(Ordering::Acquire) == 0
+        self.shared.busy.load(Ordering::Acquire) == 0
     }
 
-    pub(crate) fn send(&self, request: Request) {
-        if let Some(requests) = &self.requests {
-            // The keeper ends after this value only.
-            let _ = requests.send(request);
+    /// Replies now, or when what the request waits for is there.
+    pub(crate) fn serve(&self, request: Request) {
+        let Shared { busy, news, .. } = &*self.shared;
+        let mut keeping = self.shared.lock();
+        let none_waited = keeping.waiting.is_empty();
+        keeping.serve(request, busy);
+        keeping.count(busy);
+        if none_waited && !keeping.waiting.is_empty() {
+            news.notify_one();
         }
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.requests = None;
+        self.shared.lock().ends = true;
+        self.shared.news.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic has been reported where it happened.
             let _ = thread.join();
@@ -123,33 +161,10 @@ struct Waiting {
 struct Keeping {
     locks: Locks,
     waiting: Vec<Waiting>,
+    ends: bool,
 }
 
 impl Keeping {
-    fn run(mut self, incoming: &Receiver<Request>, busy: &AtomicUsize) {
-        let mut next_look = Instant::now() + LOOK;
-        loop {
-            let request = if self.waiting.is_empty() {
-                incoming.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                incoming.recv_timeout(next_look.saturating_duration_since(Instant::now()))
-            };
-            match request {
-                Ok(request) => self.serve(request, busy),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if Instant::now() >= next_look {
-                self.look_for_signals();
-                next_look = Instant::now() + LOOK;
-            }
-            self.count(busy);
-        }
-        for waiting in self.waiting {
-            waiting.reply.error(Errno::EINTR);
-        }
-    }
-
     /// Before each reply: who gets it knows that it has a lock.
     fn count(&self, busy: &AtomicUsize) {
         busy.store(self.locks.count() + self.waiting.len(), Ordering::Release);

@@ -28,14 +28,23 @@
 //! | `convert.rs` | the kernel's numbers for the store's types |
 //! | `keeper.rs`, `locks.rs` | `fcntl` locks: requests that wait, and who holds what |
 //! | `mounted.rs` | mounting, serving, unmounting |
+//! | `passthrough.rs` | a mount that passes everything on to another folder, for comparison |
 #![cfg(target_os = "linux")]
 
 mod convert;
+mod departures;
 mod keeper;
 mod locks;
 mod mounted;
 mod nodes;
 mod operations;
+mod passthrough;
 mod server;
 
+/// The example in the package's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use mounted::{Error, Mounted, detach, what_is_missing};
+pub use passthrough::Passthrough;

@@ -58,6 +58,22 @@ pub fn what_is_missing() -> Option<&'static str> {
     None
 }
 
+/// How a file system of that name is mounted, which so many threads serve.
+pub(crate) fn configured(name: &str, threads: NonZeroUsize) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(name.to_owned()),
+        MountOption::Subtype(name.to_owned()),
+    ];
+    if is_root() {
+        config.mount_options.push(MountOption::DefaultPermissions);
+        config.acl = SessionACL::All;
+    }
+    config.n_threads = Some(threads.get());
+    config.clone_fd = true; // Each thread then has a descriptor of its own, and they compete less.
+    config
+}
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -95,19 +111,12 @@ impl Mounted {
         if let Some(missing) = what_is_missing() {
             return Err(Error::Missing(missing));
         }
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName("spanlock".to_owned()),
-            MountOption::Subtype("spanlock".to_owned()),
-        ];
-        if is_root() {
-            config.mount_options.push(MountOption::DefaultPermissions);
-            config.acl = SessionACL::All;
-        }
-        config.n_threads = Some(threads.get());
-        config.clone_fd = true; // Each thread then has a descriptor of its own, and they compete less.
-        let server = Server::new(Arc::clone(store)).map_err(Error::Mount)?;
-        Session::new(server, folder, &config).map_err(Error::Mount)
+        let config = configured("spanlock", threads);
+        let server = Server::new(Arc::clone(store), threads).map_err(Error::Mount)?;
+        let kernel = Arc::clone(&server.kernel);
+        let session = Session::new(server, folder, &config).map_err(Error::Mount)?;
+        kernel.get_or_init(|| session.notifier());
+        Ok(session)
     }
 
     /// Serves until the folder is unmounted, and then closes the store.

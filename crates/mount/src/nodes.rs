@@ -2,10 +2,12 @@
 //! and may ask about it after its last name is gone.
 
 use crate::convert::{errno, id_of};
+use crate::departures::{Departures, Nameless};
 use fuser::Errno;
 use spanlock::rw::RwLock;
 use spanlock_structures::store::{Attributes, File, Ino, Kind, Stat, Store};
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +19,14 @@ pub(crate) struct Known {
     told: AtomicU64,
     /// Keeps a file as long as the kernel may use it.
     file: Option<File>,
-    /// What was known of it when its last name went. From then on, its attributes are here only.
-    gone: Mutex<Option<Stat>>,
+    /// What was known of it when its last name went. Dropped after the file, whose space is then free.
+    gone: Mutex<Option<Gone>>,
+}
+
+/// A node without a name. Its attributes are here only.
+struct Gone {
+    stat: Stat,
+    _nameless: Nameless,
 }
 
 impl Known {
@@ -43,7 +51,7 @@ impl Known {
     /// What is known of it.
     pub(crate) fn stat(&self, store: &Store) -> Result<Stat, Errno> {
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(last) = &*gone else {
+        let Some(Gone { stat: last, .. }) = &*gone else {
             return store.stat_of(self.ino).map_err(|error| errno(&error));
         };
         let mut stat = last.clone();
@@ -67,7 +75,7 @@ impl Known {
     ) -> Result<(), Errno> {
         let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *gone {
-            Some(stat) => {
+            Some(Gone { stat, .. }) => {
                 stat.attributes.changed = now;
                 set(&mut stat.attributes);
                 Ok(())
@@ -81,12 +89,21 @@ impl Known {
 }
 
 /// All nodes that the kernel knows, by the numbers that it knows them by.
-#[derive(Default)]
 pub(crate) struct Nodes {
     known: RwLock<HashMap<u64, Arc<Known>>>,
+    /// Those without a name.
+    pub(crate) departures: Arc<Departures>,
 }
 
 impl Nodes {
+    /// None, for a server of so many threads.
+    pub(crate) fn new(threads: NonZeroUsize) -> Self {
+        Self {
+            known: RwLock::default(),
+            departures: Departures::new(threads),
+        }
+    }
+
     /// # Errors
     /// When the kernel does not know it.
     pub(crate) fn get(&self, id: u64) -> Result<Arc<Known>, Errno> {
@@ -136,10 +153,23 @@ impl Nodes {
     pub(crate) fn unnamed(&self, stat: &Stat, now: i64) {
         let last = stat.kind == Kind::Directory || stat.links <= 1;
         if let (true, Ok(node)) = (last, self.get(id_of(stat))) {
-            let mut gone = stat.clone();
-            gone.links = 0;
-            gone.attributes.changed = now;
+            let mut stat = stat.clone();
+            stat.links = 0;
+            stat.attributes.changed = now;
+            let gone = Gone {
+                stat,
+                _nameless: self.departures.nameless(),
+            };
             *node.gone.lock().unwrap_or_else(PoisonError::into_inner) = Some(gone);
+        }
+    }
+
+    /// A program has closed a node.
+    pub(crate) fn closed(&self, id: u64) {
+        if let Ok(node) = self.get(id)
+            && node.live().is_err()
+        {
+            self.departures.closed();
         }
     }
 

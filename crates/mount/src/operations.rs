@@ -7,7 +7,7 @@ use fuser::{
     Errno, FileType, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry, Request,
     TimeOrNow, WriteFlags,
 };
-use spanlock_structures::store::{Kind, MAX_NAME, NewNode, Stat};
+use spanlock_structures::store::{Error, Kind, MAX_NAME, NewNode, Stat};
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +17,12 @@ use std::sync::{Arc, PoisonError};
 pub(crate) type Listed = (Vec<u8>, u64, FileType);
 
 impl Server {
+    /// Does something that may need space, of which some may be about to become free.
+    fn with_room<T>(&self, act: impl Fn() -> Result<T, Error>) -> Result<T, Errno> {
+        let departures = &self.nodes.departures;
+        departures.with_room(|| act().map_err(|error| errno(&error)))
+    }
+
     pub(crate) fn lookup_name(&self, parent: INodeNo, name: &OsStr) -> Result<Stat, Errno> {
         if name.len() > MAX_NAME {
             return Err(Errno::ENAMETOOLONG);
@@ -43,8 +49,7 @@ impl Server {
                 node.mode |= libc::S_ISGID;
             }
         }
-        let made = self.store.make_node(parent, name.as_bytes(), node);
-        made.map_err(|error| errno(&error))
+        self.with_room(|| self.store.make_node(parent, name.as_bytes(), node.clone()))
     }
 
     pub(crate) fn entry(&self, found: Result<Stat, Errno>, reply: ReplyEntry) {
@@ -64,8 +69,8 @@ impl Server {
         times: (Option<TimeOrNow>, Option<TimeOrNow>),
     ) -> Result<Stat, Errno> {
         if let Some(size) = size {
-            let cut = known.file()?.truncate(size);
-            cut.map_err(|error| errno(&error))?;
+            let file = known.file()?;
+            self.with_room(|| file.truncate(size))?;
         }
         let (accessed, modified) = (times.0.map(nanoseconds), times.1.map(nanoseconds));
         let is_more = mode.is_some() || owners != (None, None);
@@ -106,8 +111,7 @@ impl Server {
                 self.nodes.get(to.0)?.live()?,
             );
             let (name, new_name) = (name.as_bytes(), new_name.as_bytes());
-            let done = self.store.exchange_nodes(from, name, to, new_name);
-            return done.map_err(|error| errno(&error));
+            return self.with_room(|| self.store.exchange_nodes(from, name, to, new_name));
         }
         if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
             return Err(Errno::EINVAL);
@@ -122,10 +126,8 @@ impl Server {
             self.nodes.get(from.0)?.live()?,
             self.nodes.get(to.0)?.live()?,
         );
-        let done = self
-            .store
-            .rename_node(from, name.as_bytes(), to, new_name.as_bytes());
-        done.map_err(|error| errno(&error))?;
+        let (name, new_name) = (name.as_bytes(), new_name.as_bytes());
+        self.with_room(|| self.store.rename_node(from, name, to, new_name))?;
         if let Some(replaced) = replaced.filter(|replaced| replaced.ino != moved.ino) {
             self.nodes.unnamed(&replaced, now());
         }
@@ -180,13 +182,18 @@ impl Server {
         flags: WriteFlags,
     ) -> Result<u32, Errno> {
         let known = self.nodes.get(ino.0)?;
-        let written = known.file()?.write_at(data, offset);
-        let written = written.map_err(|error| errno(&error))?;
+        let file = known.file()?;
+        let written = self.with_room(|| file.write_at(data, offset))?;
         if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
             let mode = known.stat(&self.store)?.attributes.mode;
             let cleared = without_privileges(mode);
             if cleared != mode {
                 known.set(&self.store, now(), |set| set.mode = cleared)?;
+                if let Some(kernel) = self.kernel.get() {
+                    // It keeps attributes, and a program must not run with privileges that are gone. No data with it;
+                    // where it fails, the kernel does not know the file.
+                    let _ = kernel.inval_inode(ino, -1, 0);
+                }
             }
         }
         u32::try_from(written).map_err(|_| Errno::EIO)
@@ -200,8 +207,7 @@ impl Server {
     ) -> Result<Stat, Errno> {
         let ino = self.nodes.get(ino.0)?.live()?;
         let parent = self.nodes.get(parent.0)?.live()?;
-        let linked = self.store.link_node(ino, parent, name.as_bytes());
-        linked.map_err(|error| errno(&error))?;
+        self.with_room(|| self.store.link_node(ino, parent, name.as_bytes()))?;
         self.store.stat_of(ino).map_err(|error| errno(&error))
     }
 

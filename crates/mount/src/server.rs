@@ -6,35 +6,38 @@ use crate::nodes::Nodes;
 use crate::operations::Listed;
 use fuser::{
     AccessFlags, BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    TimeOrNow, WriteFlags,
+    InitFlags, KernelConfig, LockOwner, Notifier, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use spanlock::range::Span;
 use spanlock_structures::store::{Kind, MAX_NAME, NewNode, PAGE, ROOT, Store};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// How long the kernel may keep what it was told: as libfuse has it. The kernel makes all changes, so it knows them.
 pub(crate) const VALID: Duration = Duration::from_secs(1);
 
 /// The most that the kernel sends in one request to write: as much as its buffers of 256 pages have room for.
-const MAX_WRITE: u32 = 1 << 20;
+pub(crate) const MAX_WRITE: u32 = 1 << 20;
 
 /// Files bypass the kernel's cache, and the kernel lets several writers of one file through.
-const OPENED: FopenFlags =
+pub(crate) const OPENED: FopenFlags =
     FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
 
 /// A store, as the kernel sees it.
 pub(crate) struct Server {
     pub(crate) store: Arc<Store>,
     pub(crate) nodes: Nodes,
+    /// Tells the kernel what has changed without its doing. Known once it has mounted.
+    pub(crate) kernel: Arc<OnceLock<Notifier>>,
     keeper: Keeper,
     /// Open directories.
     pub(crate) directories: Mutex<HashMap<u64, Arc<Vec<Listed>>>>,
@@ -42,10 +45,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(store: Arc<Store>) -> io::Result<Self> {
+    pub(crate) fn new(store: Arc<Store>, threads: NonZeroUsize) -> io::Result<Self> {
         Ok(Self {
             store,
-            nodes: Nodes::default(),
+            nodes: Nodes::new(threads),
+            kernel: Arc::default(),
             keeper: Keeper::start()?,
             directories: Mutex::default(),
             handles: AtomicU64::new(1),
@@ -301,10 +305,11 @@ impl Filesystem for Server {
         lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
+        self.nodes.closed(ino.0);
         if self.keeper.is_idle() {
             return reply.ok();
         }
-        self.keeper.send(LockRequest::Clear {
+        self.keeper.serve(LockRequest::Clear {
             file: ino.0,
             owner: lock_owner.0,
             span: Span::ALL,
@@ -326,7 +331,7 @@ impl Filesystem for Server {
         if self.keeper.is_idle() {
             return reply.ok();
         }
-        self.keeper.send(LockRequest::Closed {
+        self.keeper.serve(LockRequest::Closed {
             file: ino.0,
             handle: handle.0,
             reply,
@@ -436,7 +441,7 @@ impl Filesystem for Server {
     ) {
         let asked = asked(handle, lock_owner, (start, end), typ, pid);
         match asked.parse() {
-            Ok((_, Some(lock))) => self.keeper.send(LockRequest::Test {
+            Ok((_, Some(lock))) => self.keeper.serve(LockRequest::Test {
                 file: ino.0,
                 lock,
                 reply,
@@ -480,6 +485,6 @@ impl Filesystem for Server {
             },
             Err(error) => return reply.error(error),
         };
-        self.keeper.send(request);
+        self.keeper.serve(request);
     }
 }

@@ -29,9 +29,10 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
     system::wait(word, expected, deadline)
 }
 
-/// Wakes at least one of the threads that sleep on `word`.
-pub fn wake_one(word: &AtomicU32) {
-    system::wake_one(word);
+/// Wakes at least one of the threads that sleep on `word`. Returns whether one slept there; where the system does not
+/// tell, `false`.
+pub fn wake_one(word: &AtomicU32) -> bool {
+    system::wake_one(word)
 }
 
 /// Wakes all threads that sleep on `word`. The memory may have been freed: only the address matters.
@@ -54,8 +55,8 @@ mod tests {
     const EACH: [(Wait, Wake); 4] = [
         BOTH[0],
         BOTH[1],
-        (system::wait, system::wake_one),
-        (fallback::wait, fallback::wake_one),
+        (system::wait, |word| _ = system::wake_one(word)),
+        (fallback::wait, |word| _ = fallback::wake_one(word)),
     ];
 
     #[test]
@@ -123,5 +124,30 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn nobody_was_woken_where_nobody_sleeps() {
+        let word = AtomicU32::new(0);
+        assert!(!system::wake_one(&word) && !fallback::wake_one(&word));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_sleeps_was_woken() {
+        let word = &AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while word.load(Ordering::Acquire) == 0 {
+                    system::wait(word, 0, None);
+                }
+            });
+            // It sleeps sooner or later.
+            while !system::wake_one(word) {
+                std::thread::yield_now();
+            }
+            word.store(1, Ordering::Release);
+            system::wake_all(word);
+        });
     }
 }

@@ -29,6 +29,7 @@
 //! | [`debug`] | whether debug builds run extra checks |
 //! | [`edge`] | named protocol edges, which the model checker and the simulator can weaken |
 //! | [`sync`] | a plain mutex for slow paths |
+//! | [`timer`] | calls at points in time |
 //! | [`track`] | a marker inside an allocation, for a leak check |
 
 pub mod atomic;
@@ -45,6 +46,7 @@ pub mod simulated;
 pub mod spin;
 pub mod sync;
 pub mod thread;
+pub mod timer;
 pub mod track;
 #[doc(hidden)]
 pub mod workload;

@@ -4,6 +4,13 @@
 /// A value that several own. It is the standard library's on every platform: the last to give it up frees it.
 pub use std::sync::Arc;
 
+/// A value that is made when it is first asked for. It is the standard library's on every platform: to make the value
+/// must not block.
+pub use std::sync::OnceLock;
+
+/// The other end of an [`Arc`], which does not keep the value.
+pub use std::sync::Weak;
+
 use std::sync::{self, PoisonError};
 
 /// A mutual exclusion lock.

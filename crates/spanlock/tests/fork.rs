@@ -6,9 +6,14 @@ mod common;
 use common::{await_sleepers, status_of_child, watched};
 use spanlock::range::RangeLock;
 use spanlock_testkit::exact::Exact;
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[global_allocator]
 static HEAP: Exact = Exact;
@@ -97,7 +102,7 @@ fn ranges_of_the_forking_thread_are_released_by_either() {
     let mut held = Some(lock.write(0..10));
     // SAFETY: as in `status_of_child`.
     let status = {
-        let held = std::cell::Cell::new(held.take());
+        let held = Cell::new(held.take());
         let status = status_of_child(|| {
             let refused = lock.try_read(5..6).is_none();
             drop(held.take());
@@ -124,4 +129,42 @@ fn a_child_uses_the_free_part_of_a_lock_that_others_sleep_in() {
         assert_eq!(status, 0);
         drop(held);
     });
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A child has a timer of its own, and its parent's does nothing there.
+#[test]
+fn turns_of_tasks_end_in_a_child() {
+    let lock = RangeLock::new();
+    let held = Cell::new(Some(lock.write(0..10)));
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let limit = Duration::from_millis(100);
+    let mut first = lock.try_write_async_for(0..10, limit);
+    let mut second = lock.write_async(0..10);
+    let over = Instant::now() + limit;
+    let mut nobody = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut first).poll(&mut nobody).is_pending());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    assert!(Pin::new(&mut second).poll(&mut context).is_pending());
+    let status = status_of_child(|| {
+        // What the parent's timer was to do would be done by then.
+        while Instant::now() < over {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The first is woken and is not polled, so the second waits for the end of a turn.
+        drop(held.take());
+        while !woken.0.load(Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Pin::new(&mut second).poll(&mut context).is_ready()
+    });
+    assert_eq!(status, 0);
 }

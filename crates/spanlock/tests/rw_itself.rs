@@ -1,6 +1,6 @@
 //! In a debug build a thread that would wait for itself panics, and the message names the lock. The tests run one at a
 //! time, so that their tries do not interfere.
-#![cfg(all(debug_assertions, not(feature = "send_guard")))]
+#![cfg(debug_assertions)]
 
 #[macro_use]
 mod common;

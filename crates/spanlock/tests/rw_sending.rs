@@ -1,16 +1,22 @@
-//! With the feature `send_guard`: guards go to other threads.
+//! Guards of `SendGuards` go to other threads.
 
 #[macro_use]
 mod common;
 
 use common::elsewhere;
-use common::rw::{linger, run};
+use common::rw::linger;
 use lock_api::{RawRwLock, RwLock};
+use spanlock::rw::{ForeignRelease, SendGuards};
 use spanlock_testkit::exact::Exact;
 use std::thread;
 
 #[global_allocator]
 static HEAP: Exact = Exact;
+
+/// Runs a scenario of that lock with guards that may be sent.
+fn run<L: ForeignRelease + Sync>(raw: L, scenario: impl FnOnce(&RwLock<SendGuards<L>, u32>)) {
+    common::rw::run(SendGuards::new(raw), scenario);
+}
 
 for_every_lock! {
     {

@@ -348,6 +348,8 @@ stress! {
     slots_annex: common::slots_annex(),
     slots_unfair: common::slots_unfair(),
     skip: common::skip(),
+    keys: common::keys(),
+    keys_slow_path: common::keys_slow_path(),
     skip_standard: common::skip_standard(),
     skip_unfair: common::skip_unfair(),
     exclusive: NoSharing(common::exclusive()),

@@ -14,3 +14,8 @@ pub mod ordered;
 #[cfg(target_os = "linux")]
 pub mod store;
 pub mod vm;
+
+/// The example in the package's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

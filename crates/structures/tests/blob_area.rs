@@ -56,6 +56,11 @@ fn shows_what_was_written(lock: impl Ranges) {
     assert_eq!(pages(&tail), [2, 3, 3]);
     assert!(whole.as_ptr_range().end <= tail.as_ptr() || tail.as_ptr_range().end <= whole.as_ptr());
     drop((whole, tail));
+    // Extents that lie in different places.
+    assert_eq!(
+        pages(&area.map_scattered(&[c, a]).unwrap()),
+        [3, 3, 1, 1, 1]
+    );
     for _ in 0..3 * PAGES {
         assert_eq!(pages(&area.map(&blob[..2]).unwrap()), [1, 1, 1, 2]);
     }

@@ -1,4 +1,4 @@
-//! What tests share. No published package depends on this crate, except as a development dependency.
+//! What tests of locks share.
 //!
 //! | module | content |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | [`mutation`] | weakens one named edge at a time and expects a model to fail |
 //! | [`watchdog`] | ends a process whose work gets nowhere |
 
+#[cfg(doctest)]
 mod documents;
 pub mod edges;
 pub mod exact;

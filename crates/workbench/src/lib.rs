@@ -19,6 +19,7 @@
 //! | [`pattern`] | what users do and papers do not measure, and what hurts a lock that adapts |
 //! | [`locks`] | the table of range locks: to add one, add a row |
 //! | [`set`] | ordered sets (P1 §7.1) |
+//! | [`keys`] | locks over keys that are byte strings |
 //! | [`store`] | files that many threads read and write (P3 §VI) |
 //! | [`rw`] | reader-writer locks under the workloads of P2 §5 |
 //! | [`vm`] | traffic of address spaces (P1 §7.2) |
@@ -34,6 +35,8 @@ pub mod batch;
 pub mod blob;
 #[cfg(feature = "workloads")]
 pub mod crew;
+#[cfg(feature = "workloads")]
+pub mod keys;
 #[cfg(feature = "workloads")]
 pub mod latency;
 #[cfg(feature = "workloads")]

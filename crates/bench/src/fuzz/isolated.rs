@@ -82,8 +82,9 @@ pub fn listen(command: &mut Command, mut tries: impl FnMut(u64)) -> io::Result<O
     let mut marks = VecDeque::new();
     let mut failure: Option<String> = None;
     if let Some(heard) = child.stdout.take() {
-        for line in BufReader::new(heard).lines() {
-            let line = line?;
+        for line in BufReader::new(heard).split(b'\n') {
+            // A mutant may print a name that it has overwritten.
+            let line = String::from_utf8_lossy(&line?).into_owned();
             if let Some(failure) = &mut failure {
                 failure.push_str(&line);
                 failure.push('\n');

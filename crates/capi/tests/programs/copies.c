@@ -11,6 +11,7 @@ struct plugin {
     int (*use_range)(spanlock_range_lock *);
     int (*submit)(spanlock_range_lock *);
     int (*use_rwlock)(spanlock_rwlock *);
+    int (*use_owner)(spanlock_owner *, spanlock_range_lock *);
 };
 
 #ifdef PLUGIN
@@ -43,12 +44,19 @@ static int use_rwlock(spanlock_rwlock *lock)
     return error ? error : spanlock_rwlock_read_unlock(lock);
 }
 
-const struct plugin plugin = { create, spanlock_range_lock_destroy, use_range, submit, use_rwlock };
+static int use_owner(spanlock_owner *owner, spanlock_range_lock *lock)
+{
+    spanlock_token token;
+    return spanlock_owner_lock(owner, lock, spanlock_range_of(0, 10), SPANLOCK_SHARED, &token);
+}
+
+const struct plugin plugin = { create, spanlock_range_lock_destroy, use_range, submit, use_rwlock, use_owner };
 #else
 int main(int count, char **arguments)
 {
     static spanlock_rwlock first_here = SPANLOCK_RWLOCK_INITIALIZER, first_there = SPANLOCK_RWLOCK_INITIALIZER;
     spanlock_range_lock *here, *there;
+    spanlock_owner *owner;
     spanlock_token token;
     alarm(100);
     CHECK(count == 2);
@@ -71,6 +79,10 @@ int main(int count, char **arguments)
     OK(plugin->use_rwlock(&first_there));
     ANSWERS(EXDEV, spanlock_rwlock_write_lock(&first_there));
     ANSWERS(EXDEV, spanlock_rwlock_destroy(&first_there));
+    OK(spanlock_owner_create(&owner, NULL));
+    ANSWERS(EXDEV, plugin->use_owner(owner, there));
+    ANSWERS(EXDEV, spanlock_owner_lock(owner, there, spanlock_range_of(0, 10), SPANLOCK_SHARED, &token));
+    OK(spanlock_owner_destroy(owner));
     OK(plugin->submit(there));
     dlclose(handle); /* While a thread of its copy is about to call back. */
     sleep_ms(3000);

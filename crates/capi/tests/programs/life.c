@@ -71,8 +71,17 @@ static void granted(void *argument, spanlock_token token)
     *(spanlock_token *)argument = token;
 }
 
+static spanlock_owner *owner;
+
+static void *hold_for_owner(void *token)
+{
+    OK(spanlock_owner_lock(owner, lock, to(40, 50), SPANLOCK_EXCLUSIVE, token));
+    return NULL;
+}
+
 static void children(void)
 {
+    spanlock_token owned;
     spanlock_token token, submitted = { { 0, 0 } };
     spanlock_request request;
     pid_t child;
@@ -82,13 +91,20 @@ static void children(void)
     OK(spanlock_range_lock_submit(lock, to(20, 30), SPANLOCK_EXCLUSIVE, granted, &submitted, &request));
     while (spanlock_range_lock_take(lock, request, &submitted) == EINPROGRESS)
         sleep_ms(1);
+    OK(spanlock_owner_create(&owner, NULL));
+    on_thread(hold_for_owner, &owned); /* A thread that is gone. */
     sleep_ms(20); /* So that the library's thread sleeps, and is in the middle of nothing. */
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         spanlock_token more;
         alarm(20);
-        /* The child holds what its thread held, and no thread is left that could release the rest. */
+        /* The child holds what its thread held, and what owners hold. What requests got nobody can release. */
+        ANSWERS(EBUSY, spanlock_range_lock_try_read(lock, to(49, 50), &more));
+        OK(spanlock_owner_release(owner, lock, &owned));
+        OK(spanlock_range_lock_try_write(lock, to(40, 50), &more));
+        OK(spanlock_range_lock_release(lock, &more));
+        OK(spanlock_owner_destroy(owner));
         OK(spanlock_range_lock_release(lock, &token));
         OK(spanlock_rwlock_read_unlock(&rwlock));
         OK(spanlock_rwlock_write_lock(&rwlock));
@@ -106,6 +122,8 @@ static void children(void)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(spanlock_range_lock_release(lock, &token));
     OK(spanlock_range_lock_release(lock, &submitted));
+    OK(spanlock_owner_release(owner, lock, &owned));
+    OK(spanlock_owner_destroy(owner));
     OK(spanlock_rwlock_read_unlock(&rwlock));
 }
 

@@ -41,17 +41,12 @@ static void arguments(void)
     spanlock_token token;
     spanlock_request request;
     struct timespec soon = in_ms(CLOCK_MONOTONIC, 10), odd = { 0, 1000000000 }, negative = { 0, -1 };
-    spanlock_want wants[] = {
-        { to(0, 1), SPANLOCK_SHARED, 0 },
-        { to(5, 6), SPANLOCK_EXCLUSIVE, 0 },
-    };
+    spanlock_want wants[] = { { to(0, 1), 7, 0 } };
     spanlock_range reversed[] = { to(5, 3), to(1, 0), to(5, 0), to(UINT64_MAX, 0), { 2, 0 }, { UINT64_MAX, 5 } };
     for (size_t i = 0; i < sizeof reversed / sizeof *reversed; i++) {
         ANSWERS(EINVAL, spanlock_range_lock_write(lock, reversed[i], &token));
         CHECK(token.opaque[0] == 0);
     }
-    ANSWERS(ENOTSUP, spanlock_range_lock_many(lock, wants, 2, &token));
-    wants[0].mode = 7;
     ANSWERS(EINVAL, spanlock_range_lock_many(lock, wants, 1, &token));
     wants[0] = (spanlock_want){ to(0, 1), SPANLOCK_SHARED, 1 };
     ANSWERS(EINVAL, spanlock_range_lock_many(lock, wants, 1, &token));
@@ -198,6 +193,72 @@ static void rwlocks(void)
     ANSWERS(EINVAL, spanlock_range_lock_destroy((spanlock_range_lock *)&rubbish));
 }
 
+/* Tokens of one range, of none and of several, released in every order. Each is told when it comes again. */
+static void every_order(void)
+{
+    enum { HELD = 4, ORDERS = 24 };
+    spanlock_want wants[] = { { to(10, 20), SPANLOCK_SHARED, 0 }, { to(30, 40), SPANLOCK_EXCLUSIVE, 0 } };
+    for (unsigned first = 0; first < HELD; first++)
+        for (unsigned order = 0; order < ORDERS; order++) {
+            unsigned left = order, held[HELD] = { 0, 1, 2, 3 };
+            spanlock_token tokens[HELD], copies[HELD];
+            for (unsigned i = 0; i < HELD; i++) {
+                unsigned which = (first + i) % HELD;
+                if (which == 0)
+                    OK(spanlock_range_lock_write(other, to(0, 10), &tokens[i]));
+                else if (which == 1)
+                    OK(spanlock_range_lock_read(other, to(5, 5), &tokens[i]));
+                else if (which == 2)
+                    OK(spanlock_range_lock_many(other, wants, 2, &tokens[i]));
+                else
+                    OK(spanlock_range_lock_read(other, to(50, 60), &tokens[i]));
+                copies[i] = tokens[i];
+            }
+            for (unsigned count = HELD; count > 0; count--) {
+                unsigned at = left % count, i = held[at];
+                left /= count;
+                held[at] = held[count - 1];
+                OK(spanlock_range_lock_release(other, &tokens[i]));
+                for (unsigned twice = 0; twice < 2; twice++)
+                    ANSWERS(EINVAL, spanlock_range_lock_release(other, twice ? &copies[i] : &tokens[i]));
+                ANSWERS(EINVAL, spanlock_range_lock_release(NULL, &copies[i]));
+            }
+            OK(spanlock_range_lock_try_write(other, spanlock_range_all(), &tokens[0]));
+            OK(spanlock_range_lock_release(other, &tokens[0]));
+        }
+}
+
+/* A thread holds locks of both kinds, in both modes, and releases them in every order. */
+static void several(void)
+{
+    enum { LOCKS = 4, ORDERS = 24 };
+    spanlock_rwlock locks[LOCKS];
+    for (unsigned kinds = 0; kinds < 1u << LOCKS; kinds++)
+        for (unsigned writes = 0; writes < 1u << LOCKS; writes++)
+            for (unsigned order = 0; order < ORDERS; order++) {
+                unsigned left = order, held[LOCKS] = { 0, 1, 2, 3 };
+                for (unsigned i = 0; i < LOCKS; i++) {
+                    OK(spanlock_rwlock_init(&locks[i], kinds >> i & 1));
+                    OK(writes >> i & 1 ? spanlock_rwlock_write_lock(&locks[i])
+                                       : spanlock_rwlock_read_lock(&locks[i]));
+                }
+                for (unsigned count = LOCKS; count > 0; count--) {
+                    unsigned at = left % count, i = held[at];
+                    left /= count;
+                    held[at] = held[count - 1];
+                    ANSWERS(EPERM, writes >> i & 1 ? spanlock_rwlock_read_unlock(&locks[i])
+                                                   : spanlock_rwlock_write_unlock(&locks[i]));
+                    ANSWERS(EDEADLK, spanlock_rwlock_write_lock(&locks[i]));
+                    ANSWERS(EBUSY, spanlock_rwlock_destroy(&locks[i]));
+                    OK(writes >> i & 1 ? spanlock_rwlock_write_unlock(&locks[i])
+                                       : spanlock_rwlock_read_unlock(&locks[i]));
+                    ANSWERS(EPERM, spanlock_rwlock_read_unlock(&locks[i]));
+                    ANSWERS(EPERM, spanlock_rwlock_write_unlock(&locks[i]));
+                    OK(spanlock_rwlock_destroy(&locks[i]));
+                }
+            }
+}
+
 int main(void)
 {
     alarm(100);
@@ -208,7 +269,9 @@ int main(void)
     options();
     waiting_for_oneself();
     tokens();
+    every_order();
     rwlocks();
+    several();
     OK(spanlock_range_lock_destroy(other));
     return 0;
 }

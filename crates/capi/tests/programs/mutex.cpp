@@ -130,7 +130,7 @@ static void times()
     gives_up<std::unique_lock<Mutex>>(mutex, 5ms);
     gives_up<std::shared_lock<Mutex>>(mutex, 5ms);
     gives_up<std::unique_lock<Mutex>>(mutex, 0ns);
-    gives_up<std::unique_lock<Mutex>>(mutex, -1h);
+    gives_up<std::unique_lock<Mutex>>(mutex, -5ms);
     gives_up<std::unique_lock<Mutex>>(mutex, std::chrono::duration<double>(0.001));
     gives_up<std::unique_lock<Mutex>>(mutex, std::chrono::duration<int, std::ratio<1, 60>>(1));
     gives_up<std::unique_lock<Mutex>>(mutex, std::chrono::steady_clock::now() + 5ms);

@@ -1,5 +1,5 @@
-/* Races of a program's own, which the thread sanitizer must find: one under a range lock, whose ranges are wrong, and one
- * under a reader-writer lock. The argument says which; without one the program is correct. */
+/* Races of a program's own, which the thread sanitizer must find: under a range lock, whose ranges are wrong, of
+ * threads and of owners, and under a reader-writer lock. The argument says which; without one the program is correct. */
 #include "check.h"
 #include "spanlock.h"
 
@@ -38,6 +38,25 @@ static void *by_range(void *argument)
     return NULL;
 }
 
+static void *by_owner(void *argument)
+{
+    uint64_t start = *wrong == 'o' ? 10 * (uint64_t)(size_t)argument : 0;
+    spanlock_owner *owner;
+    spanlock_token token;
+    OK(spanlock_owner_create(&owner, NULL));
+    OK(spanlock_owner_lock(owner, lock, spanlock_range_of(start, start + 10), SPANLOCK_EXCLUSIVE, &token));
+    if (*wrong == 'o')
+        meet(2); /* As above. */
+    change();
+    if (argument == NULL) {
+        OK(spanlock_owner_release(owner, lock, &token));
+    } else {
+        OK(spanlock_owner_release_all(owner));
+    }
+    OK(spanlock_owner_destroy(owner));
+    return NULL;
+}
+
 static void *by_rwlock(void *unused)
 {
     (void)unused;
@@ -68,9 +87,11 @@ int main(int count, char **arguments)
     alarm(100);
     wrong = count > 1 ? arguments[1] : "-";
     OK(spanlock_range_lock_create(&lock, NULL));
-    if (*wrong != 'w')
+    if (*wrong == 'r' || *wrong == '-')
         two(by_range);
-    if (*wrong != 'r')
+    if (*wrong == 'o' || *wrong == '-')
+        two(by_owner);
+    if (*wrong == 'w' || *wrong == '-')
         two(by_rwlock);
     OK(spanlock_range_lock_destroy(lock));
     return shared > 0 ? 0 : 1;

@@ -1,11 +1,13 @@
 //! `spanlock bench`.
 
+#[cfg(not(feature = "async"))]
+use crate::Absent;
 use crate::failure::Result;
 use crate::options::{Format, Output};
 use crate::output::{print, print_lines, width};
 #[cfg(target_os = "linux")]
 use crate::workloads::Files;
-use crate::workloads::{Arr, Batch, Micro, Patterns, StoredBlob};
+use crate::workloads::{Arr, Batch, Keyed, Micro, Patterns, StoredBlob};
 use clap::{Args, Subcommand};
 use measure::{Compared, Sampling};
 use ranges::{Latency, Uncontended, Waiting};
@@ -16,11 +18,15 @@ use spanlock_report::table;
 mod fresh;
 pub(crate) mod measure;
 mod memory;
+#[cfg(target_os = "linux")]
+mod mount;
 mod preload;
 mod ranges;
 mod rw;
 mod set;
 mod soak;
+#[cfg(feature = "async")]
+mod tasks;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
@@ -40,10 +46,19 @@ enum Workload {
     Arr(Compared<Arr>),
     /// W1 and W2: threads write 1 KB ranges, held one at a time or in batches.
     Batch(Compared<Batch>),
+    /// Tasks of an executor, beside the locks of tokio and `saa`: what they get done, and how long they wait.
+    #[cfg(feature = "async")]
+    Async(tasks::Tasks),
+    /// Tasks of an executor: for that, build this command with the feature `async`.
+    #[cfg(not(feature = "async"))]
+    Async(Absent),
     /// Large objects read from an aliasing area, whose ranges a lock gives out, beside copies without aliases.
     #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
     #[command(mut_arg("seconds", |seconds| seconds.default_value("0.2")))] // a read takes long
     Blob(Compared<StoredBlob>),
+    /// Locks over keys: threads lock single byte strings, and ranges of them.
+    #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
+    Keys(Compared<Keyed>),
     /// Acquisition times of fresh parts of a resource, and later ones: percentiles and the maximum.
     Latency(Latency),
     /// The memory of locks and of their holders, as the allocator counts it.
@@ -64,6 +79,9 @@ enum Workload {
     #[cfg(target_os = "linux")]
     #[command(mut_arg("threads", |threads| threads.default_value("1,2,4,8")))]
     Store(Compared<Files>),
+    /// A mounted store beside other file systems and a mount that passes everything on, and where the time goes.
+    #[cfg(target_os = "linux")]
+    Mount(mount::Mount),
     /// The cost of a lock that only one thread uses.
     Uncontended(Uncontended),
     /// The cost of waiting: processor time of the threads that wait, and how evenly a lock serves them.
@@ -74,7 +92,12 @@ pub(crate) fn run(command: Bench) -> Result {
     match command.workload {
         Some(Workload::Arr(args)) => args.run(),
         Some(Workload::Batch(args)) => args.run(),
+        #[cfg(feature = "async")]
+        Some(Workload::Async(args)) => tasks::run(&args),
+        #[cfg(not(feature = "async"))]
+        Some(Workload::Async(args)) => args.run("tokio is not built in", "async", "bench async"),
         Some(Workload::Blob(args)) => args.run(),
+        Some(Workload::Keys(args)) => args.run(),
         Some(Workload::Latency(args)) => ranges::latency(args),
         Some(Workload::Memory(args)) => memory::run(args),
         Some(Workload::ManyLocks(args)) => memory::many_locks(args),
@@ -85,6 +108,8 @@ pub(crate) fn run(command: Bench) -> Result {
         Some(Workload::Set(args)) => set::run(&args),
         #[cfg(target_os = "linux")]
         Some(Workload::Store(args)) => args.run(),
+        #[cfg(target_os = "linux")]
+        Some(Workload::Mount(args)) => mount::run(&args),
         Some(Workload::Uncontended(args)) => ranges::uncontended(args),
         Some(Workload::Waiting(args)) => ranges::waiting(args),
         None => list(command.output.format),

@@ -7,8 +7,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
-mod parent;
-#[cfg(target_os = "linux")]
 mod preload;
 #[cfg(target_os = "linux")]
 mod program;

@@ -1,7 +1,8 @@
 //! A program started with the preload library.
 
-use super::{Run, Underlying, parent, program, stats};
+use super::{Run, Underlying, program, stats};
 use crate::failure::{Failure, Result};
+use crate::parent;
 use clap::ValueEnum;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -11,9 +12,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, ExitCode, ExitStatus};
+use std::process::{self, Command, ExitCode};
 
 const LIBRARY: &str = "libspanlock_pthread.so";
 
@@ -34,9 +35,9 @@ pub(super) fn run(args: Run) -> Result<ExitCode> {
     }
     let mut statistics = Statistics::new()?;
     command.env("SPANLOCK_STATS", statistics.path());
-    let (process, status) = parent::wait_for(command).map_err(cannot)?;
+    let (process, status) = parent::wait_for(command, |_| Ok(())).map_err(cannot)?;
     stats::print(&statistics.read()?, args.format, process, status)?;
-    Ok(code(status))
+    Ok(parent::code(status))
 }
 
 /// Where the library writes: memory that has no name in any folder, and is gone when this process is.
@@ -108,11 +109,4 @@ fn preload(library: PathBuf) -> Result<OsString> {
         preload.push(others);
     }
     Ok(preload)
-}
-
-/// The program's own, or what shells say of a signal.
-fn code(status: ExitStatus) -> ExitCode {
-    let signal = || status.signal().map_or(1, |signal| 128 + signal);
-    let code = status.code().unwrap_or_else(signal);
-    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -10,7 +10,7 @@ use crate::output::print;
 #[cfg(target_os = "linux")]
 use crate::workloads::Files;
 use crate::workloads::{
-    Arr, Batch, Blob, Loads, Micro, Parts, Patterns, SimulatedSets, Space, Workload,
+    Arr, Batch, Blob, Keyed, Loads, Micro, Parts, Patterns, SimulatedSets, Space, Workload,
 };
 use clap::{Args, Subcommand};
 use engine::Simulated;
@@ -46,6 +46,9 @@ enum Command {
     Blob(Box<Of<Blob>>),
     /// Loads that users have and no paper measures, and loads meant to hurt a lock that adapts, in virtual time.
     Pattern(Box<Of<Patterns>>),
+    /// Locks over keys in virtual time: threads lock single byte strings, and ranges of them.
+    #[command(mut_arg("keys", |keys| keys.default_value("4096")))]
+    Keys(Box<Of<Keyed>>),
     /// Acquisition times of fresh parts of a resource, and later ones, in virtual time.
     #[command(arg(without_seconds("it ends when all --parts were locked")))]
     #[command(mut_arg("parts", |parts| parts.default_value("16384")))]
@@ -77,6 +80,7 @@ pub(crate) fn run(sim: Sim) -> Result {
         Some(Command::Batch(args)) => args.run(),
         Some(Command::Blob(args)) => args.run(),
         Some(Command::Pattern(args)) => args.run(),
+        Some(Command::Keys(args)) => args.run(),
         Some(Command::Latency(args)) => args.run(),
         Some(Command::Micro(args)) => args.run(),
         Some(Command::Rw(args)) => {

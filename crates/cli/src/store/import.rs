@@ -1,20 +1,21 @@
 //! From a folder into a store.
 
+use super::look::directory;
 use super::{Copied, copy_bytes};
-use crate::failure::{At, Result};
-use spanlock_structures::store::{Ino, Kind, NewNode, ROOT, Store};
+use crate::failure::{At, Failure, Result};
+use spanlock_structures::store::{Error, Ino, Kind, NewNode, Store};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Copies what is in a folder, with permissions, owners, times, links and holes.
-pub(super) fn import(store: &Store, folder: &Path) -> Result<Copied> {
+/// Copies what is in a folder into a directory of the store, with permissions, owners, times, links and holes.
+pub(super) fn import(store: &Store, folder: &Path, to: &Path) -> Result<Copied> {
     let mut copied = Copied::default();
     // Files with several names, by device and number.
     let mut several = HashMap::new();
-    let mut waiting = vec![(folder.to_owned(), ROOT)];
+    let mut waiting = vec![(folder.to_owned(), directory(store, to)?)];
     let mut times = Vec::new();
     while let Some((folder, parent)) = waiting.pop() {
         let entries = fs::read_dir(&folder).at(&folder)?;
@@ -86,7 +87,14 @@ fn import_one(
         target: target.as_os_str().as_bytes().to_vec(),
     };
     let made = store.make_node(parent, name(path), node);
-    let ino = made.at(path)?.ino;
+    let ino = match made {
+        // The store's name, and not the file that is copied.
+        Err(Error::Exists) => {
+            let what = format!("{}: the store has that name already", path.display());
+            return Err(Failure::Input(what));
+        }
+        made => made.at(path)?.ino,
+    };
     match kind {
         Kind::Directory => copied.directories += 1,
         Kind::File => {

@@ -3,6 +3,7 @@
 mod cost;
 mod export;
 mod import;
+mod look;
 mod mount;
 
 use crate::failure::{At, Failure, Result};
@@ -54,12 +55,30 @@ enum What {
         #[arg(long, value_parser = size, default_value = "256M")]
         size: u64,
     },
+    /// List a directory of a store: kind, permissions, size and name.
+    Ls {
+        /// The file or device.
+        path: PathBuf,
+        /// The directory, or a file.
+        #[arg(default_value = "/")]
+        directory: PathBuf,
+    },
+    /// Write a file of a store to the standard output.
+    Cat {
+        /// The file or device.
+        path: PathBuf,
+        /// The file in the store.
+        file: PathBuf,
+    },
     /// Copy the content of a folder into a store.
     Import {
         /// The file or device.
         path: PathBuf,
         /// The folder.
         folder: PathBuf,
+        /// A directory of the store that gets the content.
+        #[arg(long, value_name = "DIRECTORY", default_value = "/")]
+        to: PathBuf,
     },
     /// Copy the content of a store into a new folder.
     Export {
@@ -117,21 +136,29 @@ pub(crate) fn run(command: &Command) -> Result {
             }
             print(&cost::measure(path, *size)?.to_string())
         }
-        What::Import { path, folder } => copy_all(path, folder, import::import),
-        What::Export { path, folder } => copy_all(path, folder, export::export),
+        What::Ls { path, directory } => {
+            let lines = with_store(path, |store| look::list(store, directory))?;
+            print(&lines)
+        }
+        What::Cat { path, file } => with_store(path, |store| look::cat(store, file)),
+        What::Import { path, folder, to } => {
+            let copied = with_store(path, |store| import::import(store, folder, to))?;
+            print(&format!("{copied}\n"))
+        }
+        What::Export { path, folder } => {
+            let copied = with_store(path, |store| export::export(store, folder))?;
+            print(&format!("{copied}\n"))
+        }
         What::Mount(arguments) => mount::run(arguments),
     }
 }
 
-/// Copies between a store and a folder, and closes the store, also where the copy failed.
-fn copy_all(path: &Path, folder: &Path, copy: fn(&Store, &Path) -> Result<Copied>) -> Result {
+/// Does something with a store, and closes it, also where that failed.
+fn with_store<R>(path: &Path, act: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
     let store = open(path)?;
-    let copied = copy(&store, folder);
+    let done = act(&store);
     let closed = store.close().at(path);
-    print(&format!(
-        "{}\n",
-        copied.and_then(|copied| closed.map(|()| copied))?
-    ))
+    done.and_then(|done| closed.map(|()| done))
 }
 
 /// Bytes that are copied at a time: as many as an entry of a log has room for, nearly.
@@ -144,22 +171,31 @@ fn copy_bytes<R: Display, W: Display>(
     read: impl Fn(&mut [u8], u64) -> std::result::Result<usize, R>,
     write: impl Fn(&[u8], u64) -> std::result::Result<(), W>,
 ) -> Result<u64> {
+    let write = |data: &[u8], at| match data.iter().any(|&byte| byte != 0) {
+        true => write(data, at).at(path),
+        false => Ok(()),
+    };
+    copy_bytes_whole(|into, at| read(into, at).at(path), write)
+}
+
+/// The same with what is zero.
+fn copy_bytes_whole(
+    read: impl Fn(&mut [u8], u64) -> Result<usize>,
+    mut write: impl FnMut(&[u8], u64) -> Result,
+) -> Result<u64> {
     let mut buffer = vec![0; CHUNK];
     let mut done = 0;
     loop {
-        let length = read(&mut buffer, done).at(path)?;
+        let length = read(&mut buffer, done)?;
         if length == 0 {
             return Ok(done);
         }
-        let data = &buffer[..length];
-        if data.iter().any(|&byte| byte != 0) {
-            write(data, done).at(path)?;
-        }
+        write(&buffer[..length], done)?;
         done += length as u64;
     }
 }
 
-/// The file is gone again if there is no store in it.
+/// Makes a store in a new file. The file is gone again if there is no store in it.
 fn make_file(
     path: &Path,
     size: u64,
@@ -250,7 +286,7 @@ impl Display for Copied {
         } = self;
         write!(
             f,
-            "{directories} directories, {files} files of {bytes} bytes, {others} others"
+            "{directories} directories, {files} files of {bytes} bytes, {others} links and special files"
         )
     }
 }

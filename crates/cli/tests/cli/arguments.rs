@@ -32,6 +32,11 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench uncontended --pairs 0 | '0' | 1..
         bench waiting --threads 0 | '0' | from 1 to 256
         bench waiting --seconds 0 | '0' | more than 0
+        bench async --locks lsit | lsit | tokio
+        bench async --load hole | hole | whole
+        bench async --writes 101 | 101 | from 0 to 100
+        bench async --workers 0 | '0' | 1 <= a
+        bench async --crowd 0 | '0' | from 1 to 1000000
         bench batch --hold 0 | '0' | from 1 to 1024
         bench batch --hold 1,1025 | 1025 | from 1 to 1024
         bench batch --hold= | --hold | from 1 to 1024

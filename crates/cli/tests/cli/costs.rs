@@ -129,6 +129,36 @@ fn waiting_among_others() {
 }
 
 #[test]
+fn tasks_are_measured_under_every_lock() {
+    let briefly = "--seconds 0.005 --pairs 10 --crowd 50";
+    let lines = json_lines(&format!(
+        "bench async {briefly} --workers 1,2 --repeat 1 --format json"
+    ));
+    let of = |lock: &str| {
+        lines[1..]
+            .iter()
+            .filter(|line| line["lock"] == lock)
+            .count()
+    };
+    for lock in ["slots", "list-rw", "rw-lock", "tokio", "saa"] {
+        assert_eq!(of(lock), 4 + 3 * 2 + 1, "{lock}");
+    }
+    for line in &lines[1..] {
+        assert!(line["workload"] == "async" && line["ops_per_sec"].as_f64() > Some(0.0));
+        let is_timed = line["load"] == "crowd";
+        assert_eq!(line["task_ns"].is_object(), is_timed, "{line}");
+        assert_eq!(line["thread_ns"].is_object(), is_timed, "{line}");
+    }
+    let table = written(&format!(
+        "bench async {briefly} --locks tokio --load crowd read-async"
+    ));
+    has_all(
+        &table,
+        &["waits in the crowd", "threads", "read-async", "machine: "],
+    );
+}
+
+#[test]
 fn waiting_reports_processor_time() {
     let lines =
         json_lines("bench waiting --locks list-rw --threads 2 --seconds 0.01 --format json");

@@ -219,15 +219,12 @@ fn arr_writes_a_table_and_compares() {
         &[
             "disjoint range, 80 % reads",
             "kernel-rw",
+            "what to use, by these runs",
+            "how sure: all runs are single",
             "machine: ",
             "commit: ",
             "command: ",
         ],
-    );
-    let verdicts = ["where slots is below", "slots is nowhere below"];
-    assert!(
-        verdicts.iter().any(|verdict| table.contains(verdict)),
-        "{table}"
     );
     assert!(!table.contains('\u{1b}'), "no colours: {table}");
 }

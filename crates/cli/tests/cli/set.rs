@@ -8,7 +8,7 @@ const FEW: &str = "bench set --keys 64 --threads 2 --seconds 0.005 --warmup 0 --
 #[test]
 fn sets_write_a_line_for_each_run_and_their_bytes() {
     let lines = json_lines(&format!(
-        "{FEW} --sets range-list-ex,orig,dashmap,crossbeam-skiplist --chosen uniform,zipfian --mix updates,scans \
+        "{FEW} --sets range-slots,orig,dashmap,crossbeam-skiplist --chosen uniform,zipfian --mix updates,scans \
          --format json"
     ));
     let runs = of(&lines, "set");
@@ -28,8 +28,8 @@ fn sets_write_a_line_for_each_run_and_their_bytes() {
         line["bytes"].as_f64().unwrap() / line["keys"].as_f64().unwrap()
     };
     // P1 §7.1: it has no lock in each node. A node has a key and two links on average.
-    assert!((24.0..26.0).contains(&bytes("range-list-ex")));
-    assert!(bytes("range-list-ex") + 7.0 < bytes("orig"));
+    assert!((24.0..26.0).contains(&bytes("range-slots")));
+    assert!(bytes("range-slots") + 7.0 < bytes("orig"));
     // A node of the peer has its key, a word of its own, and a link at least.
     assert!(bytes("crossbeam-skiplist") >= 24.0);
     let claims = of(&lines, "claim");

@@ -60,11 +60,12 @@ fn help_fits_and_breaks_no_word() {
     }
 }
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "bench --list",
     "bench rw --list",
     "bench arr --locks list-rw kernel-rw list-rw-nofast --variant full --reads 100 --threads 1:9 --seconds 0.001 \
      --repeat 2 --latency --counters",
+    "bench async --locks slots tokio --load read-async whole crowd --crowd 9 --workers 1 2 --seconds 0.001 --repeat 2",
     "bench batch --locks list-ex parking-lot --threads 1 2 --seconds 0.001 --warmup 0 --repeat 2",
     "bench blob --records 2 --locks copy list-rw-nofast null --cache 0 64 --threads 1 2 --seconds 0.002 --repeat 2",
     "bench latency --locks list-rw-nofast --threads 1 --parts 50 --repeat 1",
@@ -104,6 +105,7 @@ fn a_single_run_has_no_spread_and_one_thread_is_one() {
         "bench blob --locks copy bitmap --records 1 --threads 1 --seconds 0.005 --repeat 1",
         "bench micro --threads 1 --seconds 0.001 --repeat 1",
         "bench uncontended --locks list-rw --pairs 10 --repeat 1",
+        "bench async --locks list-rw --load read disjoint --pairs 10 --workers 1 --seconds 0.001 --repeat 1",
         "bench soak --locks list-rw --threads 1 --seconds 0.1 --rounds 2",
         "bench waiting --locks list-rw --threads 1 --seconds 0.001",
         "bench rw rwbench --locks futex --threads 1 --seconds 0.001 --repeat 1",

@@ -1,13 +1,15 @@
 //! Files and directories, case by case.
 
 use crate::on_mount;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, RenameFlags, StatxFlags, renameat_with, statx};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 fn kind<T>(result: std::io::Result<T>) -> ErrorKind {
@@ -33,6 +35,33 @@ fn programs_see_what_they_did_and_the_store_has_it() {
 
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// The kernel keeps attributes for a while, and must not keep this one.
+#[test]
+fn a_write_without_privileges_takes_the_files_away_at_once() {
+    const NOBODY: u32 = 65534;
+    let write = |mount: &Path| {
+        let path = mount.join("file");
+        // The mode alone: who asks for the time, too, is told all anew.
+        let mode = || {
+            let stat = statx(CWD, &path, AtFlags::empty(), StatxFlags::MODE);
+            stat.expect("it is there").stx_mode & 0o7777
+        };
+        let file = File::create(&path).expect("room");
+        let set = file.set_permissions(Permissions::from_mode(0o6755));
+        set.expect("it is ours");
+        assert_eq!(mode(), 0o6755);
+        let mut echo = Command::new("echo");
+        let written = echo.uid(NOBODY).stdout(file).status();
+        assert!(written.expect("it is started").success());
+        assert_eq!(mode(), 0o755);
+    };
+    if is_root() {
+        on_mount(1 << 20, write, |_| ());
+    } else {
+        eprintln!("skipped: only root can become somebody else");
+    }
 }
 
 fn use_it(mount: &Path) {
@@ -86,7 +115,7 @@ fn use_it(mount: &Path) {
         ErrorKind::InvalidFilename
     );
 
-    fs::set_permissions(at("other"), fs::Permissions::from_mode(0o604)).expect("ours");
+    fs::set_permissions(at("other"), Permissions::from_mode(0o604)).expect("ours");
     let time = UNIX_EPOCH + Duration::new(1_000_000_000, 7);
     file.set_times(fs::FileTimes::new().set_modified(time))
         .expect("ours");
@@ -157,11 +186,11 @@ fn a_file_without_a_name_lives_while_it_is_open() {
                 .write(true)
                 .open(&path)
                 .expect("there");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("ours");
+            fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("ours");
             fs::remove_file(&path).expect("there");
             fs::write(&path, b"another").expect("room");
             file.write_all_at(b"after", 6).expect("room");
-            file.set_permissions(fs::Permissions::from_mode(0o600))
+            file.set_permissions(Permissions::from_mode(0o600))
                 .expect("ours");
             let stat = file.metadata().expect("open");
             assert_eq!(

@@ -42,8 +42,9 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
 }
 
 /// Wakes all: sleepers on other words share the condition variable, so a single wake-up might reach the wrong thread.
-pub(super) fn wake_one(word: &AtomicU32) {
+pub(super) fn wake_one(word: &AtomicU32) -> bool {
     wake_all(word);
+    false
 }
 
 pub(super) fn wake_all(word: &AtomicU32) {

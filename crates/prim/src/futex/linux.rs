@@ -73,15 +73,16 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -
     })
 }
 
-pub(super) fn wake_one(word: &AtomicU32) {
-    wake(word, 1);
+pub(super) fn wake_one(word: &AtomicU32) -> bool {
+    wake(word, 1) > 0
 }
 
 pub(super) fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);
 }
 
-fn wake(word: &AtomicU32, at_most: i32) {
+/// Returns how many were woken.
+fn wake(word: &AtomicU32, at_most: i32) -> libc::c_long {
     // SAFETY: FUTEX_WAKE uses the address as a key and accesses no memory of this process.
     keeping(|| unsafe {
         libc::syscall(
@@ -89,6 +90,6 @@ fn wake(word: &AtomicU32, at_most: i32) {
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             at_most,
-        );
-    });
+        )
+    })
 }

@@ -28,6 +28,27 @@ pub struct Among {
     pub others_per_sec: f64,
 }
 
+/// What tasks, or one thread, get done under a lock: a line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tasks {
+    /// The lock's name.
+    pub lock: String,
+    /// What they do.
+    pub load: String,
+    /// The threads that run tasks. 0: one thread had the lock to itself.
+    pub workers: usize,
+    /// The number of this round among equal rounds, from 0.
+    pub round: u32,
+    /// Acquisitions a second, of all together.
+    pub ops_per_sec: f64,
+    /// How long tasks waited, if that was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_ns: Option<AcquireTimes>,
+    /// How long the threads beside them waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_ns: Option<AcquireTimes>,
+}
+
 /// The memory of one lock with so many ranges held: a line of JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Provenance`](provenance::Provenance) | the machine, source and command of the lines that follow |
 //! | [`Record`] | one run of a workload on one lock, on hardware or simulated |
-//! | [`Memory`], [`ManyLocks`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`] | other costs of one lock |
+//! | [`Memory`], [`ManyLocks`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`], [`Tasks`] | other costs of one lock |
 //! | [`finding`] | a finding that follows from records |
 //! | [`Line`] | any of these |
 //!
@@ -23,7 +23,7 @@ mod run;
 
 pub use costs::{
     Among, Bytes, HOLD, ManyLocks, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak,
-    Uncontended,
+    Tasks, Uncontended,
 };
 pub use panel::{Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
@@ -49,6 +49,9 @@ pub enum Line {
     Soak(Soak),
     /// The waits for a lock among threads that never pause.
     Among(Among),
+    /// What tasks get done under a lock.
+    #[serde(rename = "async")]
+    Tasks(Tasks),
     /// The memory of one lock and its holders.
     Memory(Memory),
     /// The memory of many locks that each thread uses once.

@@ -5,7 +5,7 @@ use crate::trial::pattern::{self, Pattern};
 use crate::trial::set::Mix;
 use crate::trial::store::Kernel;
 use crate::trial::vm::{self, Name, Pace, Traffic};
-use crate::trial::{batch, blob, latency, micro, rw, set, store};
+use crate::trial::{batch, blob, keys, latency, micro, rw, set, store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -58,6 +58,9 @@ pub enum Panel {
     /// Ordered sets (P1 §7.1).
     #[serde(alias = "sim-set")]
     Set(set::Load),
+    /// Locks over keys.
+    #[serde(alias = "sim-keys")]
+    Keys(keys::Load),
     /// Files that many threads read and write (P3 §VI).
     #[serde(alias = "sim-store")]
     Store(store::Load),
@@ -232,6 +235,17 @@ impl fmt::Display for Panel {
                 }
                 Ok(())
             }
+            Self::Keys(keys::Load {
+                keys,
+                length,
+                chosen,
+                access,
+                writes,
+            }) => write!(
+                f,
+                "{}, {chosen}, of {keys} keys of {length} bytes, {writes} % writes",
+                access.about()
+            ),
             Self::Store(store::Load { kernel, .. }) => f.write_str(kernel.about()),
             Self::Vm {
                 traffic,
@@ -270,6 +284,7 @@ from_loads! {
     micro::Load => |micro::Load| Self::Micro;
     rw::Load => |load| Self::Rw(load);
     set::Load => |load| Self::Set(load);
+    keys::Load => |load| Self::Keys(load);
     store::Load => |load| Self::Store(load);
     vm::Load => |load| Self::Vm {
         traffic: load.traffic.name(),

@@ -171,7 +171,7 @@ impl Record {
 /// The fields of the lines of each workload, in order: of a measured run, and of a simulated one, where [`MACHINE`]
 /// follows. A field with a `?` is left out if there is nothing in it; lines of an older program lack it, and those with
 /// `=null`. Words in capitals are [`GROUPS`].
-const FIELDS: [(&str, &str, &str); 11] = [
+const FIELDS: [(&str, &str, &str); 12] = [
     (
         "arr",
         "variant reads threads LOCK RUN lost_updates acquire_ns?",
@@ -186,6 +186,11 @@ const FIELDS: [(&str, &str, &str); 11] = [
         "blob",
         "BLOB threads LOCK RUN torn_reads read_ns skipped?",
         "BLOB",
+    ),
+    (
+        "keys",
+        "KEYS threads LOCK RUN lost_updates torn_reads skipped?",
+        "KEYS",
     ),
     (
         "latency",
@@ -223,9 +228,10 @@ const FIELDS: [(&str, &str, &str); 11] = [
 
 const MACHINE: &str = "LOCK threads ops_per_sec OPS machine placement seed seconds simulated";
 
-const GROUPS: [(&str, &str); 11] = [
+const GROUPS: [(&str, &str); 12] = [
     ("BLOB", "draw payload cache records"),
     ("DATA", "lost_updates torn_reads"),
+    ("KEYS", "keys length chosen access writes"),
     (
         "LOAD",
         "load pool? pause? writes? inside? outside? entries?",
@@ -243,22 +249,18 @@ const GROUPS: [(&str, &str); 11] = [
     ("VM", "traffic pace growths"),
 ];
 
-/// The fields of a workload's line.
-fn fields(workload: &str) -> impl Iterator<Item = &'static str> {
+/// The fields of a workload's line. `None`: it has no row in [`FIELDS`].
+fn fields(workload: &str) -> Option<impl Iterator<Item = &'static str>> {
     let simulated = workload.strip_prefix(SIMULATED);
     let name = simulated.unwrap_or(workload);
-    let row = FIELDS.iter().find(|(of, ..)| *of == name);
-    let texts = match (row, simulated) {
-        (Some((_, _, own)), Some(_)) => [own, MACHINE],
-        (Some((_, all, _)), None) => [all, ""],
-        (None, _) => [""; 2],
-    };
+    let (_, measured, own) = FIELDS.iter().find(|(of, ..)| *of == name)?;
+    let texts = simulated.map_or([*measured, ""], |_| [*own, MACHINE]);
     let grouped = |word: &'static str| {
         let group = GROUPS.iter().find(|(name, _)| *name == word);
         group.map_or(word, |(_, fields)| fields).split(' ')
     };
     let words = texts.into_iter().flat_map(str::split_whitespace);
-    words.flat_map(grouped)
+    Some(words.flat_map(grouped))
 }
 
 /// A field's name without its mark.
@@ -272,9 +274,12 @@ impl Serialize for Record {
         let name = all["workload"].as_str().unwrap_or_default();
         let simulated = self.simulated.as_ref().map_or("", |_| SIMULATED);
         let workload = format!("{simulated}{name}");
+        let unknown =
+            || S::Error::custom(format!("the fields of a line of {workload} are not known"));
+        let fields = fields(&workload).ok_or_else(unknown)?;
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("workload", &workload)?;
-        for field in fields(&workload) {
+        for field in fields {
             let name = bare(field);
             let value = &all[name];
             let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -302,9 +307,40 @@ impl<'de> Deserialize<'de> for Record {
         let record = Self::deserialize(&line).map_err(D::Error::custom)?;
         let is_missing = |field: &&str| *field == bare(field) && line.get(field).is_none();
         let workload = line["workload"].as_str().unwrap_or_default();
-        match fields(workload).find(is_missing) {
+        match fields(workload).into_iter().flatten().find(is_missing) {
             Some(field) => Err(D::Error::missing_field(field)),
             None => Ok(record),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lock, Panel, Phase, Record};
+    use serde::Deserialize;
+    use serde_json::json;
+
+    /// The names of all panels, as they are told to whoever misspells one.
+    #[test]
+    fn each_workload_has_its_fields() {
+        let error = Panel::deserialize(json!({"workload": "?"})).expect_err("it is none");
+        let told = error.to_string();
+        let names: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+        assert!(names.contains(&"sim-arr"), "{told}");
+        // These follow from lines of others.
+        let is_line = |name: &&&str| !["?", "longest", "vm-stat"].contains(name);
+        for name in names.iter().filter(is_line) {
+            assert!(Record::is_of(name), "{name} has no row in FIELDS");
+        }
+    }
+
+    #[test]
+    fn a_run_without_known_fields_is_not_written() {
+        let panel = Panel::Longest {
+            phase: Phase::First,
+        };
+        let record = Record::new(panel, Lock::default(), 1, 0);
+        let error = serde_json::to_string(&record).expect_err("no line has it");
+        assert!(error.to_string().contains("longest"), "{error}");
     }
 }

@@ -6,6 +6,7 @@
 //! | [`blob`] | reads of large objects from an aliasing area |
 //! | [`rw`] | the workloads of reader-writer locks |
 //! | [`vm`] | traffic of address spaces |
+//! | [`keys`] | locks over keys |
 //! | [`micro`] | microbenchmarks of the machine |
 //! | [`set`] | the workload of ordered sets |
 //! | [`store`] | files that many threads read and write |
@@ -19,6 +20,7 @@ pub mod arr;
 pub mod batch;
 pub mod blob;
 pub mod counters;
+pub mod keys;
 pub mod latency;
 pub mod lock;
 pub mod micro;

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `dataset` | holds all runs, as they are compared |
 //! | `contest` | ranks the locks of one panel at one number of threads |
+//! | `duel` | sets the library's default beside the best of the others |
+//! | `certainty` | says how sure that is |
 //! | `standing` | finds the best lock of each family |
 //! | `ranking` | finds the orders of locks that survive on other machines |
 //! | `claims` | lists the papers' statements: data alone |
@@ -12,25 +14,26 @@
 //! Throughputs are medians over equal runs, and a difference within their spreads is a tie. A new claim is an entry in
 //! `claims`; a rule for all claims belongs into `judge`.
 
+mod certainty;
 mod claims;
 mod contest;
 mod dataset;
+mod duel;
 mod judge;
 mod ranking;
 mod standing;
 
+pub use certainty::{Certainty, Shares};
 pub use claims::{Claim, Figure, Paper, Place, Quorum, Relation, claims, figures, papers};
 pub use contest::{Contest, Lag};
 pub use dataset::{Dataset, Point};
+pub use duel::{Duel, KINDS, Kind, Outcome, workload};
 pub use judge::{Open, judge, judged};
 pub use ranking::{LEVEL, rankings};
 pub use standing::standings;
 
-/// The lock that the comparisons below tables are about.
+/// The default range lock.
 pub const OURS: &str = "slots";
-
-/// Those that [`OURS`] is to be compared with.
-pub const RIVALS: [&str; 2] = ["kernel-rw", "range-lock"];
 
 #[cfg(test)]
 pub(crate) mod tests {

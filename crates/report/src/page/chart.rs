@@ -59,6 +59,8 @@ pub struct Chart {
     pub ticks: Vec<(f64, String)>,
     /// The scale of the y axis.
     pub scale: Scale,
+    /// A value at which the chart has a line from side to side.
+    pub level: Option<f64>,
     /// The curves.
     pub curves: Vec<Curve>,
 }
@@ -107,6 +109,7 @@ struct Drawing<'a> {
     /// Ticks and their names.
     across: Vec<(f64, &'a str)>,
     up: Vec<(f64, String)>,
+    level: Option<f64>,
     curves: Vec<(&'a Curve, Vec<Point<'a>>)>,
     /// The curves' names: the end of a curve, and the height of its name.
     names: Vec<(&'a Curve, (f64, f64), f64)>,
@@ -129,11 +132,12 @@ impl Chart {
             pixels: (LEFT + 10.0, right - 4.0),
             of: if least > 0.0 { f64::log2 } else { |x| x },
         };
-        let highest = fold(marks().map(|mark| mark.bar.1.max(mark.y)), f64::max);
-        let lowest = fold(marks().map(|mark| mark.y), f64::min);
+        let high = marks().map(|mark| mark.bar.1.max(mark.y));
+        let highest = fold(high.chain(self.level), f64::max);
+        let lowest = fold(marks().map(|mark| mark.y).chain(self.level), f64::min);
         let (steps, of): (Vec<_>, fn(f64) -> f64) = match self.scale {
             Scale::Linear => (even_steps(highest), |y| y),
-            Scale::Powers => (powers(lowest, highest), |y| y.max(1e-9).log10()),
+            Scale::Powers => (powers(lowest, highest, self.level), |y| y.max(1e-9).log10()),
         };
         let (foot, head) = (steps[0], steps[steps.len() - 1]);
         let y = Axis {
@@ -158,6 +162,7 @@ impl Chart {
             right,
             across: apart(&self.ticks, &x),
             up: up.collect(),
+            level: self.level.map(|value| y.at(value)),
             curves: curves.collect(),
             names: names(&self.curves, &x, &y),
         };
@@ -247,9 +252,10 @@ fn even_steps(highest: f64) -> Vec<f64> {
     steps
 }
 
-/// Powers of ten around some values.
-fn powers(lowest: f64, highest: f64) -> Vec<f64> {
-    let exponent = |value: f64| value.max(1.0).log10();
+/// Powers of ten around some values. What is less than 1 is as good as 0, unless values are compared with a level.
+fn powers(lowest: f64, highest: f64, level: Option<f64>) -> Vec<f64> {
+    let least = level.map_or(1.0, |level| level / 1000.0);
+    let exponent = |value: f64| value.max(least).log10();
     let (from, to) = (exponent(lowest).floor(), exponent(highest).ceil());
     let steps = 0..=(to - from).max(1.0) as i32;
     steps
@@ -292,8 +298,9 @@ mod tests {
             assert!((highest..=2.0 * highest).contains(&last), "{steps:?}");
             assert!((4..=8).contains(&steps.len()), "{steps:?}");
         }
-        assert_eq!(powers(30.0, 2500.0), [10.0, 100.0, 1000.0, 10000.0]);
-        assert_eq!(powers(0.0, 0.0), [1.0, 10.0]);
+        assert_eq!(powers(30.0, 2500.0, None), [10.0, 100.0, 1000.0, 10000.0]);
+        assert_eq!(powers(0.0, 0.0, None), [1.0, 10.0]);
+        assert_eq!(powers(0.3, 20.0, Some(1.0)), [0.1, 1.0, 10.0, 100.0]);
         let names = [0.0, 0.05, 250.0, 12_000.0, 3e6, 2.5e9].map(short);
         assert_eq!(names, ["0", "0.05", "250", "12 k", "3 M", "2.5 G"]);
     }

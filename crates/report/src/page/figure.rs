@@ -15,7 +15,7 @@ waits: stock tree-full tree-refined list-full list-refined ours
 trees: tree-full tree-refined
 skip: skip-ex list-ex song list-rw srl-array
 blob: skip-ex list-ex song list-rw bitmap
-sets: range-list-ex range-list-rw range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock
+sets: range-slots range-list-ex range-skip-ex range-kernel-rw range-lustre-ex orig crossbeam-skiplist btree-rwlock
 heights: skip-ex:h=1 skip-ex:h=2 skip-ex:h=3 skip-ex:h=5 skip-ex:h=6 skip-ex:h=8
 ";
 

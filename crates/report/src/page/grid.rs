@@ -271,6 +271,7 @@ impl Grid {
             y_label,
             ticks: ticks.zip(self.columns.iter().cloned()).collect(),
             scale,
+            level: None,
             curves,
         }
     }

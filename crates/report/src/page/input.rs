@@ -1,6 +1,6 @@
 //! Lines of JSON, by where they were measured or simulated.
 
-use crate::compare::{Dataset, Point};
+use crate::compare::{Dataset, Point, Shares};
 use crate::table::{self, Width};
 use derive_more::Display;
 use prim_sim::{Machine, Placement};
@@ -61,6 +61,8 @@ pub struct Site {
     pub dataset: Dataset,
     /// How long acquisitions took.
     pub distributions: Vec<Distribution>,
+    /// Which share of the processors the threads had.
+    pub shares: Shares,
 }
 
 /// A table of this width needs no scrolling on a page of usual width.
@@ -174,11 +176,12 @@ impl Input {
         let known = self.sites.iter().position(|site| site.platform == platform);
         let at = known.unwrap_or(self.sites.len());
         if known.is_none() {
-            let (dataset, distributions) = Default::default();
+            let (dataset, distributions, shares) = Default::default();
             self.sites.push(Site {
                 platform,
                 dataset,
                 distributions,
+                shares,
             });
         }
         &mut self.sites[at]
@@ -269,7 +272,9 @@ impl Reader<'_> {
         let timed = timed.map(|times| distribution(run.panel.to_string(), times));
         let phases = run.phases();
         let phases = phases.map(|(phase, times)| distribution(phase.name().to_owned(), times));
+        let cores = platform.cores();
         let site = self.input.site(platform);
+        site.shares.add(&run, cores);
         site.distributions.extend(timed.into_iter().chain(phases));
         points.into_iter().for_each(|point| site.dataset.add(point));
         Ok(())

@@ -10,6 +10,7 @@
 //! | [`input`] | lines of JSON, by where they were measured or simulated |
 //! | [`figure`] | the papers' figures as data: panels and locks |
 //! | [`findings`] | verdicts, who wins where, and how simulation compares |
+//! | [`front`] | what was won and lost: a sentence and a picture for each kind of locks; how sure that is |
 //! | [`score`] | how often each lock leads, and where the library's default is behind |
 //! | [`validation`] | simulated runs against measured ones |
 //! | [`parameters`] | what a simulated machine is made of, with the source of each number |
@@ -23,6 +24,7 @@
 pub mod chart;
 pub mod figure;
 pub mod findings;
+pub mod front;
 pub mod grid;
 pub mod input;
 pub mod parameters;

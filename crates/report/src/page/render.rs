@@ -4,6 +4,7 @@
 //! template. Titles of both outputs are here, and so are the functions that the templates call.
 
 use super::findings::{Findings, Judged, NOWHERE, OfFigure};
+use super::front::{cards, certainty, warnings};
 use super::grid::{of_figure, of_percentiles};
 use super::input::{Input, Platform};
 use super::parameters::parameters;
@@ -37,6 +38,15 @@ struct Summary<'a> {
     found: &'a Findings,
 }
 
+/// A chart as a file.
+#[derive(Template)]
+#[template(path = "picture.svg")]
+struct Picture<'a> {
+    input: &'a Input,
+    chart: String,
+    place: String,
+}
+
 mod filters {
     use std::fmt::Display;
 
@@ -58,6 +68,21 @@ pub fn html(input: &Input, found: &Findings) -> String {
 #[must_use]
 pub fn markdown(input: &Input, found: &Findings) -> String {
     Summary { input, found }.to_string()
+}
+
+/// The first chart of range locks on the largest machine, a simulated one if there is any, as a file of its own. It
+/// follows the reader's theme, and says where it comes from. `None` if the default met no other lock.
+#[must_use]
+pub fn picture(input: &Input) -> Option<String> {
+    let (chart, place) = cards(input).into_iter().next()?.pictures.pop()?;
+    Some(
+        Picture {
+            input,
+            chart,
+            place,
+        }
+        .to_string(),
+    )
 }
 
 /// Rows of a table: the name of each, and its other cells.

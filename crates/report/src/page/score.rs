@@ -1,24 +1,7 @@
 //! How often each lock leads, and where the library's default is behind.
 
-use crate::compare::{Contest, Dataset, OURS};
-use spanlock_records::record::Panel;
+use crate::compare::{Contest, Dataset, KINDS, Kind};
 use spanlock_records::stats::{Summary, distinct};
-
-/// What a user of the library gets who chooses nothing: `RangeLock`, `rw::RwLock` and `RangeSkipSet`.
-const DEFAULTS: [&str; 3] = [OURS, "bravo-futex", "range-list-ex"];
-
-/// A kind of locks, and whether a panel compares them.
-type Locks = (&'static str, fn(Panel) -> bool);
-
-/// Kinds of locks, with the workloads that compare them.
-const KINDS: [Locks; 3] = [
-    ("range locks", |panel| {
-        use Panel::{Arr, Batch, Blob, Pattern};
-        matches!(panel, Arr { .. } | Batch(_) | Blob(_) | Pattern { .. })
-    }),
-    ("reader-writer locks", |panel| matches!(panel, Panel::Rw(_))),
-    ("ordered sets", |panel| matches!(panel, Panel::Set(_))),
-];
 
 /// How many losses a sentence names.
 const NAMED: usize = 3;
@@ -54,20 +37,24 @@ pub struct Tally {
     pub least: f64,
 }
 
+fn defaults() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|kind| kind.defaults).copied()
+}
+
 /// The score of each kind of locks that met in a place.
 #[must_use]
 pub fn scores(data: &Dataset) -> Vec<Score> {
-    let score = |(of, is_of): Locks| {
-        let contests = data.contests(is_of);
+    let score = |kind: &Kind| {
+        let contests = data.contests(kind.has);
         let contests: Vec<_> = contests.filter(|one| one.ranked.len() > 1).collect();
         (!contests.is_empty()).then(|| Score {
-            of,
+            of: kind.name,
             contests: contests.len(),
             locks: tallies(&contests),
             losses: losses(&contests),
         })
     };
-    KINDS.into_iter().filter_map(score).collect()
+    KINDS.iter().filter_map(score).collect()
 }
 
 fn tallies(contests: &[Contest<'_>]) -> Vec<Tally> {
@@ -95,7 +82,7 @@ fn tallies(contests: &[Contest<'_>]) -> Vec<Tally> {
 
 fn losses(contests: &[Contest<'_>]) -> Vec<(f64, String)> {
     let loss = |one: &Contest<'_>| {
-        let mut lags = DEFAULTS.iter().filter_map(|lock| one.lag_of(lock));
+        let mut lags = defaults().filter_map(|lock| one.lag_of(lock));
         let lag = lags.find(|lag| lag.behind)?.of_leader;
         Some((lag, format!("{one}, {lag:.2} of {}", one.leader()?)))
     };
@@ -129,7 +116,7 @@ impl Score {
     /// How the library's default did; empty if it did not run.
     #[must_use]
     pub fn default(&self) -> String {
-        let is_default = |tally: &&Tally| DEFAULTS.contains(&tally.lock.as_str());
+        let is_default = |tally: &&Tally| defaults().any(|lock| lock == tally.lock);
         let Some(tally) = self.locks.iter().find(is_default) else {
             return String::new();
         };
@@ -138,7 +125,6 @@ impl Score {
             led,
             level,
             behind,
-            median,
             ..
         } = tally;
         let ran = led + level + behind;
@@ -150,7 +136,7 @@ impl Score {
         };
         format!(
             "{lock}, the library's default, led in {led} of {ran}, was level with the leader in {level} and behind in \
-             {behind}; its throughput was {median:.2} of the leader's in the median.{lost}"
+             {behind}.{lost}"
         )
     }
 }
@@ -203,7 +189,7 @@ mod tests {
         let text = [score.leaders(), score.default()].join(" ");
         for wanted in [
             "Of 3 panels by threads in which range locks met, these led: kernel-rw in 2, slots in 1. slots, ",
-            "led in 1 of 3, was level with the leader in 1 and behind in 1; ",
+            "led in 1 of 3, was level with the leader in 1 and behind in 1. ",
             &format!("It lost most in: {loss}."),
         ] {
             assert!(text.contains(wanted), "{text}");

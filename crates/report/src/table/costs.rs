@@ -5,7 +5,7 @@ use super::{SPREADS, Width, groups, measured, or_dash, report};
 use spanlock_records::record::lock::FLOOR;
 use spanlock_records::record::provenance::Provenance;
 use spanlock_records::record::{
-    Among, Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak,
+    Among, Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak, Tasks,
     Uncontended, plural,
 };
 use spanlock_records::stats::{Summary, distinct};
@@ -134,6 +134,58 @@ pub fn among(records: &[Among], provenance: &Provenance, width: Width) -> String
         Table::of(2, &columns, records).text(width)
     );
     report(&text, provenance, width)
+}
+
+/// What tasks get done: a row for each load, number of workers and lock. Where waits were timed, they are in a table of
+/// their own.
+#[must_use]
+pub fn tasks(records: &[Tasks], provenance: &Provenance, width: Width) -> String {
+    let is_alone = |rounds: &[&Tasks]| rounds[0].workers == 0;
+    let columns: [Column<'_, Vec<&Tasks>>; 5] = [
+        ("load", &|rounds| rounds[0].load.clone()),
+        ("workers", &|rounds| {
+            or_dash((!is_alone(rounds)).then_some(rounds[0].workers))
+        }),
+        ("lock", &|rounds| rounds[0].lock.clone()),
+        ("Mops/s", &|rounds| {
+            measured(cost(rounds, |round| round.ops_per_sec), 1e6, 2)
+        }),
+        ("ns each", &|rounds| match is_alone(rounds) {
+            true => measured(cost(rounds, |round| 1e9 / round.ops_per_sec), 1.0, 1),
+            false => or_dash(None::<f64>),
+        }),
+    ];
+    let rows = groups(records, |round| (&round.load, round.workers, &round.lock));
+    let text = format!(
+        "acquisitions and releases by tasks on tokio, or by one thread or task alone\n\
+         a lock without ranges takes all for one\n{}{}\
+         {SPREADS}\n\n",
+        Table::of(3, &columns, &rows).text(width),
+        waits_of_tasks(records, width),
+    );
+    report(&text, provenance, width)
+}
+
+/// How long tasks waited, and threads beside them: two rows for each lock. Nothing, if that was not timed.
+fn waits_of_tasks(records: &[Tasks], width: Width) -> String {
+    let timed = records.iter().flat_map(|round| {
+        let both = [("tasks", round.task_ns), ("threads", round.thread_ns)];
+        both.map(|(who, times)| Some((who, &round.lock, times?)))
+    });
+    let times: Vec<_> = timed.flatten().collect();
+    if times.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(2, ["lock", "who waits, us"], AcquireTimes::COLUMNS);
+    for rounds in groups(&times, |(who, lock, _)| (*lock, *who)) {
+        let (who, lock, _) = rounds[0];
+        let worst = AcquireTimes::worst(rounds.iter().map(|(_, _, times)| *times));
+        table.add_row([lock.as_str(), who], worst.map(|ns| ns / 1000));
+    }
+    format!(
+        "waits in the crowd, the longest of all rounds\n{}",
+        table.text(width)
+    )
 }
 
 /// Memory: a row for each lock and number of ranges held.

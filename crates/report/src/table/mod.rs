@@ -26,7 +26,7 @@ mod verdicts;
 mod vm;
 
 pub use costs::{
-    among, many_locks, memory, rw_revocation, rw_uncontended, soak, uncontended, waiting,
+    among, many_locks, memory, rw_revocation, rw_uncontended, soak, tasks, uncontended, waiting,
 };
 pub use layout::Width;
 pub use locks::{locks, rw_locks};

@@ -154,7 +154,8 @@ mod tests {
         let data = Dataset::of(&runs);
         assert!(text.contains("2.000 ±1%*"), "{text}");
         assert!(text.contains("9.000 ±1% "), "{text}");
-        assert!(concluded(&data, 4).contains("nowhere below kernel-rw or range-lock"));
+        let advice = "slots was ahead of all others in 1, level in 0, behind in 0\n";
+        assert!(concluded(&data, None, 4).contains(advice));
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
         let runs = [("list-rw", 2e6), ("kernel-rw", 1e6)];
         let runs = runs.map(|(lock, ops)| record(FULL, lock, 1, ops));
         let text = panels(&runs, Width::USUAL, |panel| panel.to_string())
-            + &concluded(&Dataset::of(&runs), 1);
+            + &concluded(&Dataset::of(&runs), None, 1);
         assert!(
             text.contains("2.000*") && text.contains("leads, 2.000;"),
             "{text}"

@@ -1,16 +1,19 @@
 //! The text below tables: the fastest locks, where ours is slower, and the papers' claims.
 
-use crate::compare::{Dataset, OURS, Open, RIVALS, judged, standings};
+use crate::compare::{
+    Certainty, Dataset, Duel, KINDS, Kind, Open, Outcome, Shares, judged, standings, workload,
+};
 use spanlock_records::record::finding::Judgement;
-use spanlock_records::record::{Line, Panel, Record, plural};
-use spanlock_records::stats::{Order, distinct};
+use spanlock_records::record::{Line, Panel, Record};
+use spanlock_records::stats::distinct;
 use std::fmt::Write;
 use std::mem::discriminant;
 
 /// The fastest locks and the papers' claims, of workloads that the text below a table judges.
 pub(super) fn compared(records: &[Record], cores: usize) -> String {
     if is_judged(records) {
-        concluded(&Dataset::of(records), cores)
+        let busy = Shares::of(records, cores).warning();
+        concluded(&Dataset::of(records), busy, cores)
     } else {
         "\n".to_owned()
     }
@@ -38,21 +41,64 @@ pub fn conclusions(records: &[Record], cores: usize) -> Vec<Line> {
     standings.chain(claims).collect()
 }
 
-/// The same for people, and where our lock is slower.
+/// The same for people; then what to use, and how sure that is. Of a machine that was busy there is a warning.
 #[must_use]
-pub fn concluded(data: &Dataset, cores: usize) -> String {
+pub fn concluded(data: &Dataset, busy: Option<String>, cores: usize) -> String {
     let mut text =
         "\nwho wins where, the best of each family of locks (fractions of the leader):\n"
             .to_owned();
     for standing in standings(data) {
         let _ = writeln!(text, "  {standing}");
     }
-    text += &below(data);
     let _ = writeln!(
         text,
         "what the papers say, by runs with a processor for each thread:"
     );
-    text + &verdicts(&judged(data, cores), cores) + "\n"
+    text += &verdicts(&judged(data, cores), cores);
+    for kind in &KINDS {
+        text += &advice(kind, &data.duels(kind));
+    }
+    let _ = writeln!(text, "how sure: {}", Certainty::of([data]));
+    if let Some(busy) = busy {
+        let _ = writeln!(text, "doubtful: {busy}");
+    }
+    text + "\n"
+}
+
+/// For each workload, which lock these runs advise: the library's default, unless it was behind more often than ahead.
+fn advice(kind: &Kind, duels: &[Duel<'_>]) -> String {
+    let mut text = String::new();
+    for of in distinct(duels.iter().map(|duel| workload(duel.contest.panel))) {
+        let here = duels
+            .iter()
+            .filter(|duel| workload(duel.contest.panel) == of);
+        let here: Vec<_> = here.collect();
+        let Outcome {
+            ahead,
+            level,
+            behind,
+            worst,
+        } = Outcome::of(&here);
+        let choice = match worst {
+            Some(worst) if behind > ahead => worst.best.0,
+            _ => kind.choice,
+        };
+        let worst = worst.map(|worst| format!(", most in {worst}"));
+        let _ = writeln!(
+            text,
+            "  {}: {choice}. Of {}, {} was ahead of all others in {ahead}, level in {level}, behind in {behind}{}",
+            of.1,
+            here.len(),
+            kind.choice,
+            worst.unwrap_or_default()
+        );
+    }
+    match text.is_empty() {
+        true => text,
+        false => {
+            format!("what to use, by these runs, each panel with each number of threads:\n{text}")
+        }
+    }
 }
 
 /// Claims for people: a line for each that is decided, and a line for all that stay open for one reason.
@@ -105,32 +151,6 @@ fn common(all: &[&Open], cores: usize) -> String {
     }
 }
 
-/// The places where our lock is slower than a rival, beyond the spreads.
-fn below(data: &Dataset) -> String {
-    let rivals = RIVALS.join(" or ");
-    let mut all = 0;
-    let mut text = String::new();
-    for (panel, threads) in data.cells() {
-        for rival in RIVALS {
-            let of = |lock| data.throughput(panel, lock, threads);
-            let Some((ours, theirs)) = of(OURS).zip(of(rival)) else {
-                continue;
-            };
-            all += 1;
-            if ours.order(&theirs) == Order::Below {
-                let ratio = ours.median / theirs.median;
-                let threads = plural(threads);
-                let _ = writeln!(text, "  {panel}, {threads}: {ratio:.2} of {rival}");
-            }
-        }
-    }
-    match (all, text.is_empty()) {
-        (0, _) => format!("no run of {OURS} together with {rivals}: nothing to compare\n"),
-        (_, true) => format!("{OURS} is nowhere below {rivals}\n"),
-        (_, false) => format!("where {OURS} is below {rivals}:\n{text}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Dataset, concluded, conclusions};
@@ -142,19 +162,32 @@ mod tests {
     const FULL: Panel = arr(Variant::Full, 80);
 
     #[test]
-    fn medians_decide_where_we_lose_and_ties_are_no_loss() {
+    fn what_to_use_is_said_last_and_ties_are_no_loss() {
         let data = Dataset::of(&listed(
             FULL,
             "slots 1 2e6, slots 2 1e6, slots 4 1e6, \
              kernel-rw 1 1e6, kernel-rw 2 4e6, kernel-rw 4 1.001e6",
         ));
-        let text = concluded(&data, 4);
-        assert!(text.contains("where slots is below"), "{text}");
-        assert!(text.contains("2 threads: 0.25 of kernel-rw"), "{text}");
+        let text = concluded(&data, None, 4);
+        let advice = "  whole array: slots. Of 3, slots was ahead of all others in 1, level in 1, behind in 1, most in \
+                      full range, 80 % reads, 2 threads, 0.25 of kernel-rw\n";
+        assert!(text.contains(advice), "{text}");
+        assert!(text.ends_with("of single runs\n\n"), "{text}");
+        let busy = concluded(&data, Some("a storm".to_owned()), 4);
+        assert!(busy.ends_with("doubtful: a storm\n\n"), "{busy}");
+    }
+
+    #[test]
+    fn a_default_that_loses_more_than_it_wins_is_not_advised_nor_one_that_met_nobody() {
+        let lost = Dataset::of(&listed(FULL, "slots 1 1e6, kernel-rw 1 2e6"));
+        let text = concluded(&lost, None, 4);
         assert!(
-            !text.contains("of kernel-rw\n  full range, 80 % reads, 4"),
+            text.contains("  whole array: kernel-rw. Of 1, slots"),
             "{text}"
         );
+        let alone = Dataset::of(&listed(FULL, "slots 1 1e6"));
+        let text = concluded(&alone, None, 4);
+        assert!(!text.contains("what to use"), "{text}");
     }
 
     #[test]
@@ -164,7 +197,7 @@ mod tests {
             (FULL, "list-rw", 2, 3e6),
             (FULL, "kernel-rw", 2, 1e6),
         ];
-        let text = |cores| concluded(&dataset(two), cores);
+        let text = |cores| concluded(&dataset(two), None, cores);
         let folded = |text: &str, reason: &str| {
             let line = |line: &&str| line.contains("cannot tell: ") && line.contains(reason);
             text.lines().filter(line).count()

@@ -1,12 +1,15 @@
 //! Guards: a holder's proof of its range. Dropping a guard releases the range.
 
-use super::raw::{RawRangeLock, RawRangeMutex};
+use super::raw::{Mode, RawRangeLock, RawRangeMutex};
 use super::slots::RawSlots;
+use super::span::Span;
 use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
 
 /// A token and its lock. Dropping it releases, also in a panic. An empty range has no token.
+///
+/// It is two words, which a function returns in registers. So it does not keep the range.
 pub(super) struct Held<'a, L: RawRangeMutex> {
     raw: &'a L,
     token: Option<L::Token>,
@@ -34,6 +37,13 @@ impl<L: RawRangeMutex> Held<'_, L> {
     pub(super) fn token(&self) -> Option<&L::Token> {
         self.token.as_ref()
     }
+
+    /// The range, unless it is empty or the lock does not keep it.
+    fn span(&self) -> Option<Span> {
+        let token = self.token.as_ref()?;
+        // SAFETY: the token came from this lock, by `new`'s contract, and it is released when `self` is dropped.
+        unsafe { self.raw.span_of(token) }
+    }
 }
 
 impl<L: RawRangeMutex> Drop for Held<'_, L> {
@@ -49,7 +59,7 @@ impl<L: RawRangeMutex> Drop for Held<'_, L> {
 /// Shared hold of a range, from [`RangeLock::read`](super::RangeLock::read) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
 pub struct ReadGuard<'a, L: RawRangeLock = RawSlots> {
-    _held: Held<'a, L>,
+    held: Held<'a, L>,
 }
 
 /// Exclusive hold of a range, from [`RangeLock::write`](super::RangeLock::write) and its kin.
@@ -76,13 +86,38 @@ pub struct WriteGuard<'a, L: RawRangeLock = RawSlots> {
 /// Exclusive hold of a range, from [`RangeMutex::lock`](super::RangeMutex::lock) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
 pub struct LockGuard<'a, L: RawRangeMutex = RawSlots> {
-    _held: Held<'a, L>,
+    held: Held<'a, L>,
+}
+
+/// What each guard says of itself.
+macro_rules! says {
+    ($($Guard:ident over $Raw:ident: $mode:ident),+) => {$(
+        impl<L: $Raw> $Guard<'_, L> {
+            /// The range that is held, in whole granules of the lock. `None`: it is empty, or a lock of your own does
+            /// not keep it. One of several guards has what was asked for, joined where it overlaps or touches.
+            #[must_use]
+            pub fn span(&self) -> Option<Span> {
+                self.held.span()
+            }
+
+            /// How it is held.
+            #[must_use]
+            pub const fn mode(&self) -> Mode {
+                Mode::$mode
+            }
+        }
+    )+};
+}
+
+says! {
+    ReadGuard over RawRangeLock: Shared, WriteGuard over RawRangeLock: Exclusive,
+    LockGuard over RawRangeMutex: Exclusive
 }
 
 impl<'a, L: RawRangeLock> ReadGuard<'a, L> {
     #[inline]
     pub(super) fn new(held: Held<'a, L>) -> Self {
-        Self { _held: held }
+        Self { held }
     }
 }
 
@@ -110,7 +145,7 @@ impl<'a, L: RawRangeLock> WriteGuard<'a, L> {
 impl<'a, L: RawRangeMutex> LockGuard<'a, L> {
     #[inline]
     pub(super) fn new(held: Held<'a, L>) -> Self {
-        Self { _held: held }
+        Self { held }
     }
 }
 
@@ -162,19 +197,25 @@ impl<'a, L: RawRangeLock> Guards<WriteGuard<'a, L>> {
 
 impl<L: RawRangeLock> fmt::Debug for ReadGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadGuard").finish_non_exhaustive()
+        f.debug_struct("ReadGuard")
+            .field("span", &self.span())
+            .finish_non_exhaustive()
     }
 }
 
 impl<L: RawRangeLock> fmt::Debug for WriteGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteGuard").finish_non_exhaustive()
+        f.debug_struct("WriteGuard")
+            .field("span", &self.span())
+            .finish_non_exhaustive()
     }
 }
 
 impl<L: RawRangeMutex> fmt::Debug for LockGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockGuard").finish_non_exhaustive()
+        f.debug_struct("LockGuard")
+            .field("span", &self.span())
+            .finish_non_exhaustive()
     }
 }
 

@@ -20,29 +20,33 @@ pub struct Request {
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.mode {
-            Mode::Shared => "shared",
-            Mode::Exclusive => "exclusive",
-        };
-        write!(f, "{}: {} {mode}", self.owner, self.span)
+        f.write_str(&self.shown(&self.span.to_string()))
     }
 }
 
 /// The message of the panic when a thread or an owner asks for what it holds itself.
-pub(super) struct Deadlock {
+pub(super) struct SelfDeadlock {
     pub(super) asked: Request,
     pub(super) held: Request,
     /// The line that locked it.
     pub(super) at: &'static Location<'static>,
+    /// Both ranges as people read them, if they are no numbers.
+    pub(super) ranges: Option<(String, String)>,
 }
 
-impl fmt::Display for Deadlock {
+impl fmt::Display for SelfDeadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, held, at } = self;
+        let Self {
+            asked, held, at, ..
+        } = self;
         let kind = match (asked.owner.thread(), held.owner.thread()) {
             (None, None) => "owner",
             (None, Some(_)) => "calling thread",
             _ => "thread",
+        };
+        let (asked, held) = match &self.ranges {
+            None => (asked.to_string(), held.to_string()),
+            Some((wanted, had)) => (asked.shown(wanted), held.shown(had)),
         };
         write!(
             f,
@@ -104,6 +108,15 @@ impl Snapshot {
 }
 
 impl Request {
+    /// The request, with its range as people read it.
+    pub(super) fn shown(&self, range: &str) -> String {
+        let mode = match self.mode {
+            Mode::Shared => "shared",
+            Mode::Exclusive => "exclusive",
+        };
+        format!("{}: {range} {mode}", self.owner)
+    }
+
     /// A request.
     #[must_use]
     pub fn new(span: Span, mode: Mode, owner: impl Into<OwnerId>) -> Self {

@@ -1,12 +1,15 @@
 //! Counting what a lock does, in the spirit of Linux's `lock_stat`.
 
 use super::inspect::Snapshot;
-use super::owner::Refusal;
-use super::raw::{Ask, AskBy, Mode, RawOwned, RawRangeLock, RawRangeMutex, Replaced, Wait};
+use super::owner::{Owner, Refusal};
+use super::raw::{
+    Ask, AskBy, Asked, Mode, RawOwned, RawOwnedMutex, RawRangeLock, RawRangeMutex, Replaced, Wait,
+};
 use super::span::Span;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
 use std::fmt;
+use std::task::{Poll, Waker};
 
 /// Wait times are counted by powers of two of nanoseconds: bucket `k` is `2^k ..= 2^(k+1) - 1`, the last open.
 const BUCKETS: usize = 40;
@@ -122,6 +125,15 @@ impl<L> Instrumented<L> {
     }
 }
 
+impl<L> Instrumented<L> {
+    fn counters(&self, mode: Mode) -> &Counters {
+        match mode {
+            Mode::Shared => &self.shared,
+            Mode::Exclusive => &self.exclusive,
+        }
+    }
+}
+
 // SAFETY: every method forwards to the inner lock, which keeps the promise.
 unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
     type Token = L::Token;
@@ -137,6 +149,11 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Instrumented<L> {
 
     fn granule(&self, span: Span) -> Span {
         self.raw.granule(span)
+    }
+
+    unsafe fn span_of(&self, token: &L::Token) -> Option<Span> {
+        // SAFETY: the token came from the inner lock.
+        unsafe { self.raw.span_of(token) }
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
@@ -157,12 +174,9 @@ unsafe impl<L: RawRangeLock> RawRangeLock for Instrumented<L> {
 }
 
 // SAFETY: every method forwards to the inner lock, which keeps the promise.
-unsafe impl<L: RawOwned> RawOwned for Instrumented<L> {
+unsafe impl<L: RawOwnedMutex> RawOwnedMutex for Instrumented<L> {
     fn lock_by(&self, ask: AskBy<'_, L::Token>) -> Result<L::Token, Refusal> {
-        let counters = match ask.mode {
-            Mode::Shared => &self.shared,
-            Mode::Exclusive => &self.exclusive,
-        };
+        let counters = self.counters(ask.mode);
         // A piece is no acquisition: its owner has what it asks for.
         if matches!(ask.replaced(), Replaced::Larger(_)) {
             return self.raw.lock_by(ask);
@@ -179,11 +193,43 @@ unsafe impl<L: RawOwned> RawOwned for Instrumented<L> {
         outcome
     }
 
+    fn poll_by(
+        &self,
+        ask: AskBy<'_, L::Token>,
+        asked: &mut Asked,
+        waker: &Waker,
+    ) -> Poll<Result<L::Token, Refusal>> {
+        let counters = self.counters(ask.mode);
+        let outcome = self.raw.poll_by(ask, asked, waker);
+        match &outcome {
+            Poll::Pending => asked.kept.begin_wait(),
+            Poll::Ready(decided) => {
+                if let Some(start) = asked.kept.end_wait() {
+                    counters.waited(start.elapsed());
+                }
+                let _ = counters.decided(decided.as_ref().ok());
+            }
+        }
+        outcome
+    }
+
+    fn forget_by(&self, owner: &Owner, mode: Mode, asked: &mut Asked) {
+        if let Some(start) = asked.kept.end_wait() {
+            let counters = self.counters(mode);
+            counters.waited(start.elapsed());
+            let _ = counters.decided(None::<()>);
+        }
+        self.raw.forget_by(owner, mode, asked);
+    }
+
     unsafe fn unlock_by(&self, token: L::Token) {
         // SAFETY: the token came from the inner lock.
         unsafe { self.raw.unlock_by(token) };
     }
+}
 
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawOwned> RawOwned for Instrumented<L> {
     unsafe fn share_by(&self, token: &L::Token) {
         // SAFETY: an exclusive token, which came from the inner lock.
         unsafe { self.raw.share_by(token) };

@@ -1,12 +1,12 @@
 //! The typed reader-writer range lock.
 
 use super::guard::{Guards, ReadGuard, WriteGuard};
-use super::holding::By;
+use super::holding::{self, By, Holding};
 use super::inspect::Snapshot;
 use super::many::{self, Exclusive, Shared};
 use super::methods::{granted, many_ranges, one_range, over_raw_lock};
 use super::owner::Owner;
-use super::raw::{RawOwned, RawRangeLock, Wait};
+use super::raw::{Mode, RawOwned, RawRangeLock, Wait};
 use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
 use prim::sync::Arc;
@@ -86,7 +86,8 @@ use std::ops::RangeBounds;
 ///   most 128 us, and for about a microsecond if longer spins were in vain. Releases never block.
 /// - A range that starts after it ends panics. An empty range is granted at once and conflicts with nothing.
 /// - A thread that asks for what it holds itself waits forever, as with a mutex. Debug builds panic instead, at the
-///   caller's line, and name the range that is held and the line that locked it.
+///   caller's line, and name the range that is held and the line that locked it. Threads and owners that wait for each
+///   other are reported if the lock is told to [look for that](crate::deadlock).
 /// - A panic while a guard lives releases its range, and there is no poisoning. A leaked guard leaves its range
 ///   locked and harms nothing else.
 /// - In a thread-local that is destroyed after the library's own, the lock does not know what the thread holds. The
@@ -121,6 +122,62 @@ impl<L: RawOwned> RangeLock<L> {
     pub fn by_arc<'o>(self: &Arc<Self>, owner: &'o Owner) -> By<'o, Arc<Self>> {
         By::new(Arc::clone(self), owner)
     }
+
+    one_range! {
+        owned range of u64, by read_owned_within, as Holding<Arc<Self>>;
+        panics "When the range is reversed.";
+        refused "because a writer holds or awaits some of it";
+        /// As [`read`](Self::read), where what is held keeps the lock, and may go to another thread: its owner is
+        /// [anonymous](Owner::anonymous).
+        ///
+        /// # Panics
+        /// When the range is reversed; in debug builds, when this thread holds some of it exclusively.
+        read_owned, try_read_owned, try_read_owned_for, try_read_owned_until
+    }
+
+    one_range! {
+        owned range of u64, by write_owned_within, as Holding<Arc<Self>>;
+        panics "When the range is reversed.";
+        refused "because another request holds some of it, or a writer awaits it";
+        /// As [`write`](Self::write), where what is held keeps the lock, and may go to another thread: its owner is
+        /// [anonymous](Owner::anonymous).
+        ///
+        /// ```
+        /// use spanlock::range::RangeLock;
+        /// use std::sync::Arc;
+        ///
+        /// let file = Arc::new(RangeLock::new());
+        /// let held = file.write_owned(0..4096);
+        /// std::thread::spawn(move || drop(held)).join().expect("it releases");
+        /// assert!(file.try_write(..).is_some());
+        /// ```
+        ///
+        /// # Panics
+        /// When the range is reversed; in debug builds, when this thread holds some of it.
+        write_owned, try_write_owned, try_write_owned_for, try_write_owned_until
+    }
+
+    #[track_caller]
+    fn read_owned_within(
+        self: &Arc<Self>,
+        range: impl RangeBounds<u64>,
+        wait: Wait,
+    ) -> Option<Holding<Arc<Self>>> {
+        let (lock, anonymous) = (Arc::clone(self), Owner::anonymous());
+        let held = Holding::acquire(lock, &anonymous, range, Mode::Shared, wait);
+        holding::of_anonymous(held, wait)
+    }
+
+    #[track_caller]
+    fn write_owned_within(
+        self: &Arc<Self>,
+        range: impl RangeBounds<u64>,
+        wait: Wait,
+    ) -> Option<Holding<Arc<Self>>> {
+        let (lock, anonymous) = (Arc::clone(self), Owner::anonymous());
+        let held = Holding::acquire(lock, &anonymous, range, Mode::Exclusive, wait);
+        holding::of_anonymous(held, wait)
+    }
 }
 
 impl<L: RawRangeLock> RangeLock<L> {
@@ -147,14 +204,14 @@ impl<L: RawRangeLock> RangeLock<L> {
     }
 
     many_ranges! {
-        by read_many_within, as ReadGuard<'_, L>;
+        of u64, by read_many_within, as ReadGuard<'_, L>;
         does "Locks several ranges with other readers.";
         panics "When a range is reversed; in debug builds, when this thread holds some of them exclusively.";
         read_many, try_read_many, try_read_many_for
     }
 
     many_ranges! {
-        by write_many_within, as WriteGuard<'_, L>;
+        of u64, by write_many_within, as WriteGuard<'_, L>;
         does "Locks several ranges alone.";
         panics "When a range is reversed; in debug builds, when this thread holds some of them.";
         /// ```

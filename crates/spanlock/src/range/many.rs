@@ -20,6 +20,7 @@
 //!   of two ranges in one granule would wait for the first (in a segment lock).
 
 use super::guard::{Guards, Held};
+use super::order::{Positions, Ranges};
 use super::raw::{Ask, Behind, RawRangeLock, RawRangeMutex, Wait};
 use super::span::Span;
 use smallvec::SmallVec;
@@ -28,7 +29,7 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 /// In how many rounds a call releases everything before it waits again.
-const EMPTY_HANDED_ROUNDS: usize = 3;
+pub(super) const EMPTY_HANDED_ROUNDS: usize = 3;
 
 pub(super) type Spans = SmallVec<[Span; 8]>;
 
@@ -93,7 +94,21 @@ pub(super) fn acquire<'a, L: RawRangeMutex, M: AcquireMode<L>, R: RangeBounds<u6
     wait: Wait,
     guard: impl FnMut(Held<'a, L>) -> G,
 ) -> Option<Guards<G>> {
-    let spans = arrange(raw, ranges);
+    let mut spans = Spans::new();
+    for range in ranges {
+        spans.extend(Span::of(range));
+    }
+    acquire_spans::<_, M, _>(raw, arrange(raw, &Positions, spans), wait, guard)
+}
+
+/// Acquires several ranges that are [arranged](arrange).
+#[track_caller]
+pub(super) fn acquire_spans<'a, L: RawRangeMutex, M: AcquireMode<L>, G>(
+    raw: &'a L,
+    spans: Spans,
+    wait: Wait,
+    guard: impl FnMut(Held<'a, L>) -> G,
+) -> Option<Guards<G>> {
     let mode = PhantomData::<M>;
     let Ok(held) = OfThread { raw, spans, mode }.acquire_all(wait);
     let held = held?;
@@ -102,30 +117,22 @@ pub(super) fn acquire<'a, L: RawRangeMutex, M: AcquireMode<L>, R: RangeBounds<u6
 
 /// The ranges in whole granules of the lock and in ascending order, with those joined that overlap or touch: a call
 /// must not conflict with itself.
-///
-/// # Panics
-/// When a range is reversed.
-#[track_caller]
-pub(super) fn arrange<R: RangeBounds<u64>>(
+pub(super) fn arrange<K: ?Sized>(
     raw: &impl RawRangeMutex,
-    ranges: impl IntoIterator<Item = R>,
+    order: &impl Ranges<K>,
+    mut all: Spans,
 ) -> Spans {
-    let mut all = Spans::new();
-    for range in ranges {
-        let span = Span::of(range);
+    for span in &mut all {
         // [granules]
-        all.extend(span.map(|span| {
-            if prim::intact!("granules") {
-                raw.granule(span)
-            } else {
-                span
-            }
-        }));
+        if prim::intact!("granules") {
+            *span = raw.granule(*span);
+        }
     }
-    all.sort_unstable_by_key(|span| span.start());
+    order.sort(&mut all, |&span| span);
     let mut arranged = Spans::new();
     for span in all {
-        match arranged.last().and_then(|last| last.joined(span)) {
+        let last = arranged.last();
+        match last.and_then(|&last| order.joined(last, span)) {
             Some(joined) => *arranged.last_mut().expect("just seen") = joined,
             None => arranged.push(span),
         }
@@ -246,15 +253,18 @@ impl<'a, L: RawRangeMutex, M: AcquireMode<L>> Several for OfThread<'a, L, M> {
 mod tests {
     use super::arrange;
     use crate::range::list::ListEx;
+    use crate::range::order::Positions;
     use crate::range::raw::RawRangeMutex;
     use crate::range::segment::SrlArray;
+    use crate::range::span::Span;
     use std::ops::Range;
 
     fn arranged<const N: usize>(
         raw: &impl RawRangeMutex,
         ranges: [Range<u64>; N],
     ) -> Vec<(u64, u64)> {
-        arrange(raw, ranges)
+        let spans = ranges.into_iter().filter_map(Span::of).collect();
+        arrange(raw, &Positions, spans)
             .into_iter()
             .map(|span| (span.start(), span.last()))
             .collect()

@@ -14,15 +14,21 @@
 //!     pub fn try_read_until(&self, range: .., deadline: Instant) -> Option<..>              Wait::Until(deadline)
 //! ```
 //!
-//! each of which calls `self.read_within(range, wait)`.
+//! each of which calls `self.read_within(range, wait)`. With `owned range` for `range`, `self` is an `&Arc<Self>`.
 
 /// The four methods that acquire one range.
 ///
 /// `$lock` carries its own documentation. `$refused` completes the sentence "`None` if it would block", and `$panics`
 /// says when all four panic.
 macro_rules! one_range {
+    (range of $($rest:tt)*) => {
+        one_range! { @(&self) self; $($rest)* }
+    };
+    (owned range of $($rest:tt)*) => {
+        one_range! { @(self: &Arc<Self>) self; $($rest)* }
+    };
     (
-        range of $position:ty, by $within:ident, as $guard:ty;
+        @($($receiver:tt)+) $self:ident; $position:ty, by $within:ident, as $guard:ty;
         panics $panics:literal;
         refused $refused:literal;
         $(#[$documented:meta])*
@@ -31,8 +37,8 @@ macro_rules! one_range {
         $(#[$documented])*
         #[inline]
         #[track_caller]
-        pub fn $lock(&self, range: impl RangeBounds<$position>) -> $guard {
-            granted(self.$within(range, Wait::Forever))
+        pub fn $lock($($receiver)+, range: impl RangeBounds<$position>) -> $guard {
+            granted($self.$within(range, Wait::Forever))
         }
 
         #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` if it would block")]
@@ -42,31 +48,34 @@ macro_rules! one_range {
         #[doc = $panics]
         #[inline]
         #[track_caller]
-        pub fn $try_lock(&self, range: impl RangeBounds<$position>) -> Option<$guard> {
-            self.$within(range, Wait::Never)
+        pub fn $try_lock($($receiver)+, range: impl RangeBounds<$position>) -> Option<$guard> {
+            $self.$within(range, Wait::Never)
         }
 
-        one_range! {
-            @limited concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` after `timeout`."),
-            $panics, $try_lock_for(timeout: Duration), $position, $within, $guard, Wait::at_most(timeout)
-        }
-
-        one_range! {
-            @limited concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` at `deadline`."),
-            $panics, $try_lock_until(deadline: Instant), $position, $within, $guard, Wait::Until(deadline)
-        }
-    };
-    (
-        @limited $documented:expr,
-        $panics:literal, $lock:ident($limit:ident: $Limit:ty), $position:ty, $within:ident, $guard:ty, $wait:expr
-    ) => {
-        #[doc = $documented]
+        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` after `timeout`.")]
         ///
         /// # Panics
         #[doc = $panics]
         #[track_caller]
-        pub fn $lock(&self, range: impl RangeBounds<$position>, $limit: $Limit) -> Option<$guard> {
-            self.$within(range, $wait)
+        pub fn $try_lock_for(
+            $($receiver)+,
+            range: impl RangeBounds<$position>,
+            timeout: Duration,
+        ) -> Option<$guard> {
+            $self.$within(range, Wait::at_most(timeout))
+        }
+
+        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` at `deadline`.")]
+        ///
+        /// # Panics
+        #[doc = $panics]
+        #[track_caller]
+        pub fn $try_lock_until(
+            $($receiver)+,
+            range: impl RangeBounds<$position>,
+            deadline: Instant,
+        ) -> Option<$guard> {
+            $self.$within(range, Wait::Until(deadline))
         }
     };
 }
@@ -74,7 +83,7 @@ macro_rules! one_range {
 /// The three methods that acquire several ranges, all or none.
 macro_rules! many_ranges {
     (
-        by $within:ident, as $guard:ty;
+        of $position:ty, by $within:ident, as $guard:ty;
         does $does:literal;
         panics $panics:literal;
         $(#[$example:meta])*
@@ -92,7 +101,7 @@ macro_rules! many_ranges {
         /// # Panics
         #[doc = $panics]
         #[track_caller]
-        pub fn $lock<R: RangeBounds<u64>>(
+        pub fn $lock<R: RangeBounds<$position>>(
             &self,
             ranges: impl IntoIterator<Item = R>,
         ) -> Guards<$guard> {
@@ -104,7 +113,7 @@ macro_rules! many_ranges {
         /// # Panics
         /// When a range is reversed.
         #[track_caller]
-        pub fn $try_lock<R: RangeBounds<u64>>(
+        pub fn $try_lock<R: RangeBounds<$position>>(
             &self,
             ranges: impl IntoIterator<Item = R>,
         ) -> Option<Guards<$guard>> {
@@ -116,7 +125,7 @@ macro_rules! many_ranges {
         /// # Panics
         /// When a range is reversed.
         #[track_caller]
-        pub fn $try_lock_for<R: RangeBounds<u64>>(
+        pub fn $try_lock_for<R: RangeBounds<$position>>(
             &self,
             ranges: impl IntoIterator<Item = R>,
             timeout: Duration,

@@ -6,15 +6,17 @@
 //! | [`RangeMutex`] | exclusive ranges only |
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
 //! | [`raw`] | the traits that raw locks implement, for authors of locks and of other typed locks |
+//! | [`keys`] | ranges of anything that is ordered: byte strings, names, addresses |
+//! | [`positions()`] | integers of other widths, signed ones, addresses and times as positions |
 //! | [`slots`] | a list at first, and then a slot for each thread: the first three are built on it by default |
 //! | [`list`] | the list locks |
 //! | [`skip`] | list locks with an index: skip lists, for many ranges held at the same time |
 //! | [`segment`] | a lock word for each segment of a resource: fast where ranges are narrow, and coarse |
-//! | [`Instrumented`] | wraps a raw lock and counts |
+//! | [`Instrumented`], [`Limited`] | wrap a raw lock: one counts, one limits what owners hold |
 //! | [`inspect`] | the listing of holders and waiting requests |
 //!
 //! ```text
-//!   RangeLock  RangeMutex  RangeLocked        typed locks: lock.rs mutex.rs slice.rs, guards, many ranges
+//!   RangeLock  RangeMutex  RangeLocked        typed locks: lock.rs mutex.rs slice/, guards, owners, many ranges
 //!        \         |         /
 //!      RawRangeMutex  RawRangeLock            raw.rs
 //!     /        |          |          \
@@ -29,27 +31,38 @@ mod guard;
 mod holding;
 pub mod inspect;
 mod instrumented;
+pub mod keys;
+mod limited;
 pub mod list;
 mod lock;
 mod many;
 mod methods;
 mod mutex;
+mod order;
 mod owner;
+mod positions;
 pub mod raw;
+mod refusal;
 pub mod segment;
 mod slice;
 pub mod slots;
+mod sought;
 mod span;
 pub(crate) mod thread;
 mod wait;
 
 pub use guard::{Guards, GuardsIntoIter, LockGuard, ReadGuard, WriteGuard};
-pub use holding::{By, Holding, Place};
+pub use holding::{By, Holding, Lock, LockBy, OfPositions, Place, Reentrant, TryLock};
 pub use instrumented::{Instrumented, LockStats, ModeStats};
+pub use limited::Limited;
 #[doc(inline)]
 pub use list::skip;
 pub use lock::RangeLock;
 pub use mutex::RangeMutex;
 pub use owner::{Owner, OwnerId, Refusal};
-pub use slice::{RangeLocked, SliceReadGuard, SliceWriteGuard, SliceWriteGuards};
+pub use positions::{Position, positions};
+pub use slice::{Hold, LentRead, LentWrite, Part, RangeLocked, SliceBy, Whole};
+pub use slice::{
+    OwnedSliceReadGuard, OwnedSliceWriteGuard, SliceReadGuard, SliceWriteGuard, SliceWriteGuards,
+};
 pub use span::{ReversedRange, Span};

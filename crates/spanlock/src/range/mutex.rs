@@ -1,12 +1,15 @@
 //! The typed exclusive range lock.
 
 use super::guard::{Guards, LockGuard};
+use super::holding::{self, By, Holding};
 use super::inspect::Snapshot;
 use super::many::{self, Exclusive};
 use super::methods::{granted, many_ranges, one_range, over_raw_lock};
-use super::raw::{RawRangeMutex, Wait};
+use super::owner::Owner;
+use super::raw::{Mode, RawOwnedMutex, RawRangeMutex, Wait};
 use super::slots::{Builder, RawSlots};
 use prim::clock::{Duration, Instant};
+use prim::sync::Arc;
 use std::fmt;
 use std::ops::RangeBounds;
 
@@ -43,6 +46,53 @@ over_raw_lock! {
     Exclusive as LockGuard: lock_within, lock_many_within;
 }
 
+impl<L: RawOwnedMutex> RangeMutex<L> {
+    /// This lock as `owner` sees it: what is acquired by the result is held by the owner, and not by the thread.
+    ///
+    /// ```
+    /// use spanlock::range::{Owner, RangeMutex};
+    ///
+    /// let blocks = RangeMutex::new();
+    /// let client = Owner::new();
+    /// let mut held = blocks.by(&client).write(0..8)?;
+    /// held.extend(8..16)?;
+    /// held.release(0..4);
+    /// assert!(blocks.try_lock(0..4).is_some() && blocks.try_lock(15..16).is_none());
+    /// # Ok::<(), spanlock::range::Refusal>(())
+    /// ```
+    pub fn by<'o>(&self, owner: &'o Owner) -> By<'o, &Self> {
+        By::new(self, owner)
+    }
+
+    /// As [`by`](Self::by), where what is held is to keep the lock.
+    pub fn by_arc<'o>(self: &Arc<Self>, owner: &'o Owner) -> By<'o, Arc<Self>> {
+        By::new(Arc::clone(self), owner)
+    }
+
+    one_range! {
+        owned range of u64, by lock_owned_within, as Holding<Arc<Self>>;
+        panics "When the range is reversed.";
+        refused "because another request holds or awaits some of it";
+        /// As [`lock`](Self::lock), where what is held keeps the lock, and may go to another thread: its owner is
+        /// [anonymous](Owner::anonymous).
+        ///
+        /// # Panics
+        /// When the range is reversed; in debug builds, when this thread holds some of it.
+        lock_owned, try_lock_owned, try_lock_owned_for, try_lock_owned_until
+    }
+
+    #[track_caller]
+    fn lock_owned_within(
+        self: &Arc<Self>,
+        range: impl RangeBounds<u64>,
+        wait: Wait,
+    ) -> Option<Holding<Arc<Self>>> {
+        let (lock, anonymous) = (Arc::clone(self), Owner::anonymous());
+        let held = Holding::acquire(lock, &anonymous, range, Mode::Exclusive, wait);
+        holding::of_anonymous(held, wait)
+    }
+}
+
 impl<L: RawRangeMutex> RangeMutex<L> {
     one_range! {
         range of u64, by lock_within, as LockGuard<'_, L>;
@@ -56,7 +106,7 @@ impl<L: RawRangeMutex> RangeMutex<L> {
     }
 
     many_ranges! {
-        by lock_many_within, as LockGuard<'_, L>;
+        of u64, by lock_many_within, as LockGuard<'_, L>;
         does "Locks several ranges.";
         panics "When a range is reversed; in debug builds, when this thread holds some of them.";
         lock_many, try_lock_many, try_lock_many_for

@@ -11,14 +11,21 @@
 //!
 //! # Edges
 //!
-//! - **cancel**: a thread lists itself, under the owner's mutex, before it sleeps, and does not sleep if the owner is
-//!   cancelled by then. A cancellation marks the owner, and signals all that are listed, under the same mutex.
+//! - **cancel**: a thread lists itself, or a task its waker, under the owner's mutex, before it sleeps, and does not
+//!   sleep if the owner is cancelled by then. A cancellation marks the owner, and signals all that are listed, under
+//!   the same mutex.
 
-use crate::wait::{Parker, Wakeups};
-use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
-use prim::sync::Arc;
+pub use super::refusal::Refusal;
+use crate::deadlock::Deadlock;
+use crate::range::thread;
+use crate::wait::{Parker, WakerId, Wakers, Wakeups};
+use prim::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use prim::sync::Mutex;
+use prim::track::Track;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ptr::NonNull;
+use std::task::Waker;
 
 /// Names who holds a range or asks for it, in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,14 +35,28 @@ impl OwnerId {
     /// The numbers from here on are those of owners, and those below are of threads.
     const FIRST: u32 = 1 << 31;
 
+    /// Of each [anonymous](Owner::anonymous) owner.
+    const ANONYMOUS: Self = Self(Self::FIRST);
+
     /// The thread; on Linux its number in a debugger and in `ps -L`. `None`: it is an [`Owner`].
     #[must_use]
     pub fn thread(self) -> Option<u32> {
         (self.0 < Self::FIRST).then_some(self.0)
     }
 
+    #[cfg(test)]
+    pub(crate) const fn test_owner(number: u32) -> Self {
+        Self(Self::FIRST | number)
+    }
+
     pub(crate) const fn of_thread(thread: u32) -> Self {
         Self(thread)
+    }
+
+    /// Whether both are the same thread or owner, as far as is known: nothing is known of anonymous owners.
+    #[inline]
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        self == other && self != Self::ANONYMOUS
     }
 
     /// The number as it is kept beside a request.
@@ -55,20 +76,21 @@ impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.thread() {
             Some(thread) => write!(f, "thread {thread}"),
+            None if *self == Self::ANONYMOUS => f.write_str("somebody"),
             None => write!(f, "owner {}", self.0 - Self::FIRST),
         }
     }
 }
 
 prim::global! {
-    /// How many owners were made.
-    static MADE: AtomicU32 = AtomicU32::new(0);
+    /// How many owners were made, and the anonymous one.
+    static MADE: AtomicU32 = AtomicU32::new(1);
 }
 
 /// Somebody who holds ranges and is no thread: a transaction, a client, a request that goes from thread to thread.
 ///
 /// What an owner holds is a [`Holding`](super::Holding), which any thread may use and drop. An owner is cheap to make:
-/// one allocation. A clone is the same owner.
+/// one allocation. A clone is the same owner. An [anonymous](Self::anonymous) one costs nothing.
 ///
 /// ```
 /// use spanlock::range::{Owner, RangeLock};
@@ -84,25 +106,67 @@ prim::global! {
 ///
 /// # Rules
 /// - Two owners exclude each other as two threads do. An owner that asks for what it holds in another `Holding` waits
-///   for itself; debug builds panic instead.
+///   for itself; debug builds panic instead. What it means to lock again and again it locks by one
+///   [`Reentrant`](super::Reentrant).
 /// - A blocking request blocks the thread that makes it. While it waits, what the owner holds and what that thread
 ///   itself holds do not give way to others that wait for it.
 /// - An owner may be dropped while it holds ranges: each `Holding` keeps it.
-#[derive(Clone)]
-pub struct Owner(Arc<Inner>);
+pub struct Owner(Option<NonNull<Inner>>);
 
+/// What all clones of an owner share. It comes from a box, which the last of them frees.
 struct Inner {
     id: OwnerId,
     limit: usize,
-    /// Ranges held or asked for, in all locks.
-    count: AtomicUsize,
+    /// How many there are that keep it, and how many ranges it holds or asks for in all locks. Together, so that one
+    /// operation counts a holding and its range.
+    uses: AtomicU64,
     waits: Mutex<Waits>,
+    _track: Track,
 }
 
-/// The threads that wait for an owner, unless it is cancelled.
+// SAFETY: what is shared may be sent and shared, and is freed by whichever thread drops the last of its owners.
+unsafe impl Send for Owner {}
+// SAFETY: the same.
+unsafe impl Sync for Owner {}
+
+impl Inner {
+    /// One range, in `uses`.
+    const RANGE: u64 = 1;
+    /// One that keeps it.
+    const KEEPER: u64 = 1 << 32;
+    /// Marks a number of either that is too large.
+    const TOO_MANY: u64 = 1 << 31 | 1 << 63;
+
+    /// The ranges among those uses.
+    const fn ranges(uses: u64) -> usize {
+        (uses % Self::KEEPER) as usize
+    }
+
+    /// Counts more uses, and returns those before.
+    ///
+    /// # Panics
+    /// When there are two thousand million already.
+    #[inline]
+    fn add(&self, uses: u64) -> u64 {
+        // Relaxed: who counts has the owner, and a count orders nothing else.
+        let before = self.uses.fetch_add(uses, Ordering::Relaxed);
+        if before & Self::TOO_MANY != 0 {
+            self.uses.fetch_sub(uses, Ordering::Relaxed);
+            panic!("an owner is in use {} times", Self::TOO_MANY % Self::KEEPER);
+        }
+        before
+    }
+}
+
+/// The threads and the tasks that wait for an owner, unless it is cancelled.
 struct Waits {
     cancelled: bool,
     listed: Vec<&'static Parker>,
+    tasks: BTreeMap<u64, Waker>,
+    /// How many tasks were listed.
+    named: u64,
+    /// The last deadlock for which it was refused.
+    deadlock: Option<Deadlock>,
 }
 
 impl Owner {
@@ -118,37 +182,68 @@ impl Owner {
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::new(Inner {
+        let inner = Box::new(Inner {
             id: OwnerId(OwnerId::FIRST | number),
             limit,
-            count: AtomicUsize::new(0),
+            uses: AtomicU64::new(Inner::KEEPER),
             waits: Mutex::new(Waits {
                 cancelled: false,
                 listed: Vec::new(),
+                tasks: BTreeMap::new(),
+                named: 0,
+                deadlock: None,
             }),
-        }))
+            _track: Track::new(),
+        });
+        Self(Some(NonNull::from(Box::leak(inner))))
+    }
+
+    /// Somebody else for each range. It is for holders who need no name, and costs nothing. What it holds can be sent
+    /// and converted as any holding.
+    ///
+    /// Since nobody knows what else it holds,
+    /// - it gives way to requests that wait for what it holds, and goes on when its turn comes (see
+    ///   [`RangeLock`](super::RangeLock), Fairness);
+    /// - a request for what it holds itself waits for ever, in debug builds as well;
+    /// - it has no limit and no count, and is not cancelled;
+    /// - it is not equal to any owner, nor to itself.
+    #[must_use]
+    pub const fn anonymous() -> Self {
+        Self(None)
+    }
+
+    /// Whether it is [anonymous](Self::anonymous).
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Its name in reports. Names repeat after two thousand million owners.
+    #[inline]
     #[must_use]
     pub fn id(&self) -> OwnerId {
-        self.0.id
+        self.inner().map_or(OwnerId::ANONYMOUS, |inner| inner.id)
     }
 
-    /// How many ranges it holds or asks for, in all locks. Pieces count.
+    /// How many ranges it holds or asks for, in all locks. Pieces count. Of an anonymous one: 0.
     #[must_use]
     pub fn asks_or_holds(&self) -> usize {
         // Relaxed: a count, which orders nothing.
-        self.0.count.load(Ordering::Relaxed)
+        let count = |inner: &Inner| Inner::ranges(inner.uses.load(Ordering::Relaxed));
+        self.inner().map_or(0, count)
     }
 
     /// Ends all waits of this owner, now and from now on: they are refused with [`Refusal::Cancelled`]. What it holds
-    /// it keeps, and a request that need not wait is granted as before. Any thread may call this.
+    /// it keeps, and a request that need not wait is granted as before. Any thread may call this. It does nothing to
+    /// an anonymous owner.
     ///
-    /// Costs a mutex, and a wake-up for each thread that waits.
+    /// Costs a mutex, and a wake-up for each thread or task that waits.
     pub fn cancel(&self) {
-        let mut wakeups = Wakeups::default();
-        let mut waits = self.0.waits.lock();
+        let Some(inner) = self.inner() else {
+            return;
+        };
+        let (mut wakeups, mut tasks) = (Wakeups::default(), Wakers::default());
+        let mut waits = inner.waits.lock();
         // [cancel] Under the mutex under which the waits are listed.
         waits.cancelled = true;
         for parker in waits.listed.drain(..) {
@@ -156,52 +251,182 @@ impl Owner {
                 wakeups.signal(parker);
             }
         }
+        for waker in std::mem::take(&mut waits.tasks).into_values() {
+            if prim::intact!("cancel") {
+                tasks.wake(Some(waker));
+            }
+        }
         drop(waits);
         wakeups.deliver();
+        thread::call_tasks(tasks);
     }
 
     /// Whether it was [cancelled](Self::cancel).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.waits.lock().cancelled
+        let is_cancelled = |inner: &Inner| inner.waits.lock().cancelled;
+        self.inner().is_some_and(is_cancelled)
+    }
+
+    /// The last deadlock because of which a request of this owner was refused, by [`Refusal::Deadlock`].
+    #[must_use]
+    pub fn deadlock(&self) -> Option<Deadlock> {
+        self.inner()?.waits.lock().deadlock.clone()
+    }
+
+    pub(super) fn note_deadlock(&self, deadlock: Deadlock) {
+        if let Some(inner) = self.inner() {
+            let before = inner.waits.lock().deadlock.replace(deadlock);
+            drop(before);
+        }
+    }
+
+    #[inline]
+    fn inner(&self) -> Option<&Inner> {
+        // SAFETY: this one keeps it.
+        self.0.map(|inner| unsafe { inner.as_ref() })
     }
 
     /// Counts one more range.
     ///
     /// # Errors
     /// It holds as many as it may.
+    #[inline]
     pub(super) fn count(&self) -> Result<(), Refusal> {
-        let before = self.0.count.fetch_add(1, Ordering::Relaxed);
-        if before < self.0.limit {
+        self.add(Inner::RANGE)
+    }
+
+    /// The same owner, with one more range counted.
+    ///
+    /// # Errors
+    /// It holds as many as it may.
+    #[inline]
+    pub(super) fn clone_counted(&self) -> Result<Self, Refusal> {
+        self.add(Inner::KEEPER + Inner::RANGE)?;
+        Ok(Self(self.0))
+    }
+
+    /// Counts one more range, with whatever else there is in `uses`.
+    #[inline]
+    fn add(&self, uses: u64) -> Result<(), Refusal> {
+        let Some(inner) = self.inner() else {
+            return Ok(());
+        };
+        if Inner::ranges(inner.add(uses)) < inner.limit {
             return Ok(());
         }
-        self.uncount();
+        inner.uses.fetch_sub(uses, Ordering::Relaxed);
         Err(Refusal::TooMany)
     }
 
     /// Counts a piece of what it holds, whatever its limit.
     pub(super) fn count_piece(&self) {
-        self.0.count.fetch_add(1, Ordering::Relaxed);
+        if let Some(inner) = self.inner() {
+            inner.add(Inner::RANGE);
+        }
     }
 
     /// Counts one less.
     pub(super) fn uncount(&self) {
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        if let Some(inner) = self.inner() {
+            inner.uses.fetch_sub(Inner::RANGE, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops it, and counts so many ranges less.
+    #[inline]
+    pub(super) fn drop_counted(mut self, ranges: usize) {
+        if let Some(inner) = self.0.take() {
+            // SAFETY: this one has kept it so far.
+            unsafe { Self::leave(inner, Inner::KEEPER + Inner::RANGE * ranges as u64) };
+        }
+    }
+
+    /// Ends some uses, and frees it if nobody keeps it any more.
+    ///
+    /// # Safety
+    /// One that kept it is among those uses.
+    #[inline]
+    unsafe fn leave(inner: NonNull<Inner>, uses: u64) {
+        // SAFETY: it was kept so far. Release: what this one did with it comes before it is freed.
+        let before = unsafe { inner.as_ref() }
+            .uses
+            .fetch_sub(uses, Ordering::Release);
+        if before < uses + Inner::KEEPER {
+            fence(Ordering::Acquire);
+            // SAFETY: it comes from a box, and nobody keeps it any more.
+            drop(unsafe { Box::from_raw(inner.as_ptr()) });
+        }
     }
 
     /// Lists a thread that is about to sleep for the owner. `None`: the owner is cancelled.
     pub(super) fn list(&self, parker: &'static Parker) -> Option<Listed<'_>> {
-        let mut waits = self.0.waits.lock();
-        // [cancel] Under the mutex under which the owner is marked.
-        if waits.cancelled && prim::intact!("cancel") {
-            return None;
+        if let Some(inner) = self.inner() {
+            let mut waits = inner.waits.lock();
+            // [cancel] Under the mutex under which the owner is marked.
+            if waits.cancelled && prim::intact!("cancel") {
+                return None;
+            }
+            waits.listed.push(parker);
         }
-        waits.listed.push(parker);
         Some(Listed {
             owner: self,
             parker,
         })
     }
+}
+
+impl Owner {
+    /// Lists a task that is about to sleep for the owner, or its new waker. `false`: the owner is cancelled.
+    pub(super) fn list_task(&self, listed: &mut Option<ListedTask>, waker: &Waker) -> bool {
+        let Some(inner) = self.inner() else {
+            return true;
+        };
+        if listed.is_some_and(|listed| listed.waker == WakerId::of(waker)) {
+            return !self.is_cancelled() || !prim::intact!("cancel");
+        }
+        // Foreign code: not under the mutex.
+        let fresh = waker.clone();
+        let mut waits = inner.waits.lock();
+        // [cancel] Under the mutex under which the owner is marked.
+        if waits.cancelled && prim::intact!("cancel") {
+            drop(waits);
+            thread::discard(Some(fresh));
+            return false;
+        }
+        let name = match listed {
+            Some(listed) => listed.name,
+            None => {
+                waits.named += 1;
+                waits.named
+            }
+        };
+        let waker = WakerId::of(&fresh);
+        let old = waits.tasks.insert(name, fresh);
+        *listed = Some(ListedTask { name, waker });
+        drop(waits);
+        thread::discard(old);
+        true
+    }
+
+    /// Ends a listing.
+    pub(super) fn unlist(&self, listed: Option<ListedTask>) {
+        let (Some(listed), Some(inner)) = (listed, self.inner()) else {
+            return;
+        };
+        let mut waits = inner.waits.lock();
+        let old = waits.tasks.remove(&listed.name);
+        drop(waits);
+        thread::discard(old);
+    }
+}
+
+/// Where an owner lists a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListedTask {
+    name: u64,
+    /// The one that is listed, which is a clone of the task's.
+    waker: WakerId,
 }
 
 /// A thread that sleeps for an owner.
@@ -213,7 +438,10 @@ pub(super) struct Listed<'a> {
 impl Listed<'_> {
     /// Ends the listing, and says whether the owner was cancelled meanwhile.
     pub(super) fn was_cancelled(self) -> bool {
-        let mut waits = self.owner.0.waits.lock();
+        let Some(inner) = self.owner.inner() else {
+            return false;
+        };
+        let mut waits = inner.waits.lock();
         let id = self.parker.id();
         if let Some(at) = waits.listed.iter().position(|listed| listed.id() == id) {
             waits.listed.swap_remove(at);
@@ -230,11 +458,28 @@ impl Default for Owner {
 
 impl PartialEq for Owner {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.0.is_some() && self.0 == other.0
     }
 }
 
-impl Eq for Owner {}
+impl Clone for Owner {
+    fn clone(&self) -> Self {
+        if let Some(inner) = self.inner() {
+            inner.add(Inner::KEEPER);
+        }
+        Self(self.0)
+    }
+}
+
+impl Drop for Owner {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(inner) = self.0 {
+            // SAFETY: this one has kept it so far.
+            unsafe { Self::leave(inner, Inner::KEEPER) };
+        }
+    }
+}
 
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,33 +489,3 @@ impl fmt::Debug for Owner {
             .finish_non_exhaustive()
     }
 }
-
-/// Why an owner does not get a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// Somebody else holds or awaits some of it, and the request may not wait any longer.
-    Busy,
-    /// The owner was [cancelled](Owner::cancel).
-    Cancelled,
-    /// The owner holds and asks for as many ranges as it [may](Owner::with_limit).
-    TooMany,
-    /// The owner shares some of the range and wants it alone. Another owner does so, too, and waits already: each would
-    /// wait for the other. Release what is shared, and ask again.
-    OtherUpgrade,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Busy => "another request holds or awaits some of the range",
-            Self::Cancelled => "the owner was cancelled",
-            Self::TooMany => "the owner holds and asks for as many ranges as it may",
-            Self::OtherUpgrade => {
-                "another owner that shares some of the range waits to have it alone"
-            }
-        })
-    }
-}
-
-impl std::error::Error for Refusal {}

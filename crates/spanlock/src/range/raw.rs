@@ -2,7 +2,11 @@
 
 use super::inspect::Snapshot;
 use super::owner::{Owner, Refusal};
+use super::sought::Sought;
 use super::span::Span;
+use super::wait::Kept;
+use std::panic::Location;
+use std::task::{Poll, Waker};
 
 pub use crate::wait::Wait;
 
@@ -122,6 +126,14 @@ pub unsafe trait RawRangeMutex {
     /// thread that asks for two ranges with a granule in common asks for that granule twice.
     fn granule(&self, span: Span) -> Span {
         span
+    }
+
+    /// The range that was asked for, or what is held of it in whole granules. `None` if the lock does not keep it.
+    ///
+    /// # Safety
+    /// `token` came from this lock, and what it acquired is still held.
+    unsafe fn span_of(&self, _token: &Self::Token) -> Option<Span> {
+        None
     }
 
     /// The holders and the waiting requests, for people who debug a hang. `None` if the lock cannot list them.
@@ -249,31 +261,98 @@ impl<'a, T> AskBy<'a, T> {
     pub const fn replaced(&self) -> &Replaced<'a, T> {
         &self.replaced
     }
+
+    /// What the owner shares, if it asks for some of that alone.
+    pub(super) fn shares(&self) -> Option<Span> {
+        match self.replaced {
+            Replaced::Shared(_, shares) => Some(shares),
+            Replaced::Nothing | Replaced::Larger(_) => None,
+        }
+    }
+
+    /// The same request, where these name its range, and what the owner shares.
+    pub(super) fn naming(mut self, sought: &Sought, shared: Option<&Sought>) -> Self {
+        self.span = sought.span();
+        if let (Replaced::Shared(_, shares), Some(shared)) = (&mut self.replaced, shared) {
+            *shares = shared.span();
+        }
+        self
+    }
 }
 
-/// A range lock whose ranges may be held by an [`Owner`], and so be released and converted by any thread.
+/// What is kept of a task's request from one poll to the next. Plain data, which may go to any thread.
+#[derive(Debug)]
+pub struct Asked {
+    /// Where the program asks.
+    pub(super) at: &'static Location<'static>,
+    pub(super) kept: Kept,
+}
+
+impl Asked {
+    /// A request that was not polled yet, made by the caller.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        Self {
+            at: Location::caller(),
+            kept: Kept::default(),
+        }
+    }
+}
+
+impl Default for Asked {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A range lock whose ranges may be held by an [`Owner`], and so be released and cut by any thread.
 ///
 /// # Safety
-/// As for [`RawRangeLock`]. What a request replaces is not in its way, and everything else is. Tokens may go to any
+/// As for [`RawRangeMutex`]. What a request replaces is not in its way, and everything else is. Tokens may go to any
 /// thread.
-pub unsafe trait RawOwned: RawRangeLock {
-    /// Acquires a range for an owner.
+pub unsafe trait RawOwnedMutex: RawRangeMutex {
+    /// Acquires a range for an owner. A lock that grants no shared ranges grants it alone, whatever the mode.
     ///
     /// # Errors
     /// [`Refusal`], but for a piece.
     #[track_caller]
     fn lock_by(&self, ask: AskBy<'_, Self::Token>) -> Result<Self::Token, Refusal>;
 
+    /// Goes on with a request of a task, which its executor polls with that waker. `asked` is what is kept of the
+    /// request from poll to poll: the same for all polls, and new for the first one. Unless the request is over, the
+    /// task ends by [`forget_by`](Self::forget_by).
+    ///
+    /// # Errors
+    /// As [`lock_by`](Self::lock_by).
+    fn poll_by(
+        &self,
+        ask: AskBy<'_, Self::Token>,
+        asked: &mut Asked,
+        waker: &Waker,
+    ) -> Poll<Result<Self::Token, Refusal>>;
+
+    /// Gives up a request that was polled, if it is not over.
+    fn forget_by(&self, owner: &Owner, mode: Mode, asked: &mut Asked);
+
     /// Releases what the owner acquired, on whatever thread.
     ///
     /// # Safety
     /// `token` came from [`lock_by`](Self::lock_by) of this lock.
     unsafe fn unlock_by(&self, token: Self::Token);
+}
 
+/// The same of a lock that grants shared ranges: what an owner holds may be converted by any thread.
+///
+/// # Safety
+/// As for [`RawOwnedMutex`] and [`RawRangeLock`].
+pub unsafe trait RawOwned: RawOwnedMutex + RawRangeLock {
     /// Turns an exclusive acquisition of an owner into a shared one, on whatever thread.
     ///
     /// # Safety
-    /// `token` came from [`lock_by`](Self::lock_by) of this lock, and is exclusive.
+    /// `token` came from [`lock_by`](RawOwnedMutex::lock_by) of this lock, and is exclusive.
     unsafe fn share_by(&self, token: &Self::Token);
 }
 

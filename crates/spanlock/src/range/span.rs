@@ -105,6 +105,12 @@ impl Span {
 }
 
 impl Span {
+    /// What two words name, in a lock whose order knows them.
+    #[inline]
+    pub(super) const fn named(start: u64, last: u64) -> Self {
+        Self { start, last }
+    }
+
     /// From its start to the end of `last`, which does not end before it.
     pub(super) const fn to(self, last: Self) -> Self {
         Self {

@@ -4,22 +4,29 @@
 //! ```text
 //!   thread-local HERE ---> record of index 3 in the global table, reused by the next thread with index 3
 //!   thread-local LOCAL --> one node, for the fast path; null while a range is held by it
+//!                          another one, for the fast path of owners
 //!                          the thread's home slots in the locks that it used last
 //! ```
 //!
 //! A record belongs to a thread index (`prim::thread`). It is made on a thread's first acquisition, passes to a later
 //! thread when this one exits, and never moves. Other threads access only `epoch` and `parker`.
+//!
+//! # Edges
+//!
+//! - **tasks-unpinned**: what wakes tasks is called when the thread does not walk.
 
+use crate::deadlock::Wish;
 use crate::range::list::node::Node;
 use crate::range::list::stock::{Spare, Stock};
 use crate::range::owner::OwnerId;
 use crate::range::segment::held::Held;
 use crate::range::slots::seats::Seats;
 use crate::reclaim::Epoch;
-use crate::wait::{Parker, Spins};
+use crate::wait::{Parker, Spins, Wakers};
 use prim::thread::{self, ForkHook, Table, Tenure};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
+use std::task::Waker;
 
 /// What the library keeps for one thread.
 #[repr(align(128))] // Two cache lines, as processors fetch them: a change of one epoch must not disturb another.
@@ -35,6 +42,8 @@ pub(crate) struct ThreadRecord {
     pub(crate) spins: Spins,
     pub(crate) epoch: Epoch,
     pub(crate) parker: Parker,
+    /// Tasks to be called when this thread does not walk any more.
+    tasks: Cell<Wakers>,
 }
 
 // SAFETY: other threads access `epoch` and `parker` only, which are atomic. The owning thread accesses the rest. The
@@ -51,6 +60,7 @@ impl Default for ThreadRecord {
             spins: Spins::default(),
             epoch: Epoch::default(),
             parker: Parker::default(),
+            tasks: Cell::default(),
         }
     }
 }
@@ -67,11 +77,13 @@ prim::local! {
 /// of the program it is, each look at a thread-local is a call.
 pub(crate) struct Local {
     pub(in crate::range) spare: Spare,
+    /// The node for owners. Null says nothing about what is held: any thread may release it.
+    pub(in crate::range) owners_spare: Spare,
     pub(in crate::range) seats: Seats,
 }
 
 prim::local! {
-    static LOCAL: Local = Local { spare: Spare::none(), seats: Seats::new() };
+    static LOCAL: Local = Local { spare: Spare::none(), owners_spare: Spare::closed(), seats: Seats::new() };
 }
 
 /// What the fast paths use of the running thread. It lives as long as the thread runs.
@@ -112,6 +124,31 @@ fn released_beside_spare(node: NonNull<Node>) {
     });
 }
 
+/// Wakes tasks: at once, or after the walk under way, by [`ThreadRecord::call_tasks`]. What wakes them is foreign code,
+/// which may ask for a range, and walks do not nest [tasks-unpinned].
+pub(crate) fn call_tasks(tasks: Wakers) {
+    if tasks.is_empty() {
+        return;
+    }
+    // SAFETY: null, or a pointer into the global table, whose entries never move and are never freed.
+    match unsafe { HERE.with(Cell::get).as_ref() } {
+        Some(record) if record.epoch.is_walking() && prim::intact!("tasks-unpinned") => {
+            let mut later = record.tasks.take();
+            later.append(tasks);
+            record.tasks.set(later);
+        }
+        _ => tasks.call(),
+    }
+}
+
+/// Drops a waker that is not needed: at once, or after the walk under way. A panic of it must not take along what was
+/// granted meanwhile.
+pub(crate) fn discard(waker: Option<Waker>) {
+    let mut wakers = Wakers::default();
+    wakers.discard(waker);
+    call_tasks(wakers);
+}
+
 /// Calls `f` with the running thread's record.
 #[inline]
 pub(crate) fn with_record<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
@@ -130,7 +167,10 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
         record.random.set(index as u64);
         if tenure == Tenure::Thread {
             HERE.with(|here| here.set(record));
-            with_local(|local| local.return_spare(record.take_node()));
+            with_local(|local| {
+                local.return_spare(record.take_node());
+                local.owners_spare.open();
+            });
         }
         static FORK: ForkHook = ForkHook::new(after_fork);
         FORK.register();
@@ -145,7 +185,8 @@ fn on_exit(index: usize) {
         "a walk outlasts the use of its record"
     );
     HERE.with(|here| here.set(ptr::null()));
-    if let Some(spare) = with_local(|local| local.spare.close()) {
+    let spares = with_local(|local| [local.spare.close(), local.owners_spare.close()]);
+    for spare in spares.into_iter().flatten() {
         record.list.put_back(spare);
     }
     with_local(|local| local.seats.forget_all());
@@ -192,6 +233,7 @@ impl ThreadRecord {
     }
 
     /// A node that no other thread knows, assigned to this one.
+    #[inline]
     pub(crate) fn take_node(&self) -> NonNull<Node> {
         // [grace-nonblocking]
         if !prim::intact!("grace-nonblocking") && !self.epoch.is_walking() {
@@ -203,6 +245,29 @@ impl ThreadRecord {
     /// A node as by [`take_node`](Self::take_node), which may be linked in so many levels of an index.
     pub(crate) fn take_tall_node(&self, levels: u32) -> NonNull<Node> {
         self.list.take_tall_node(levels, self.thread(), epochs)
+    }
+
+    /// A node as by [`take_tall_node`](Self::take_tall_node), which may bear keys.
+    pub(crate) fn take_key_node(&self, levels: u32) -> NonNull<Node> {
+        self.list.take_key_node(levels, self.thread(), epochs)
+    }
+
+    /// Wakes the tasks whose wake-up was put off until the thread does not walk.
+    #[inline]
+    pub(crate) fn call_tasks(&self) {
+        let tasks = self.tasks.take();
+        if !tasks.is_empty() {
+            tasks.call();
+        }
+    }
+
+    /// What the thread holds in locks that do not know who holds them.
+    #[cold] // Where deadlocks are looked for, before it sleeps.
+    pub(crate) fn accounts(&self) -> Vec<Wish> {
+        let held = self.segments.wishes();
+        #[cfg(feature = "rw")]
+        let held = crate::rw::watch::with_holds(held);
+        held
     }
 
     /// A random number, good enough to draw lots with (SplitMix64).

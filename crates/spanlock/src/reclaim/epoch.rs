@@ -13,12 +13,18 @@ impl Default for Epoch {
 }
 
 impl Epoch {
-    /// Begins a walk. Only the epoch's thread calls this, and walks do not nest.
+    /// Begins a walk. Only the epoch's thread calls this.
+    ///
+    /// # Panics
+    /// When it walks already: the end of the inner walk would be that of the outer one, whose nodes would be reused.
     #[inline]
+    #[track_caller]
     pub(crate) fn pin(&self) {
         // Relaxed: ordered by the fence.
         let now = self.0.load(Ordering::Relaxed);
-        debug_assert!(now.is_multiple_of(2), "walks do not nest");
+        if !now.is_multiple_of(2) {
+            walks_nest();
+        }
         // SeqCst asks for no more than the fence does. It keeps the compiler from turning the unused swap into a store.
         self.0.swap(now + 1, Ordering::SeqCst);
         // [pin]
@@ -53,6 +59,15 @@ impl Epoch {
         let now = self.0.load(prim::order!("unpin", Ordering::Acquire));
         (!now.is_multiple_of(2)).then_some(now)
     }
+}
+
+#[cold]
+#[track_caller]
+fn walks_nest() -> ! {
+    panic!(
+        "a range lock is used while this thread walks a list: expected comparators of keys, and their `Clone`, `Drop` \
+         and `Debug`, not to use range locks"
+    )
 }
 
 /// The walks that were under way at some moment.

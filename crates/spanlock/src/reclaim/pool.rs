@@ -70,6 +70,16 @@ impl<T: Recycled> Pool<T> {
         self.active.push(node);
     }
 
+    /// Takes over a node that no other thread knows any more, from whichever pool it came. Frees it, if enough are
+    /// ready: the threads that release need not be those that acquire.
+    #[inline]
+    pub(crate) fn take_over(&self, node: NonNull<T>) {
+        self.active.push(node);
+        if self.active.len() > 2 * T::ready() {
+            self.active.free_one();
+        }
+    }
+
     /// Gives up a node that this thread has unlinked from its list.
     #[inline]
     pub(crate) fn retire(&self, node: NonNull<T>) {
@@ -108,6 +118,8 @@ impl<T: Recycled> Pool<T> {
                 self.active.append(&self.sealed);
             }
         }
+        // To free a node may be to run foreign code, which may use this pool.
+        drop(grace);
         if self.active.len() > 2 * T::ready() {
             while self.active.len() > T::ready() {
                 self.active.free_one();

@@ -120,8 +120,8 @@ struct Writer {
 /// - **Not for** machines of one node, nor where size matters.
 /// - **Not in a forked child**, unless no other thread of the parent used the lock at the time. A thread that waited
 ///   keeps its place, and the child would wait for it.
-/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on. A reader's guard remembers its
-///   node.
+/// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards). A reader's
+///   guard remembers its node.
 ///
 /// Source: Calciu, Dice, Lev, Luchangco, Marathe and Shavit, *NUMA-Aware Reader-Writer Locks*, PPoPP 2013, C-RW-WP;
 /// cohort mutex after Dice, Marathe and Shavit, *Lock Cohorting*, PPoPP 2012. Sleeping, and queueing with the

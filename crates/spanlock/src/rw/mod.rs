@@ -9,33 +9,34 @@
 //! | [`CohortRwLock`] | for machines of several memory nodes |
 //! | [`PerCpu`] | one lock for each processor |
 //! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
+//! | [`ForTasks`] | a lock that tasks may wait for, too |
+//! | [`SendGuards`] | makes the guards of any lock ones that may go to other threads |
+//! | [`ReadRecursive`] | to read again while a writer waits |
 //! | [`Bias`], [`Counted`] | when a lock is biased, and what is counted |
 //!
-//! All are raw locks of [`lock_api`], which has the guards, and the locks that hold a value. `docs/rwlocks.md` explains
-//! the protocols.
+//! All are raw locks of [`lock_api`], which has the guards, and the locks that hold a value. It is re-exported here, so
+//! that its version fits; the features `arc_lock`, `serde` and `owning_ref` are passed on to it. `docs/rwlocks.md`
+//! explains the protocols.
 //!
 //! # Guards and threads
 //!
 //! A guard stays on the thread that acquired it:
 //!
-#![cfg_attr(not(feature = "send_guard"), doc = "```compile_fail,E0277")]
-#![cfg_attr(feature = "send_guard", doc = "```")]
+//! ```compile_fail,E0277
 //! let lock = spanlock::rw::RwLock::new(5);
 //! let guard = lock.write();
 //! std::thread::scope(|scope| {
-//!     scope.spawn(move || drop(guard)); // A guard that stays on its thread does not compile here.
+//!     scope.spawn(move || drop(guard));
 //! });
 //! ```
 //!
-//! The cargo feature `send_guard` lets guards go to other threads, as parking_lot's does. Futures that hold a guard
-//! across an `await` then compile for executors of several threads. Such a program deadlocks if all threads of the
-//! executor wait for the lock while the future that holds it is suspended.
+//! The guards of a lock in [`SendGuards`] may go to other threads.
 //!
 //! # A thread that waits for itself
 //!
-//! In debug builds, and without `send_guard`, a thread that would wait for itself panics. The message names the lock,
-//! how it is held and how it is asked for, and the two lines. The check covers [`RwLock`], [`Bravo`], [`FutexRwLock`],
-//! [`PhaseFairTicket`], [`PhaseFairQueue`] and [`CohortRwLock`]. It finds a thread that
+//! In debug builds a thread that would wait for itself panics. The message names the lock, how it is held and how it is
+//! asked for, and the two lines. The check covers [`RwLock`], [`Bravo`], [`FutexRwLock`], [`PhaseFairTicket`],
+//! [`PhaseFairQueue`] and [`CohortRwLock`], but not in [`SendGuards`]. It finds a thread that
 //!
 //! - asks for anything while it writes;
 //! - asks to write while it reads;
@@ -60,6 +61,7 @@
 //!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no
 //!   other thread of the parent used it at the time.
 
+mod again;
 mod bravo;
 mod cohort;
 mod futex;
@@ -67,10 +69,14 @@ mod mutex;
 mod per_cpu;
 mod phase_fair;
 mod raw;
-mod watch;
+mod sending;
+mod tasks;
+pub(crate) mod watch;
 mod whole;
 
-pub use bravo::policy::{Bias, Counted, Counts, Event, Policy, Standard};
+pub use again::{RawRwLockRecursive, ReadRecursive};
+use bravo::Way;
+pub use bravo::options::{Bias, Counted, Counts, Event, Policy, Standard};
 pub use bravo::{Bravo, ReadToken, UnderToken, WriteToken};
 pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
@@ -78,7 +84,12 @@ pub use mutex::{FutexMutex, MutexRwLock};
 pub use per_cpu::{PartToken, PerCpu};
 pub use phase_fair::queue::PhaseFairQueue;
 pub use phase_fair::ticket::{PhaseFairTicket, Ticket};
+pub use sending::{ForeignRelease, SendGuards, SentToken};
+pub use tasks::{AwaitRwLock, ForTasks, ReadAsync, WriteAsync};
 pub use whole::{WholeRange, WholeToken};
+
+/// The crate of the guards, and of the locks that hold a value.
+pub use ::lock_api;
 
 /// The parts of the preload library's lock. Not part of the library's interface: they may change at any time.
 #[doc(hidden)]

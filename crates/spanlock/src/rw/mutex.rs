@@ -19,6 +19,7 @@
 //! - **mutex-wake**: a thread that leaves and finds `AWAITED` wakes one sleeper.
 
 use super::raw::{ThreadBound, granted};
+use super::watch;
 use crate::wait::Wait;
 use lock_api::{RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU32, Ordering};
@@ -33,8 +34,7 @@ const AWAITED: u32 = 2;
 
 /// A mutex of 4 bytes that spins briefly and then sleeps. It is unfair, and fast for that.
 ///
-/// Guards stay on their threads, unless the feature `send_guard` is on. Source: our own, after Drepper's *Futexes are
-/// Tricky* (2004).
+/// Guards stay on their threads. Source: our own, after Drepper's *Futexes are Tricky* (2004).
 #[derive(Debug)]
 pub struct FutexMutex {
     word: AtomicU32,
@@ -93,7 +93,9 @@ impl FutexMutex {
         // [mutex-enter-contended] Acquire: pairs with [mutex-leave].
         let acquire = prim::order!("mutex-enter-contended", Ordering::Acquire);
         while self.word.swap(mark, acquire) != FREE {
-            if futex::wait(&self.word, mark, wait.deadline()) == Woken::TimedOut {
+            let deadline = wait.deadline();
+            let sleep = || futex::wait(&self.word, mark, deadline);
+            if watch::asleep(deadline, sleep) == Woken::TimedOut {
                 return None;
             }
         }

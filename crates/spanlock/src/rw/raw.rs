@@ -4,17 +4,12 @@ use crate::wait::Wait;
 use prim::clock::{Duration, Instant};
 use std::marker::PhantomData;
 
-/// A token with nothing in it, and a part of all others. It stays on its thread, unless the feature `send_guard` is on.
+/// A token with nothing in it, and a part of all others. It stays on its thread; see
+/// [`SendGuards`](super::SendGuards).
 #[derive(Debug)]
 pub struct ThreadBound {
-    _marker: Marker,
+    _marker: PhantomData<*const ()>,
 }
-
-#[cfg(not(feature = "send_guard"))]
-type Marker = PhantomData<*const ()>;
-
-#[cfg(feature = "send_guard")]
-type Marker = PhantomData<()>;
 
 // SAFETY: it has no data that threads could share.
 unsafe impl Sync for ThreadBound {}

@@ -10,16 +10,20 @@
 //!   release: remove the hold
 //! ```
 //!
-//! The list is right as long as guards stay on their threads, so with the feature `send_guard` there is none. A leaked
-//! guard stays in the list until the thread finds a lock at that address free. So a hold in the list counts only if the
-//! lock says that it is held in that mode.
+//! The list is right as long as guards stay on their threads, so what [`SendGuards`](super::SendGuards) acquires is
+//! not in it. A leaked guard stays in the list until the thread finds a lock at that address free. So a hold in the
+//! list counts only if the lock says that it is held in that mode.
 //!
 //! A reader may also wait for itself by way of a writer: under a lock that prefers writers, a thread that reads asks to
 //! read again while a writer waits for it. A writer that may give up would end that wait. So the attempts to write that
 //! may give up are counted, for all locks in one small table, and the reader panics only if none is under way.
 
+use crate::deadlock::{self, Account, Published, Wish};
+use crate::range::raw::Mode as RangeMode;
+use crate::range::thread;
 use lock_api::RawRwLock;
 use prim::atomic::{AtomicU32, Ordering, fence};
+use prim::clock::Instant;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
@@ -45,6 +49,29 @@ impl Mode {
     }
 }
 
+/// What a reader-writer lock is in terms of ranges: one position for readers, and one for the upgradable reader.
+const READERS: u64 = 0;
+const UPGRADABLE: u64 = 1;
+
+impl Mode {
+    /// Which of these positions a holder holds, and how.
+    fn held(self) -> (u64, u64, RangeMode) {
+        match self {
+            Self::Read => (READERS, READERS, RangeMode::Shared),
+            Self::Upgradable => (READERS, UPGRADABLE, RangeMode::Shared),
+            Self::Write => (READERS, UPGRADABLE, RangeMode::Exclusive),
+        }
+    }
+
+    /// What a request asks for: it waits for the same holders as by [`waits_for`](Self::waits_for).
+    fn asked(self) -> (u64, u64, RangeMode) {
+        match self {
+            Self::Read | Self::Write => self.held(),
+            Self::Upgradable => (UPGRADABLE, UPGRADABLE, RangeMode::Exclusive),
+        }
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -56,7 +83,7 @@ impl fmt::Display for Mode {
 }
 
 /// Whether there is an account at all.
-const ON: bool = prim::SELF_DEADLOCK_CHECKS && !cfg!(feature = "send_guard");
+const ON: bool = prim::SELF_DEADLOCK_CHECKS;
 
 /// The most holds in a thread's list. Further ones are not accounted for.
 const MOST: usize = prim::sized(16, 1);
@@ -80,10 +107,37 @@ struct Request {
 struct Record {
     holds: Cell<[Option<Hold>; MOST]>,
     request: Cell<Option<Request>>,
+    /// Whether what it does now is not to be in the list.
+    is_unwatched: Cell<bool>,
 }
 
 prim::local! {
-    static RECORD: Record = Record { holds: Cell::new([None; MOST]), request: Cell::new(None) };
+    static RECORD: Record = Record {
+        holds: Cell::new([None; MOST]),
+        request: Cell::new(None),
+        is_unwatched: Cell::new(false),
+    };
+}
+
+/// Whether the running thread is watched.
+fn is_on() -> bool {
+    ON && !RECORD.with(|record| record.is_unwatched.get())
+}
+
+/// Runs `f`, which acquires or releases what need not be released by this thread.
+#[inline(always)] // In release builds it is `f` and nothing else.
+pub(super) fn unwatched<R>(f: impl FnOnce() -> R) -> R {
+    /// It was unwatched before, or not; until dropped it is.
+    struct Unwatched(bool);
+
+    impl Drop for Unwatched {
+        fn drop(&mut self) {
+            RECORD.with(|record| record.is_unwatched.set(self.0));
+        }
+    }
+
+    let _unwatched = ON.then(|| RECORD.with(|record| Unwatched(record.is_unwatched.replace(true))));
+    f()
 }
 
 /// Attempts to write that may give up, of all locks with the same hash: how many began, and how many ended.
@@ -169,6 +223,52 @@ impl Record {
     }
 }
 
+impl Hold {
+    fn wish(&self) -> Wish {
+        Wish::whole(self.lock, self.mode.held(), self.at)
+    }
+}
+
+impl Request {
+    fn wish(&self) -> Wish {
+        Wish::whole(self.lock, self.mode.asked(), self.at)
+    }
+}
+
+/// Runs `sleep`, in which the thread sleeps until it is woken or until the deadline. It waits for the lock that it asks
+/// for. If that has no end, the thread tells those who look for deadlocks.
+#[inline(always)] // In release builds it is `sleep` and nothing else.
+pub(crate) fn asleep<R>(deadline: Option<Instant>, sleep: impl FnOnce() -> R) -> R {
+    let _published = match deadline {
+        None if is_on() => publish(),
+        _ => None,
+    };
+    sleep()
+}
+
+#[cold]
+fn publish() -> Option<Published> {
+    let detection = deadlock::by_environment()?;
+    let request = RECORD.with(|record| record.request.get())?;
+    let account = thread::with_record(|record| Account {
+        thread: record.thread(),
+        waits: Some(request.wish()),
+        holds: record.accounts(),
+    });
+    let published = deadlock::publish(account);
+    deadlock::watch_accounts(detection);
+    Some(published)
+}
+
+/// Adds what the running thread holds, as those who look for deadlocks compare it.
+pub(crate) fn with_holds(mut wishes: Vec<Wish>) -> Vec<Wish> {
+    if ON {
+        let holds = RECORD.with(|record| record.holds.get());
+        wishes.extend(holds.iter().flatten().map(Hold::wish));
+    }
+    wishes
+}
+
 /// A request of the running thread, until dropped.
 #[derive(Debug)]
 struct Asking {
@@ -234,7 +334,7 @@ fn report_self_deadlock((request, hold): (Request, Hold), why: &str) -> ! {
 #[track_caller]
 #[inline(always)] // In release builds it is `acquire` and nothing else.
 pub(super) fn acquire<L: RawRwLock, G>(lock: &L, mode: Mode, acquire: impl FnOnce() -> G) -> G {
-    if !ON {
+    if !is_on() {
         return acquire();
     }
     let asking = Asking::begin(lock, mode, Location::caller());
@@ -263,7 +363,7 @@ pub(super) fn attempt<L: RawRwLock, G>(
     mode: Mode,
     attempt: impl FnOnce() -> Option<G>,
 ) -> Option<G> {
-    if !ON {
+    if !is_on() {
         return attempt();
     }
     let asking = Asking::begin(lock, mode, Location::caller());
@@ -278,7 +378,7 @@ pub(super) fn attempt<L: RawRwLock, G>(
 /// The thread is about to release a lock.
 #[inline(always)]
 pub(super) fn leave<L>(lock: &L, mode: Mode) {
-    if ON {
+    if is_on() {
         let lock = ptr::from_ref(lock).addr();
         RECORD.with(|record| record.replace(lock, mode, |_| None));
     }
@@ -287,7 +387,7 @@ pub(super) fn leave<L>(lock: &L, mode: Mode) {
 /// The thread holds a lock in another mode from now on, and did not wait for that.
 #[inline(always)]
 pub(super) fn convert<L>(lock: &L, from: Mode, to: Mode) {
-    if ON {
+    if is_on() {
         let lock = ptr::from_ref(lock).addr();
         let converted = |hold| Some(Hold { mode: to, ..hold });
         RECORD.with(|record| record.replace(lock, from, converted));
@@ -306,7 +406,7 @@ pub(super) fn upgrade<L: RawRwLock, T, G>(
     leave: impl FnOnce(T),
     upgrade: impl FnOnce(T) -> G,
 ) -> G {
-    if !ON {
+    if !is_on() {
         return upgrade(token);
     }
     let asking = Asking::begin(lock, Mode::Write, Location::caller());
@@ -325,7 +425,7 @@ pub(super) fn try_upgrade<L, G, E>(
     lock: &L,
     upgrade: impl FnOnce() -> Result<G, E>,
 ) -> Result<G, E> {
-    if !ON {
+    if !is_on() {
         return upgrade();
     }
     let _counted = Attempt::begin(lock);
@@ -342,7 +442,7 @@ pub(super) fn try_upgrade<L, G, E>(
 /// In a debug build, when that writer waits for the calling thread, and no writer can give up.
 #[inline]
 pub(super) fn gives_way<L>(lock: &L, to_a_writer: impl FnOnce() -> bool) {
-    if !ON {
+    if !is_on() {
         return;
     }
     let lock = ptr::from_ref(lock).addr();

@@ -12,9 +12,11 @@
 //! A late wake-up may find a thread that has gone on, and even sleeps for another reason. That thread checks once too
 //! often and sleeps again. The word is still there, because parkers live as long as the program.
 
+use super::Wakers;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::Instant;
 use prim::futex;
+use std::task::Waker;
 
 /// Where one thread sleeps.
 #[derive(Debug)]
@@ -83,11 +85,13 @@ impl Parker {
     }
 }
 
-/// Threads that were signalled under a mutex, to be woken once that is released.
+/// Threads that were signalled under a mutex, and tasks, to be woken once that is released.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
     few: [Option<&'static Parker>; 8],
     many: Vec<&'static Parker>,
+    tasks: Wakers,
+    alarm: Option<Instant>,
 }
 
 impl Wakeups {
@@ -100,10 +104,26 @@ impl Wakeups {
         }
     }
 
-    /// Wakes them all.
-    pub(crate) fn deliver(self) {
+    /// Is to wake a task.
+    pub(crate) fn wake(&mut self, waker: Option<Waker>) {
+        self.tasks.wake(waker);
+    }
+
+    /// Is to drop a waker.
+    pub(crate) fn discard(&mut self, waker: Option<Waker>) {
+        self.tasks.discard(waker);
+    }
+
+    /// Is to have the timer call at that time.
+    pub(crate) fn set_alarm(&mut self, when: Instant) {
+        self.alarm = Some(when);
+    }
+
+    /// Wakes the threads. What else there is to do: to call tasks, and to set an alarm.
+    pub(crate) fn deliver(self) -> (Wakers, Option<Instant>) {
         for parker in self.few.into_iter().flatten().chain(self.many) {
             parker.wake();
         }
+        (self.tasks, self.alarm)
     }
 }

@@ -14,6 +14,7 @@
 //! thread observes it. Or the change comes first, and the waiting thread observes that.
 
 use super::Wait;
+use crate::rw::watch;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex::{self, Woken};
 use prim::spin::{self, Spin};
@@ -59,7 +60,9 @@ impl Awaited<'_> {
             if done(seen) {
                 return true;
             }
-            if futex::wait(word, seen | mark, wait.deadline()) == Woken::TimedOut {
+            let deadline = wait.deadline();
+            let sleep = || futex::wait(word, seen | mark, deadline);
+            if watch::asleep(deadline, sleep) == Woken::TimedOut {
                 return done(word.load(acquire));
             }
         }

@@ -1,27 +1,26 @@
 //! `docs/conformance.md` says what is so.
 
-use crate::suite::{Declared, Need};
-use libtest_mimic::{Failed, Trial};
+use spanlock_conformance::{Declared, Need, Suite};
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
 const DOCUMENT: &str = "../../docs/conformance.md";
 
-/// The document's own tests.
-pub fn trials(locks: Vec<Declared>) -> [Trial; 2] {
-    let names = locks.iter().map(|lock| lock.name.to_owned()).collect();
-    [
-        Trial::test("document::tells_what_each_lock_lacks", move || {
-            tells_what_each_lock_lacks(&locks)
-        }),
-        Trial::test("document::names_tests_that_exist", || {
-            names_tests_that_exist(names)
-        }),
-    ]
+/// Adds the document's own tests.
+pub fn register(suite: &mut Suite) {
+    let locks = suite.locks().to_vec();
+    let names = locks.iter().map(|lock| lock.name().to_owned()).collect();
+    suite.also("document::tells_what_each_lock_lacks", move || {
+        tells_what_each_lock_lacks(&locks)
+    });
+    suite.also("document::names_tests_that_exist", || {
+        names_tests_that_exist(names)
+    });
 }
 
-fn tells_what_each_lock_lacks(locks: &[Declared]) -> Result<(), Failed> {
+fn tells_what_each_lock_lacks(locks: &[Declared]) -> Result<(), Box<dyn Error>> {
     let table = lacks(locks);
     if fs::read_to_string(DOCUMENT)?.contains(&table) {
         return Ok(());
@@ -34,14 +33,14 @@ fn lacks(locks: &[Declared]) -> String {
     let row = |lock: &Declared| {
         let lacking = Need::ALL.into_iter().filter(|&need| lock.lacks(need));
         let lacking: Vec<_> = lacking.map(|need| need.to_string()).collect();
-        format!("| `{}` | {} |\n", lock.name, lacking.join("; "))
+        format!("| `{}` | {} |\n", lock.name(), lacking.join("; "))
     };
     let rows: String = locks.iter().map(row).collect();
     format!("| lock | lacks |\n|---|---|\n{rows}")
 }
 
 /// From the lacks on, the document names locks and tests.
-fn names_tests_that_exist(mut existing: BTreeSet<String>) -> Result<(), Failed> {
+fn names_tests_that_exist(mut existing: BTreeSet<String>) -> Result<(), Box<dyn Error>> {
     for sources in ["..", "../../platforms"] {
         collect_functions(Path::new(sources), &mut existing)?;
     }
@@ -60,7 +59,7 @@ fn names_tests_that_exist(mut existing: BTreeSet<String>) -> Result<(), Failed> 
     Err(format!("{DOCUMENT} names no tests: {unknown:?}").into())
 }
 
-fn collect_functions(folder: &Path, names: &mut BTreeSet<String>) -> Result<(), Failed> {
+fn collect_functions(folder: &Path, names: &mut BTreeSet<String>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {

@@ -7,18 +7,23 @@
 mod common;
 #[path = "../common/counting.rs"]
 mod counting;
+mod keys;
 mod owners;
 
 use counting::{ALLOCATIONS, Counting, LIVE_BYTES};
+use spanlock::deadlock::Deadlocks;
 use spanlock::range::list::ListRw;
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::Future;
 use std::mem;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -99,6 +104,23 @@ fn locks_dropped_elsewhere_leave_nothing<L: Lock>(make: fn() -> L) {
         let lock = RangeLock::from_raw(make());
         mem::forget([lock.write(0..10), lock.write(20..30)]);
         common::elsewhere(move || drop(lock));
+    });
+    assert!(grown < FLAT, "{grown} bytes are kept");
+}
+
+/// They look once in a day, and a request has slept in each.
+fn locks_that_are_looked_at_leave_nothing() {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let grown = growth(2_000, || {
+        let builder = ListRw::builder().deadlocks(Deadlocks::report().every(DAY));
+        let lock = RangeLock::from_raw(builder.build());
+        let held = lock.write(0..10);
+        let mut request = pin!(lock.write_async(0..10));
+        let polled = request
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        drop(held);
     });
     assert!(grown < FLAT, "{grown} bytes are kept");
 }
@@ -429,15 +451,25 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_annex()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::keys()));
+        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::keys_slow_path()));
+        keys::warm_threads_allocate_nothing();
+        keys::many_keys_leave_nothing();
+        keys::large_keys_leave_nothing();
         owners::allocate_nothing(&slow);
+        owners::allocate_nothing(&RangeLock::from_raw(common::keys_slow_path()));
         owners::allocate_nothing(&RangeLock::from_raw(common::skip()));
         owners::allocate_nothing(&RangeLock::new());
         owners::allocate_nothing(&RangeLock::from_raw(common::slots_at_once()));
+        owners::wakers_that_panic_keep_little(&slow);
+        owners::wakers_that_panic_keep_little(&RangeLock::new());
+        owners::wakers_that_panic_keep_little(&RangeLock::from_raw(common::slots_at_once()));
         owners::released_elsewhere_keep_little(ListRw::new);
         owners::released_elsewhere_keep_little(common::skip);
         owners::released_elsewhere_keep_little(common::slots);
         owners::released_elsewhere_keep_little(common::slots_at_once);
         segment_locks_use_what_they_say();
+        locks_that_are_looked_at_leave_nothing();
         trees_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
         locks_that_threads_use_in_turn_keep_nothing();
@@ -450,6 +482,8 @@ fn memory() {
         everything_that_lists_do(common::slow_path);
         everything_that_lists_do(SkipRw::new);
         everything_that_lists_do(common::skip);
+        everything_that_lists_do(common::keys);
+        everything_that_lists_do(common::keys_slow_path);
         everything_that_slots_do(common::slots);
         everything_that_slots_do(common::slots_at_once);
         everything_that_slots_do(common::slots_buckets);

@@ -2,7 +2,8 @@
 
 use super::common::{HANG, assert_nothing_held, panic_message};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
-use spanlock::range::{Owner, RangeLock, Refusal};
+use spanlock::range::slots::RawSlots;
+use spanlock::range::{Limited, Owner, RangeLock, RangeLocked, Refusal};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -327,5 +328,41 @@ fn calls_that_lock_many_do_not_wait_for_each_other() {
             });
         }
     });
+    assert_nothing_held(lock.raw());
+}
+
+#[test]
+fn a_lock_may_be_full() {
+    let lock = RangeLock::from_raw(Limited::new(RawSlots::new(), 2));
+    let (mine, theirs) = (Owner::new(), Owner::new());
+    let mut holding = lock.by(&mine).read(0..10).expect("it is free");
+    let other = lock.by(&theirs).read(5..6).expect("readers share");
+    let full = Err(Refusal::LockFull);
+    assert_eq!(lock.by(&theirs).write(20..30).map(drop), full);
+    assert_eq!(holding.try_convert(7..15, Exclusive), full);
+    let ranges = [(30..40, Shared), (50..60, Shared)];
+    assert_eq!(lock.by(&theirs).lock_many(ranges).map(drop), full);
+    assert_eq!(lock.raw().held_or_awaited(), 2);
+    // What is held may be cut and converted, and threads lock what they want.
+    assert_eq!(holding.try_convert(7..10, Exclusive), Ok(()));
+    assert!(lock.try_write(20..30).is_some());
+    assert_eq!(lock.raw().held_or_awaited(), 3);
+    assert_eq!(holding.try_upgrade(), Err(Refusal::Busy));
+    drop((holding, other));
+    assert_eq!(lock.raw().held_or_awaited(), 0);
+    assert_eq!(mine.asks_or_holds() + theirs.asks_or_holds(), 0);
+    assert_nothing_held(lock.raw());
+}
+
+/// Tries for nobody in particular have no refusal to name.
+#[test]
+fn a_full_lock_refuses_tries_without_a_name() {
+    let full = || RangeLock::from_raw(Limited::new(RawSlots::new(), 0));
+    let lock = Arc::new(full());
+    assert!(lock.try_read_owned(0..1).is_none());
+    assert!(lock.try_write_owned(0..1).is_none());
+    let pages = Arc::new(RangeLocked::with_lock(Box::new([0; 8]), full()));
+    assert!(pages.try_read_owned(0..1).is_none());
+    assert!(pages.try_write_owned(0..1).is_none());
     assert_nothing_held(lock.raw());
 }

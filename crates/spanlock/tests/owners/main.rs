@@ -3,9 +3,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod anonymous;
 mod cases;
 mod model;
+mod mutexes;
 mod passing;
+mod reentrant;
+mod slices;
 
 use spanlock::range::Span;
 use spanlock::range::raw::Mode;
@@ -74,4 +78,22 @@ on_each_lock! {
     standard instrumented slow_path unfair fair_at_once writers_first
     skip_standard skip skip_unfair
     slots slots_at_once slots_buckets slots_annex slots_unfair slots_fair_at_once
+}
+
+macro_rules! on_each_mutex {
+    ($($lock:ident)+) => {
+        mod of_mutexes {
+            $(
+                #[test]
+                fn $lock() {
+                    let lock = spanlock::range::RangeMutex::from_raw(super::common::$lock());
+                    super::mutexes::threads_pass_holdings_on(lock);
+                }
+            )+
+        }
+    };
+}
+
+on_each_mutex! {
+    exclusive exclusive_slow_path exclusive_unfair skip_exclusive standard skip slots slots_at_once
 }

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static HEAP: Exact = Exact;
 
+mod again;
 mod model;
 mod parts;
 mod places;

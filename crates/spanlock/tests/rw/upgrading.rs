@@ -13,6 +13,90 @@ for_every_lock_that_upgrades! {
     }
 }
 
+mod starving {
+    use super::*;
+    for_each! {
+        [futex, bravo_adaptive, bravo_eager, bravo_off]
+        {
+            writers_beside_upgradable_readers_without_end,
+            an_upgrade_beside_readers_without_end,
+        }
+    }
+    for_each! { [futex_readers_first] { upgradable_readers_beside_writers_without_end } }
+}
+
+mod never_starved {
+    use super::*;
+    for_each! {
+        [futex, bravo_adaptive, bravo_eager, bravo_off]
+        { upgradable_readers_beside_writers_without_end, readers_beside_an_upgradable_one }
+    }
+}
+
+/// Does `work`, while several threads do `others` again and again. Should it starve, the test hangs.
+fn beside_others_without_end(others: impl Fn() + Sync, work: impl FnOnce()) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    others();
+                }
+            });
+        }
+        work();
+        done.store(true, Relaxed);
+    });
+}
+
+/// One upgradable reader follows another. A writer is not passed by all of them.
+fn writers_beside_upgradable_readers_without_end<L: Upgrades>(lock: &RwLock<L, u32>) {
+    let read = || {
+        let reading = lock.upgradable_read();
+        thread::yield_now();
+        drop(reading);
+    };
+    beside_others_without_end(read, || (0..100).for_each(|_| *lock.write() += 1));
+    assert_eq!(*lock.read(), 100);
+}
+
+/// Readers hold the lock in turns, so that it is never free of them by itself.
+fn an_upgrade_beside_readers_without_end<L: Upgrades>(lock: &RwLock<L, u32>) {
+    let read = || {
+        let reading = lock.read();
+        thread::yield_now();
+        drop(reading);
+    };
+    beside_others_without_end(read, || {
+        for _ in 0..100 {
+            let reading = lock.upgradable_read();
+            let seen = *reading;
+            let mut writing = RwLockUpgradableReadGuard::upgrade(reading);
+            assert_eq!(*writing, seen);
+            *writing += 1;
+        }
+    });
+    assert_eq!(*lock.read(), 100);
+}
+
+fn upgradable_readers_beside_writers_without_end<L: Upgrades>(lock: &RwLock<L, u32>) {
+    let write = || {
+        let writing = lock.write();
+        thread::yield_now();
+        drop(writing);
+    };
+    beside_others_without_end(write, || {
+        (0..100).for_each(|_| drop(lock.upgradable_read()))
+    });
+}
+
+/// One that may upgrade, and does not, keeps nobody out who reads.
+fn readers_beside_an_upgradable_one<L: Upgrades>(lock: &RwLock<L, u32>) {
+    let reading = lock.upgradable_read();
+    elsewhere(|| (0..100).for_each(|_| drop(lock.read())));
+    drop(reading);
+}
+
 trait Upgrades:
     RawRwLockUpgradeDowngrade + RawRwLockUpgradeTimed<Instant = Instant, Duration = Duration> + Sync
 {

@@ -68,22 +68,43 @@ impl<R: Ranges> AliasArea<R> {
     /// [`Error::ForeignExtent`], [`Error::TooLong`], [`Error::AreaFull`], [`Error::Forked`], and [`Error::System`] if
     /// the kernel does not map an extent, as it has a limit.
     pub fn map<'a>(&'a self, extents: &'a [Extent]) -> Result<AliasGuard<'a, R>, Error> {
+        self.guard(extents.iter())
+    }
+
+    /// As [`map`](Self::map), of extents that lie in different places, such as those of two BLOBs.
+    ///
+    /// # Errors
+    /// As [`map`](Self::map).
+    pub fn map_scattered<'a>(&'a self, extents: &[&'a Extent]) -> Result<AliasGuard<'a, R>, Error> {
+        self.guard(extents.iter().copied())
+    }
+
+    fn guard<'a>(
+        &'a self,
+        extents: impl Iterator<Item = &'a Extent> + Clone,
+    ) -> Result<AliasGuard<'a, R>, Error> {
         let shown = self.show(extents)?;
         let start = self.address(&shown);
         Ok(AliasGuard::new(start, shown.bytes(), Held::Own(shown)))
     }
 
     /// Shows extents, which must not be dropped while the result is read.
-    pub(crate) fn show(&self, extents: &[Extent]) -> Result<Shown<'_, R, Addresses>, Error> {
-        self.check(extents)?;
-        self.space.take(extents.iter().map(Extent::piece))
+    pub(crate) fn show<'e>(
+        &self,
+        extents: impl Iterator<Item = &'e Extent> + Clone,
+    ) -> Result<Shown<'_, R, Addresses>, Error> {
+        self.check(extents.clone())?;
+        self.space.take(extents.map(Extent::piece))
     }
 
     /// Whether these extents can be shown.
-    pub(crate) fn check(&self, extents: &[Extent]) -> Result<(), Error> {
+    pub(crate) fn check<'e>(
+        &self,
+        mut extents: impl Iterator<Item = &'e Extent>,
+    ) -> Result<(), Error> {
         let memory = self.pool.memory();
         memory.check()?;
-        if extents.iter().all(|extent| extent.is_of(memory)) {
+        if extents.all(|extent| extent.is_of(memory)) {
             Ok(())
         } else {
             Err(Error::ForeignExtent)

@@ -81,7 +81,7 @@ impl<'s, R: Ranges> AliasCache<'s, R> {
     /// # Errors
     /// As [`AliasArea::map`].
     pub fn map<'a>(&'a self, extents: &'a [Extent]) -> Result<AliasGuard<'a, R>, Error> {
-        self.area.check(extents)?;
+        self.area.check(extents.iter())?;
         if extents.is_empty() {
             return self.area.map(extents);
         }
@@ -93,7 +93,7 @@ impl<'s, R: Ranges> AliasCache<'s, R> {
                 return self.area.map(extents);
             }
             let shown = loop {
-                match self.area.show(extents) {
+                match self.area.show(extents.iter()) {
                     Err(Error::AreaFull) if entries.hide_idle() => {}
                     shown => break shown?,
                 }

@@ -2,7 +2,7 @@
 
 /// A key that has a position from 0 to `u64::MAX`, in the order of keys.
 ///
-/// An update of a map locks the positions between its key and a neighbour. Different keys may have the same position:
+/// An update of a map locks the positions of its key and of neighbours. Different keys may have the same position:
 /// updates of such keys then wait for each other, and the map stays correct. A text, for example, takes the position of
 /// its first eight bytes.
 ///

@@ -1,4 +1,4 @@
-//! Concurrent ordered maps and sets whose updates take one range lock.
+//! Concurrent ordered maps and sets whose updates lock positions in one range lock.
 //!
 //! ```
 //! use spanlock_structures::ordered::RangeSkipMap;
@@ -21,8 +21,10 @@
 //! | [`Key`] | keys that have a position, for the lock |
 //! | [`exclusion`] | how updates exclude each other: by one range lock ([`ByRange`]), or by a lock in each node ([`ByNode`]) |
 //!
-//! Searches take no lock and do not wait. An update searches for its place, locks the positions from the predecessor at
-//! the top of the node's tower to its key, checks that nothing has changed there, and changes the links.
+//! Searches take no lock and do not wait. An update searches for its place, locks the positions of the nodes whose
+//! links it changes, checks that nothing has changed there, and changes the links. Under one range lock there are
+//! operations on all keys of a range, and on several keys, in one step: [`View::snapshot`], [`View::remove_range`] and
+//! [`View::update_many`].
 //! `docs/ordered-sets.md` explains the protocol.
 //!
 //! Source: *Scalable Range Locks for Scalable Address Spaces and Beyond* (Kogan, Dice and Issa, EuroSys 2020, §6),

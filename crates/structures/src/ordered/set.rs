@@ -3,6 +3,7 @@
 use crate::ordered::exclusion::{ByRange, Exclusion};
 use crate::ordered::key::Key;
 use crate::ordered::map::{Iter, RangeSkipMap, View};
+use spanlock::range::raw::RawRangeMutex;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{RangeBounds, RangeFull};
@@ -163,6 +164,23 @@ impl<K: Key, X: Exclusion> SetView<'_, K, X> {
     pub fn range<R: RangeBounds<K>>(&self, range: R) -> Keys<'_, K, X, R> {
         Keys(self.0.range(range))
     }
+}
+
+impl<K: Key, L: RawRangeMutex> SetView<'_, K, ByRange<L>> {
+    /// The keys in a range, all as they were at one moment: see [`View::snapshot`].
+    #[must_use]
+    pub fn snapshot<R: RangeBounds<K>>(&self, range: R) -> Vec<&K> {
+        keys_of(self.0.snapshot(range))
+    }
+
+    /// Removes all keys in a range in one step, and returns them in order: see [`View::remove_range`].
+    pub fn remove_range<R: RangeBounds<K>>(&self, range: R) -> Vec<&K> {
+        keys_of(self.0.remove_range(range))
+    }
+}
+
+fn keys_of<'v, K>(entries: Vec<(&'v K, &'v ())>) -> Vec<&'v K> {
+    entries.into_iter().map(|(key, ())| key).collect()
 }
 
 impl<K: Key + fmt::Debug, X: Exclusion> fmt::Debug for SetView<'_, K, X> {

@@ -5,7 +5,7 @@
 
 use crate::store::error::{Error, Result};
 use crate::store::format::Block;
-use prim::atomic::{AtomicUsize, Ordering};
+use prim::atomic::{AtomicBool, AtomicUsize, Ordering};
 use prim::sync::Mutex;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -19,9 +19,9 @@ const BATCH: usize = 64;
 /// What pages are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// New data. It leaves the reserve alone.
+    /// New data, and what a store can do without. It leaves the reserve alone.
     Data,
-    /// The logs' own pages, and what a truncation needs. So a full store can still be emptied.
+    /// Pages of the logs that inodes lead to, and what a truncation needs. So a full store can still be emptied.
     Upkeep,
 }
 
@@ -39,6 +39,8 @@ pub(crate) struct Allocator {
     pool: Mutex<Pool>,
     /// Free pages that only upkeep may use.
     reserve: usize,
+    /// Whether the reserve is not whole. What comes back then goes there first.
+    is_short: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,8 @@ impl Allocator {
             *last &= (1 << (blocks % 64)) - 1;
         }
         let count = free.iter().map(|word| word.count_ones() as usize).sum();
+        // One page in 128, and at least what it takes to rewrite a short log.
+        let reserve = (blocks / 128).max(4);
         Self {
             stocks: (0..stocks.max(1))
                 .map(|_| Lines(Mutex::new(Vec::new())))
@@ -70,8 +74,8 @@ impl Allocator {
                 count,
                 next: 0,
             }),
-            // One page in 128, and at least what it takes to rewrite a short log.
-            reserve: (blocks / 128).max(4),
+            reserve,
+            is_short: AtomicBool::new(count < reserve),
         }
     }
 
@@ -81,16 +85,19 @@ impl Allocator {
     /// [`Error::NoSpace`], and then it has taken none.
     pub(crate) fn take(&self, count: usize, purpose: Purpose) -> Result<Blocks> {
         let mut taken = Blocks::new();
-        let own = self.own();
+        let own = self.group();
         {
             let mut stock = self.stocks[own].0.lock();
             if stock.len() < count {
-                self.refill(&mut stock, count, purpose);
+                self.refill(&mut stock, count);
             }
             let rest = stock.len().saturating_sub(count);
             taken.extend(stock.drain(rest..).rev());
         }
         self.take_elsewhere(&mut taken, count);
+        if purpose == Purpose::Upkeep && taken.len() < count {
+            self.take_reserve(&mut taken, count);
+        }
         if taken.len() == count {
             return Ok(taken);
         }
@@ -99,18 +106,9 @@ impl Allocator {
     }
 
     #[cold]
-    fn refill(&self, stock: &mut Vec<Block>, count: usize, purpose: Purpose) {
-        let reserve = match purpose {
-            Purpose::Data => self.reserve,
-            Purpose::Upkeep => 0,
-        };
+    fn refill(&self, stock: &mut Vec<Block>, count: usize) {
         let mut pool = self.pool.lock();
-        let wanted = (count + BATCH).min(pool.count.saturating_sub(reserve));
-        // Upkeep takes no more of the reserve than it needs.
-        let wanted = match purpose {
-            Purpose::Upkeep if pool.count < self.reserve + wanted => wanted.min(count),
-            _ => wanted,
-        };
+        let wanted = (count + BATCH).min(pool.count.saturating_sub(self.reserve));
         let mut fresh = Vec::with_capacity(wanted);
         pool.take(wanted, &mut fresh);
         // The last is taken first: ascending pages for successive writes.
@@ -131,12 +129,40 @@ impl Allocator {
         }
     }
 
+    /// Takes what is missing from the reserve, and no more.
+    #[cold]
+    fn take_reserve(&self, taken: &mut Blocks, count: usize) {
+        let mut pool = self.pool.lock();
+        let missing = (count - taken.len()).min(pool.count);
+        let mut fresh = Vec::with_capacity(missing);
+        pool.take(missing, &mut fresh);
+        taken.extend(fresh);
+        self.is_short.store(true, Ordering::Relaxed);
+    }
+
+    /// Fills the reserve up, and returns the pages that it has no need of.
+    #[cold]
+    fn restore<'a>(&self, blocks: &'a [Block]) -> &'a [Block] {
+        let mut pool = self.pool.lock();
+        let missing = self.reserve.saturating_sub(pool.count);
+        let (back, others) = blocks.split_at(missing.min(blocks.len()));
+        back.iter().for_each(|&block| pool.put(block));
+        // The pool's mutex orders it.
+        self.is_short
+            .store(pool.count < self.reserve, Ordering::Relaxed);
+        others
+    }
+
     /// These pages are free again.
-    pub(crate) fn give_back(&self, blocks: &[Block]) {
+    pub(crate) fn give_back(&self, mut blocks: &[Block]) {
+        // Relaxed: a page that goes to a stock instead can be taken from there.
+        if self.is_short.load(Ordering::Relaxed) {
+            blocks = self.restore(blocks);
+        }
         if blocks.is_empty() {
             return;
         }
-        let mut stock = self.stocks[self.own()].0.lock();
+        let mut stock = self.stocks[self.group()].0.lock();
         stock.extend_from_slice(blocks);
         if stock.len() > 2 * BATCH {
             let surplus = stock.len() - BATCH;
@@ -151,8 +177,8 @@ impl Allocator {
         stocks + self.pool.lock().count
     }
 
-    /// The number of this thread's stock.
-    fn own(&self) -> usize {
+    /// The number of this thread's group, which has a stock.
+    pub(crate) fn group(&self) -> usize {
         prim::global! {
             static THREADS: AtomicUsize = AtomicUsize::new(0);
         }

@@ -25,6 +25,8 @@ pub struct Report {
     pub all_pages: u64,
     /// Files and directories that the store has room for.
     pub inodes: u64,
+    /// The version of its format.
+    pub version: u32,
     /// How often it was opened for writing.
     pub openings: u32,
     /// When it was made, in seconds since 1970.
@@ -81,7 +83,10 @@ fn report(loaded: &Loaded) -> Report {
         .values()
         .filter(|node| node.kind == Kind::Directory);
     let directories = directories.count() as u64;
-    let logs = loaded.files.values().map(|file| &file.log);
+    let logs = loaded
+        .files
+        .values()
+        .flat_map(|file| std::iter::once(&file.log).chain(&file.branches));
     let pages = loaded
         .files
         .values()
@@ -98,6 +103,7 @@ fn report(loaded: &Loaded) -> Report {
             .sum(),
         all_pages: loaded.superblock.blocks,
         inodes: loaded.superblock.inodes,
+        version: loaded.superblock.version,
         openings: loaded.superblock.epoch,
         made: loaded.superblock.made,
     }

@@ -10,14 +10,22 @@
 //! use elsewhere. That does no harm. Whoever reads the log takes the entry behind `next`, too.
 
 use crate::store::core::Core;
-use crate::store::error::{Error, Result};
+use crate::store::error::Result;
 use crate::store::format::entry::{self, Draft, Head, MAX_ITEMS, What};
 use crate::store::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
 use crate::store::format::{Item, LogPage, PAGE, PAGE_BYTES, offset, zeros};
-use crate::store::load::for_each_entry;
-use crate::store::log::{Cleaning, Log};
+use crate::store::log::Log;
 use crate::store::medium::Medium;
 use crate::store::replay::FileState;
+
+/// Pages that a log may have which needs so many, besides a thousandth of the store.
+///
+/// A rewriting takes as long as the file has pages, and writes pay for it. A page of a rewritten log stands for
+/// hundreds of pages of data, so eight for one are little. A file of few pages has a log of one, which may become
+/// two.
+pub(crate) fn limit(after_rewriting: usize) -> usize {
+    2 + 8 * after_rewriting.saturating_sub(1)
+}
 
 /// The part of a log that is replaced.
 #[derive(Debug, Clone, Copy)]
@@ -29,52 +37,6 @@ pub(crate) enum Part {
 }
 
 impl Log {
-    /// Rewrites the beginning of the log of a file, which is that [job](Self::take_job). All entries in it are
-    /// committed.
-    pub(crate) fn clean<M: Medium>(
-        &self,
-        core: &Core<M>,
-        (old, next): (Vec<LogPage>, LogPage),
-    ) -> Result<()> {
-        let rewritten = self.replay(core, &old).and_then(|state| {
-            let drafts = drafts(&state, core.epoch);
-            self.rewrite(core, &old, Part::Before(next), &drafts)
-        });
-        // A full store keeps its long logs.
-        let mut tail = self.tail.lock();
-        tail.cleaning = Cleaning::Idle;
-        if rewritten.is_err() {
-            tail.after_rewriting = tail.pages.len();
-        }
-        drop(tail);
-        match rewritten {
-            Err(Error::NoSpace) => Ok(()),
-            other => other,
-        }
-    }
-
-    /// What these pages say of a file.
-    fn replay<M: Medium>(&self, core: &Core<M>, pages: &[LogPage]) -> Result<FileState> {
-        let mut state = FileState::default();
-        for &page in pages {
-            let bytes = core.page(page.block)?;
-            let place = self.place(core.id, page, 0);
-            let slots = for_each_entry(&bytes, &place, |head, payload| {
-                state.apply(head, payload, &mut |_| Ok(true))
-            })?;
-            // Recovery has left no such slots, and all entries here are committed.
-            if slots.remains() > 0 {
-                return Err(Error::Corrupt(format!(
-                    "inode {}: {} slots of log page {} have no entry; the log stays as it is",
-                    self.ino,
-                    slots.remains(),
-                    page.block
-                )));
-            }
-        }
-        Ok(state)
-    }
-
     /// Replaces the first pages of the log, which are `old`, by pages with these entries. No thread reserves slots in
     /// the old pages, and if they are all of the log, no thread appends meanwhile.
     pub(crate) fn rewrite<M: Medium>(
@@ -99,8 +61,7 @@ impl Log {
         }
         let mut tail = self.tail.lock();
         self.write_head(core, &mut tail, new[0])?;
-        tail.pages.splice(..old.len(), new.iter().copied());
-        tail.after_rewriting = tail.pages.len();
+        self.replace(&mut tail, old.len(), &new);
         if let (Part::All, Some(&last)) = (part, new.last()) {
             self.go_on_in(last, slot);
         }

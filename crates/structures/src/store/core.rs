@@ -9,6 +9,7 @@ use crate::store::alloc::{Allocator, Blocks, Purpose};
 use crate::store::error::{Error, Result};
 use crate::store::format::superblock::{COPIES, Superblock};
 use crate::store::format::{Block, PAGE, offset, zeros};
+use crate::store::logs;
 use crate::store::medium::Medium;
 use crate::store::tree::Ino;
 use prim::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -144,6 +145,11 @@ impl<M: Medium> Core<M> {
             self.sync_now()?;
             take()
         })
+    }
+
+    /// The number of this thread's group, which has a log of its own in each file that it writes.
+    pub(crate) fn group(&self) -> usize {
+        self.allocator.group() % logs::MOST
     }
 
     /// Gives pages back that were taken and that nothing durable points to.

@@ -26,9 +26,10 @@ pub enum Error {
     NameTooLong,
     /// The offset is beyond [`MAX_FILE_SIZE`](crate::store::MAX_FILE_SIZE).
     TooLarge,
-    /// There is no free page, or no free inode.
+    /// There is no free page, or no free inode. A write has tried to free pages of logs.
     NoSpace,
     /// The store has begun 2^32 log pages and files since it was opened, and has no more numbers for them. Reopen it.
+    /// Or the clock says that it is 2116 or later, and writes after that would have no order.
     Exhausted,
     /// The store does not do this to nodes of this kind.
     Unsupported(&'static str),
@@ -60,7 +61,7 @@ impl fmt::Display for Error {
             Self::TooLarge => f.write_str("beyond the largest size of a file"),
             Self::NoSpace => f.write_str("the store is full"),
             Self::Exhausted => {
-                f.write_str("the store has no more numbers for log pages and files; reopen it")
+                f.write_str("no more numbers for log pages and files (reopen the store), or a clock beyond 2116")
             }
             Self::Poisoned => {
                 f.write_str("an earlier sync failed, so the store takes no more writes; reopen it")
@@ -73,7 +74,7 @@ impl fmt::Display for Error {
                 crate::store::FORMAT_VERSION
             ),
             Self::Corrupt(what) => write!(f, "the store is damaged: {what}"),
-            Self::Io(error) => write!(f, "I/O error: {error}"),
+            Self::Io(error) => error.fmt(f),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Open files.
 
 use crate::store::error::Result;
+use crate::store::format::PAGE;
+use crate::store::format::entry::MAX_ITEMS;
 use crate::store::inode::Inode;
 use crate::store::medium::{Mapped, Medium};
 use crate::store::open::Shared;
+use crate::store::room::with_room;
 use crate::store::tree::{Ino, Stat};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
@@ -52,7 +55,9 @@ impl<M: Medium, L: RawRangeLock> File<M, L> {
     /// is damaged that is written in part. A write of more than 499 pages that fails may have happened in part.
     pub fn write_at(&self, data: &[u8], at: u64) -> Result<usize> {
         self.shared.core.check()?;
-        self.inode.write_at(&self.shared.core, data, at)?;
+        with_room(&self.shared, || {
+            self.inode.write_at(&self.shared.core, data, at)
+        })?;
         self.done()?;
         Ok(data.len())
     }
@@ -63,7 +68,12 @@ impl<M: Medium, L: RawRangeLock> File<M, L> {
     /// As [`write_at`](Self::write_at).
     pub fn append(&self, data: &[u8]) -> Result<u64> {
         self.shared.core.check()?;
-        let at = self.inode.append(&self.shared.core, data)?;
+        let append = || self.inode.append(&self.shared.core, data);
+        // A larger one may have happened in part.
+        let at = match data.len() < (MAX_ITEMS - 1) * PAGE {
+            true => with_room(&self.shared, append)?,
+            false => append()?,
+        };
         self.done()?;
         Ok(at)
     }
@@ -74,7 +84,9 @@ impl<M: Medium, L: RawRangeLock> File<M, L> {
     /// As [`write_at`](Self::write_at). In a full store it succeeds as long as a reserve lasts.
     pub fn truncate(&self, size: u64) -> Result<()> {
         self.shared.core.check()?;
-        self.inode.truncate(&self.shared.core, size)?;
+        with_room(&self.shared, || {
+            self.inode.truncate(&self.shared.core, size)
+        })?;
         self.done()
     }
 

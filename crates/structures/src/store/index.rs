@@ -24,6 +24,7 @@
 
 use crate::store::format::{Block, Item};
 use prim::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::ops::Range;
 use std::ptr;
 
 /// Digits of a page number that a node decides.
@@ -71,14 +72,21 @@ impl Packed {
 }
 
 /// Sixty-four items.
-struct Leaf([AtomicU64; FAN_OUT]);
+struct Leaf {
+    items: [AtomicU64; FAN_OUT],
+    /// The latest time of a write here, in nanoseconds since 1970.
+    latest: AtomicU64,
+}
 
 /// Sixty-four pointers to nodes one level below.
 struct Inner([AtomicPtr<()>; FAN_OUT]);
 
 impl Leaf {
     fn new() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+        Self {
+            items: std::array::from_fn(|_| AtomicU64::new(0)),
+            latest: AtomicU64::new(0),
+        }
     }
 }
 
@@ -103,6 +111,12 @@ fn digit(page: u64, level: usize) -> usize {
 /// The tree that has a page: as many levels as the page's number has digits, less one.
 fn tree(page: u64) -> usize {
     (page.checked_ilog2().unwrap_or(0) / DIGITS) as usize
+}
+
+/// A page of each leaf that has some of these pages.
+fn leaves(pages: Range<u64>) -> impl Iterator<Item = u64> {
+    let width = FAN_OUT as u64;
+    (pages.start / width..pages.end.div_ceil(width)).map(move |leaf| leaf * width)
 }
 
 impl Index {
@@ -159,7 +173,26 @@ impl Index {
         self.nodes.load(Ordering::Relaxed) * size_of::<Leaf>()
     }
 
+    /// The latest time that was noted for one of these pages, or for a neighbour. The caller holds them exclusively.
+    pub(crate) fn latest(&self, pages: Range<u64>) -> u64 {
+        let leaves = leaves(pages).filter_map(|page| self.find_leaf(page));
+        // Relaxed: the range lock orders the writes of a page.
+        let times = leaves.map(|leaf| leaf.latest.load(Ordering::Relaxed));
+        times.max().unwrap_or(0)
+    }
+
+    /// Notes the time of a write of these pages. The caller holds them exclusively, and has put them here.
+    pub(crate) fn note(&self, pages: Range<u64>, time: u64) {
+        for leaf in leaves(pages).filter_map(|page| self.find_leaf(page)) {
+            leaf.latest.fetch_max(time, Ordering::Relaxed);
+        }
+    }
+
     fn find(&self, page: u64) -> Option<&AtomicU64> {
+        Some(&self.find_leaf(page)?.items[digit(page, 0)])
+    }
+
+    fn find_leaf(&self, page: u64) -> Option<&Leaf> {
         let height = tree(page);
         let mut node = followed(&self.roots[height]);
         for level in (1..=height).rev() {
@@ -168,8 +201,7 @@ impl Index {
             node = followed(&inner.0[digit(page, level)]);
         }
         // SAFETY: as above, for leaves.
-        let leaf = unsafe { node.cast::<Leaf>().as_ref() }?;
-        Some(&leaf.0[digit(page, 0)])
+        unsafe { node.cast::<Leaf>().as_ref() }
     }
 
     fn make(&self, page: u64) -> &AtomicU64 {
@@ -184,7 +216,7 @@ impl Index {
         let node = self.follow(link, Leaf::new);
         // SAFETY: as above, for leaves.
         let leaf = unsafe { &*node };
-        &leaf.0[digit(page, 0)]
+        &leaf.items[digit(page, 0)]
     }
 
     /// The node that a link points to. If it is null, makes the node.
@@ -233,7 +265,7 @@ fn visit(
     if level == 0 {
         // SAFETY: pointers at this level are null or to leaves, which live as long as the index.
         let leaf = unsafe { node.cast::<Leaf>().as_ref() };
-        for (at, slot) in leaf.iter().flat_map(|leaf| leaf.0.iter().enumerate()) {
+        for (at, slot) in leaf.iter().flat_map(|leaf| leaf.items.iter().enumerate()) {
             if below(at) >= first {
                 f(below(at), slot);
             }

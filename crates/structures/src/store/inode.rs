@@ -8,6 +8,7 @@ use crate::store::format::entry::{Head, MAX_ITEMS, What, payload_of};
 use crate::store::format::{Block, Item, PAGE, PAGE_BYTES, offset};
 use crate::store::index::{Index, MAX_PAGES, Packed};
 use crate::store::log::Log;
+use crate::store::logs::{Compacted, Logs};
 use crate::store::medium::Medium;
 use crate::store::replay::FileState;
 use crate::store::tree::{Ino, Stat};
@@ -20,30 +21,35 @@ use std::ops::Range;
 /// The largest size of a file: 2^48 bytes.
 pub const MAX_FILE_SIZE: u64 = MAX_PAGES * PAGE_BYTES;
 
+/// The latest time of an entry that counts by its time, in nanoseconds since 1970: in the year 2116. Twice that has
+/// room in the format, so that no later time is lost.
+pub(crate) const LAST_TIME: u64 = i64::MAX as u64 / 2;
+
 type Items = SmallVec<[Item; 4]>;
 
 /// A file in memory.
 pub(crate) struct Inode<L: RawRangeLock> {
     /// Readers hold the bytes that they read, writers the pages that they write.
     lock: Lines<RangeLock<L>>,
+    /// Most writes change nothing here, so that all can read it.
     size: AtomicU64,
-    /// Pages that are no holes.
-    pages: AtomicU64,
-    /// The time of the last write, in nanoseconds since 1970.
-    modified: Lines<AtomicU64>,
+    /// The time of the last truncation, or that of the last write before the opening. All writes have later times.
+    floor: AtomicU64,
     index: Index,
-    log: Log,
+    /// They know the time of the last write and the number of pages, too.
+    logs: Logs,
 }
 
 impl<L: RawRangeLock> Inode<L> {
     /// A new, empty file.
     pub(crate) fn new(lock: L, ino: Ino, generation: u64) -> Self {
-        let log = Log::new(ino, generation, Vec::new(), 1, 0);
-        Self::loaded(lock, &FileState::default(), log)
+        let trunk = Log::new(ino, generation, Vec::new(), 1, 0);
+        let logs = Logs::new(trunk, Vec::new(), 0, 0);
+        Self::loaded(lock, &FileState::default(), logs)
     }
 
-    /// A file as its log says.
-    pub(crate) fn loaded(lock: L, state: &FileState, log: Log) -> Self {
+    /// A file as its logs say.
+    pub(crate) fn loaded(lock: L, state: &FileState, logs: Logs) -> Self {
         let index = Index::new();
         for (&page, &item) in &state.pages {
             index.replace(page, Packed::unverified(item));
@@ -51,37 +57,50 @@ impl<L: RawRangeLock> Inode<L> {
         Self {
             lock: Lines(RangeLock::from_raw(lock)),
             size: AtomicU64::new(state.size),
-            pages: AtomicU64::new(state.pages.len() as u64),
-            modified: Lines(AtomicU64::new(since_1970(state.modified))),
+            floor: AtomicU64::new(since_1970(state.modified)),
             index,
-            log,
+            logs,
         }
     }
 
     /// Its number.
     pub(crate) fn ino(&self) -> Ino {
-        self.log.ino
+        self.logs.ino()
     }
 
-    /// Rewrites its log, if that is due and this thread is the one to do it.
+    /// Rewrites its logs, if that is due and this thread is the one to do it.
     pub(crate) fn clean<M: Medium>(&self, core: &Core<M>) -> Result<()> {
-        let Some(job) = self.log.take_job() else {
-            return Ok(());
-        };
-        // [clean-waits] Who has reserved in the sealed part holds a range until its entry is committed. Who reserves
-        // now does so behind that part.
-        if prim::intact!("clean-waits") {
-            drop(self.lock.0.read(..));
+        self.logs.clean(core, || self.lock.0.read(..))
+    }
+
+    /// Pages that its logs can spare.
+    pub(crate) fn spare(&self) -> usize {
+        self.logs.spare()
+    }
+
+    /// Rewrites its logs in as few pages as possible, if they can spare any.
+    pub(crate) fn compact<M: Medium>(&self, core: &Core<M>) -> Result<Compacted> {
+        // [compact-alone] Who has reserved slots holds a range until the entry is committed.
+        let _held = prim::intact!("compact-alone").then(|| self.lock.0.write(..));
+        if self.logs.spare() == 0 {
+            return Ok(Compacted::No);
         }
-        self.log.clean(core, job)
+        let mut state = FileState {
+            size: self.size.load(Ordering::Acquire),
+            modified: as_time(self.logs.modified()),
+            ..FileState::default()
+        };
+        self.index.for_each(0, |page, packed| {
+            state.pages.insert(page, packed.item());
+        });
+        self.logs.compact(core, &state)
     }
 
     /// Fills in what the file itself knows.
     pub(crate) fn complete(&self, stat: &mut Stat) {
         stat.size = self.size.load(Ordering::Acquire);
-        stat.pages = self.pages.load(Ordering::Relaxed);
-        let modified = self.modified.0.load(Ordering::Relaxed);
-        let modified = i64::try_from(modified).unwrap_or(i64::MAX);
+        stat.pages = self.logs.data_pages();
+        let modified = as_time(self.logs.modified());
         if modified > stat.attributes.changed {
             stat.attributes.modified = modified;
             stat.attributes.changed = modified;
@@ -98,7 +117,7 @@ impl<L: RawRangeLock> Inode<L> {
         let mut blocks = Vec::new();
         self.index
             .for_each(0, |_, packed| blocks.push(packed.item().block));
-        blocks.extend(self.log.blocks());
+        blocks.extend(self.logs.blocks());
         core.free(&blocks);
     }
 
@@ -149,7 +168,7 @@ impl<L: RawRangeLock> Inode<L> {
     ) -> Result<Box<[u8; PAGE]>> {
         let bytes = core.page(item.block)?;
         if checksum(&[], &*bytes) != item.sum {
-            let ino = self.log.ino;
+            let ino = self.ino();
             return Err(Error::Corrupt(format!(
                 "page {page} of inode {ino} does not match its checksum"
             )));
@@ -210,6 +229,7 @@ impl<L: RawRangeLock> Inode<L> {
         let end = at + data.len() as u64;
         let first = at / PAGE_BYTES;
         let count = usize::try_from(end.div_ceil(PAGE_BYTES) - first).expect("few pages");
+        let pages = first..first + count as u64;
         let blocks = core.take(count, Purpose::Data)?;
         // [free-after] Until the entry is durable, recovery needs the old pages.
         if !prim::intact!("free-after") {
@@ -224,22 +244,43 @@ impl<L: RawRangeLock> Inode<L> {
             if prim::intact!("data-fence") {
                 core.medium.fence();
             }
-            let head = self.head(core, What::Write, end, first);
-            self.log.append(core, &head, &payload_of(&items))?;
-            Ok((items, head.time))
+            let time = self.later(core, self.index.latest(pages.clone()))?;
+            let head = head(core, What::Write, time, end, first);
+            let log = self.logs.append(core, &head, &payload_of(&items))?;
+            Ok((items, time, log))
         });
-        let (items, time) = written.inspect_err(|_| core.give_back(&blocks))?;
+        let (items, time, log) = written.inspect_err(|_| core.give_back(&blocks))?;
         let old = self.publish(first, &items);
+        self.index.note(pages, time);
+        log.note(time, (items.len() - old.len()) as u64);
         // [free-after] The entry is durable now, as far as the medium goes.
         if prim::intact!("free-after") {
             core.free(&old);
         }
-        // Threads that write the same file share these lines: most writes change nothing there.
+        // All who use the file share this line: most writes change nothing there.
         if self.size.load(Ordering::Acquire) < end {
             self.size.fetch_max(end, Ordering::AcqRel);
         }
-        self.modified_at(time);
         Ok(())
+    }
+
+    /// A time for an entry that comes after those with that time, and after the last truncation.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`]: it would be later than [`LAST_TIME`].
+    fn later<M: Medium>(&self, core: &Core<M>, than: u64) -> Result<u64> {
+        let now = since_1970(core.now());
+        // Relaxed: who changes it holds everything.
+        let before = than.max(self.floor.load(Ordering::Relaxed));
+        // [later] Clocks are set back, and two readings may be the same.
+        let time = match prim::intact!("later") {
+            true => now.max(before + 1),
+            false => now,
+        };
+        match time <= LAST_TIME {
+            true => Ok(time),
+            false => Err(Error::Exhausted),
+        }
     }
 
     /// Writes data and what stands around it into fresh pages, and flushes them.
@@ -285,35 +326,11 @@ impl<L: RawRangeLock> Inode<L> {
 
     /// Puts pages into the index; returns those that they replace.
     fn publish(&self, first: u64, items: &[Item]) -> Blocks {
-        let mut old = Blocks::new();
-        let mut more = 0_u64;
-        for (page, &item) in (first..).zip(items) {
-            match self
-                .index
-                .replace(page, Packed::verified(item))
-                .item()
-                .block
-            {
-                0 => more += 1,
-                block => old.push(block),
-            }
-        }
-        if more > 0 {
-            self.pages.fetch_add(more, Ordering::Relaxed);
-        }
-        old
-    }
-
-    fn head<M: Medium>(&self, core: &Core<M>, what: What, a: u64, b: u64) -> Head {
-        let (epoch, number, time) = (core.epoch, 0, core.now());
-        Head {
-            what,
-            epoch,
-            number,
-            time,
-            a,
-            b,
-        }
+        let replaced = (first..).zip(items).map(|(page, &item)| {
+            let packed = self.index.replace(page, Packed::verified(item));
+            packed.item().block
+        });
+        replaced.filter(|&block| block != 0).collect()
     }
 
     /// Keeps all writes from happening. Those before have left their times.
@@ -327,6 +344,7 @@ impl<L: RawRangeLock> Inode<L> {
         }
         // All writes before have committed, and all others come after: the truncation is a barrier.
         let _held = self.lock.0.write(..);
+        let time = self.later(core, self.logs.modified())?;
         let last = size / PAGE_BYTES;
         let kept = usize::try_from(size % PAGE_BYTES).expect("less than a page");
         let cut = size < self.size.load(Ordering::Acquire)
@@ -345,11 +363,11 @@ impl<L: RawRangeLock> Inode<L> {
             });
             core.medium.fence();
         }
-        let head = self.head(core, What::Truncate, size, last);
-        if let Err(error) = self.log.append(core, &head, &payload_of(&items)) {
+        let head = head(core, What::Truncate, time, size, last);
+        let appended = self.logs.append(core, &head, &payload_of(&items));
+        let log = appended.inspect_err(|_| {
             items.iter().for_each(|item| core.give_back(&[item.block]));
-            return Err(error);
-        }
+        })?;
         let mut old = Vec::new();
         let mut removed = Vec::new();
         self.index
@@ -360,26 +378,34 @@ impl<L: RawRangeLock> Inode<L> {
         for &page in &removed {
             self.index.replace(page, Packed::verified(Item::HOLE));
         }
-        self.pages
-            .fetch_sub(removed.len() as u64, Ordering::Relaxed);
         old.extend(self.publish(last, &items));
         core.free(&old);
         self.size.store(size, Ordering::Release);
-        self.modified_at(head.time);
+        self.floor.store(time, Ordering::Relaxed);
+        log.note_truncation(time, removed.len() as u64);
         Ok(())
-    }
-
-    fn modified_at(&self, time: i64) {
-        // The latest, as recovery has it.
-        self.modified
-            .0
-            .fetch_max(since_1970(time), Ordering::Relaxed);
     }
 }
 
 /// A time of writing. A clock that is before 1970 counts as at its beginning.
-fn since_1970(time: i64) -> u64 {
+pub(crate) fn since_1970(time: i64) -> u64 {
     time.try_into().unwrap_or(0)
+}
+
+fn as_time(since_1970: u64) -> i64 {
+    i64::try_from(since_1970).unwrap_or(i64::MAX)
+}
+
+/// An entry that counts by its time.
+fn head<M>(core: &Core<M>, what: What, time: u64, a: u64, b: u64) -> Head {
+    Head {
+        what,
+        epoch: core.epoch,
+        number: Head::BY_TIME,
+        time: as_time(time),
+        a,
+        b,
+    }
 }
 
 /// Writes a page and flushes it; returns its checksum.

@@ -6,15 +6,17 @@ use crate::store::alloc::Bitmap;
 use crate::store::error::{Error, Result};
 use crate::store::finding::{Cause, Finding};
 use crate::store::format::bytes::checksum;
-use crate::store::format::entry::{self, Found, Head, Place};
+use crate::store::format::entry::{self, Found, Head, Place, What};
 use crate::store::format::page::{self, ENTRY_SLOTS, Link};
 use crate::store::format::slot::{self, SLOT};
 use crate::store::format::superblock::{COPIES, SUPERBLOCK, Superblock, TABLE};
-use crate::store::format::{Block, Item, LogPage, PAGE, PAGE_BYTES, offset, tree as tree_format};
+use crate::store::format::{Block, Item, LogPage, PAGE, PAGE_BYTES, offset};
 use crate::store::index::MAX_PAGES;
+use crate::store::logs;
 use crate::store::medium::Medium;
-use crate::store::replay::FileState;
-use crate::store::tree::{Change, Ino, Kind, ROOT, Tree};
+use crate::store::replay::{FileState, Merge, Which};
+use crate::store::tree::{Ino, Kind, ROOT, Tree};
+use crate::store::tree_state::TreeState;
 use std::collections::HashMap;
 
 /// A log as it was found.
@@ -23,7 +25,7 @@ pub(crate) struct LoadedLog {
     pub(crate) pages: Vec<LogPage>,
     /// The first slot of the last page behind all entries.
     pub(crate) slot: usize,
-    /// Writes of the inode's slot so far.
+    /// Writes of the inode's slot so far: of the log that it leads to.
     pub(crate) update: u32,
     /// Whether a crash left something in it that is to be dropped for good.
     pub(crate) to_rewrite: bool,
@@ -35,6 +37,17 @@ pub(crate) struct LoadedFile {
     pub(crate) generation: u64,
     pub(crate) state: FileState,
     pub(crate) log: LoadedLog,
+    /// Its further logs.
+    pub(crate) branches: Vec<LoadedLog>,
+}
+
+impl LoadedFile {
+    /// Whether a crash left something in its logs that is to be dropped for good; or they are more than the file can
+    /// go on with.
+    pub(crate) fn is_to_rewrite(&self) -> bool {
+        let mut logs = std::iter::once(&self.log).chain(&self.branches);
+        logs.any(|log| log.to_rewrite) || self.branches.len() >= logs::MOST
+    }
 }
 
 /// A store as it was found.
@@ -211,68 +224,16 @@ pub(crate) fn load(medium: &impl Medium) -> Result<Loaded> {
     })
 }
 
-/// What the entries about directories say, so far.
-struct TreeState {
-    tree: Tree,
-    next: u32,
-    begun: bool,
-    dropped: u64,
-    /// The epoch and the number of the first entry that was dropped.
-    gap: Option<(u32, u32)>,
-}
-
-impl Default for TreeState {
-    fn default() -> Self {
-        Self {
-            tree: Tree::new(),
-            next: 0,
-            begun: false,
-            dropped: 0,
-            gap: None,
-        }
-    }
-}
-
-impl TreeState {
-    fn apply(&mut self, loader: &mut Loader<'_, impl Medium>, head: &Head, payload: &[u8]) {
-        let Some(change) = tree_format::decode(head, payload) else {
-            return loader.damage(format!(
-                "entry {} of the directories' log makes no sense",
-                head.number
-            ));
-        };
-        let opens = matches!(change, Change::Attributes { ino: ROOT, .. });
-        let follows = match self.begun {
-            true => head.number == self.next,
-            false => opens,
-        };
-        // [tree-order] Behind a gap, entries speak of what recovery does not know.
-        let missing = !follows && prim::intact!("tree-order");
-        if missing || self.dropped > 0 {
-            self.dropped += 1;
-            self.gap.get_or_insert((head.epoch, head.number));
-            return;
-        }
-        self.begun = true;
-        self.next = head.number.wrapping_add(1);
-        match self.tree.check(&change) {
-            Ok(()) => {
-                self.tree.apply(&change, head.time);
-            }
-            Err(error) => loader.damage(format!("directories: {change:?} is impossible: {error}")),
-        }
-    }
-}
-
-struct Loader<'a, M> {
+/// What a reading has found so far.
+pub(crate) struct Loader<'a, M> {
     medium: &'a M,
     superblock: Superblock,
     used: Bitmap,
     findings: Vec<Finding>,
 }
 
-impl<M: Medium> Loader<'_, M> {
-    fn damage(&mut self, what: String) {
+impl<'a, M: Medium> Loader<'a, M> {
+    pub(crate) fn damage(&mut self, what: String) {
         let cause = Cause::Damage;
         self.findings.push(Finding { what, cause });
     }
@@ -308,23 +269,37 @@ impl<M: Medium> Loader<'_, M> {
         ino: Ino,
         slot: slot::Slot,
         generation: u64,
-        mut visit: impl FnMut(&mut Self, &Head, &[u8]) -> Result<()>,
+        visit: impl FnMut(&mut Self, &Head, &[u8]) -> Result<()>,
     ) -> Result<LoadedLog> {
         let half = slot.half(generation);
+        let log = self.log_from(ino, half.map(|half| half.head), visit)?;
+        Ok(LoadedLog {
+            update: half.map_or(0, |half| half.update),
+            // The rewriting mends the slot.
+            to_rewrite: log.to_rewrite || slot.is_damaged(),
+            ..log
+        })
+    }
+
+    /// Reads the log that begins in a page.
+    fn log_from(
+        &mut self,
+        ino: Ino,
+        mut next: Option<LogPage>,
+        mut visit: impl FnMut(&mut Self, &Head, &[u8]) -> Result<()>,
+    ) -> Result<LoadedLog> {
         let mut log = LoadedLog {
             pages: Vec::new(),
             slot: 1,
-            update: half.map_or(0, |half| half.update),
-            // The rewriting mends the slot.
-            to_rewrite: slot.is_damaged(),
+            update: 0,
+            to_rewrite: false,
         };
-        let mut next = half.map(|half| half.head);
         let store = self.superblock.id;
         while let Some(page) = next.take() {
             let epoch = u32::try_from(page.generation >> 32).expect("32 bits");
             let Some(bytes) = self.log_page(page, ino)? else {
                 let what = format!("inode {ino}: page {} of its log is none", page.block);
-                // [link-first] [head-first] It was durable before anything led to it.
+                // [link-first] [head-first] [branch-first] It was durable before anything led to it.
                 self.finding(epoch, self.gap(), what);
                 log.to_rewrite = true;
                 break;
@@ -411,28 +386,24 @@ impl<M: Medium> Loader<'_, M> {
 
     fn file(&mut self, ino: Ino, generation: u64) -> Result<LoadedFile> {
         let slot = self.slot(ino)?;
-        let mut state = FileState::default();
-        let uncertain = !self.superblock.is_clean() && !self.superblock.ordered;
+        let mut merge = Merge::default();
         let log = self.log(ino, slot, generation, |loader, head, payload| {
-            let pages = entry::items(payload).count() as u64;
-            if entry::items(payload).any(|item| !item.is_hole() && !loader.is_possible(item.block))
-                || head.b.saturating_add(pages) > MAX_PAGES
-                || head.a > MAX_PAGES * PAGE_BYTES
-            {
-                loader.damage(format!("inode {ino}: an entry of its log makes no sense"));
-                return Ok(());
-            }
-            let to_verify = uncertain && head.epoch > loader.superblock.good;
-            let applied = state.apply(head, payload, &mut |item| {
-                // [data-checksum] The entry may be durable, and the page not.
-                Ok(!to_verify || !prim::intact!("data-checksum") || matches(loader.medium, item)?)
-            });
-            if let Err(Error::Corrupt(what)) = applied {
-                loader.damage(format!("inode {ino}: {what}"));
-                return Ok(());
-            }
-            applied
+            loader.take(ino, &mut merge, Which::Trunk, head, payload)
         })?;
+        let mut branches = Vec::new();
+        while let Some(&page) = merge.branches.get(branches.len()) {
+            branches.push(self.log_from(ino, Some(page), |loader, head, payload| {
+                loader.take(ino, &mut merge, Which::Branch, head, payload)
+            })?);
+        }
+        let mut is_there = self.is_there();
+        let state = match merge.finish(&mut is_there) {
+            Err(Error::Corrupt(what)) => {
+                self.damage(format!("inode {ino}: {what}"));
+                FileState::default()
+            }
+            state => state?,
+        };
         for (page, item) in &state.pages {
             if !self.used.set(item.block) {
                 self.damage(format!(
@@ -458,7 +429,47 @@ impl<M: Medium> Loader<'_, M> {
             generation,
             state,
             log,
+            branches,
         })
+    }
+
+    /// Whether a page has the content that an entry of that opening says, as far as that can be in doubt.
+    fn is_there(&self) -> impl FnMut(u32, Item) -> Result<bool> + use<'a, M> {
+        let (medium, good) = (self.medium, self.superblock.good);
+        let uncertain = !self.superblock.is_clean() && !self.superblock.ordered;
+        move |epoch, item| {
+            let to_verify = uncertain && epoch > good;
+            // [data-checksum] The entry may be durable, and the page not.
+            Ok(!to_verify || !prim::intact!("data-checksum") || matches(medium, item)?)
+        }
+    }
+
+    /// Takes an entry of a file's logs into account, if it makes sense.
+    fn take(
+        &mut self,
+        ino: Ino,
+        merge: &mut Merge,
+        which: Which,
+        head: &Head,
+        payload: &[u8],
+    ) -> Result<()> {
+        let pages = entry::items(payload).count() as u64;
+        let is_about_pages = matches!(head.what, What::Write | What::Truncate);
+        if entry::items(payload).any(|item| !item.is_hole() && !self.is_possible(item.block))
+            || is_about_pages && head.b.saturating_add(pages) > MAX_PAGES
+            || is_about_pages && head.a > MAX_PAGES * PAGE_BYTES
+        {
+            self.damage(format!("inode {ino}: an entry of its log makes no sense"));
+            return Ok(());
+        }
+        let mut is_there = self.is_there();
+        match merge.take(which, head, payload, &mut is_there) {
+            Err(Error::Corrupt(what)) => {
+                self.damage(format!("inode {ino}: {what}"));
+                Ok(())
+            }
+            taken => taken,
+        }
     }
 }
 

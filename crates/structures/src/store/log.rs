@@ -13,30 +13,32 @@
 //!            +-------+-----------+                +-------+--------+
 //! ```
 //!
-//! All who write a file add to its cursor. The addition tells a page and a slot. A thread that finds the page full adds
-//! a page, under a mutex. The thread that got the slot in the middle of a page has prepared the next one, so the mutex
-//! is held for a moment only. The *tag* of a page is the low half of its generation.
+//! All who append add to its cursor. The addition tells a page and a slot. A thread that finds the page full adds a
+//! page, under a mutex. The thread that got the slot in the middle of a page has prepared the next one, so the mutex is
+//! held for a moment only. The *tag* of a page is the low half of its generation.
 //!
-//! A log is rewritten when it is much longer than after it was last rewritten: see [`limit`] and `clean.rs`. The page
-//! that is added then *seals* those before it: no thread reserves in them any more. A thread that has reserved in them
-//! held a range when it did, and its addition came before the exchange of the page. So a thread that takes the lock of
-//! the whole file after the exchange waits for all those.
+//! A log hangs on a [stem](Stem): its first page is where the inode's slot leads to, or an entry of another log.
 //!
-//! # Edge: memory ordering
+//! A log is rewritten when it is much longer than after it was last rewritten: see `clean.rs`.
+//!
+//! # Edges: memory ordering
 //!
 //! - **log-page**: Release by the exchange that puts a new page into the cursor, Acquire by the addition: the new page
 //!   is empty.
+//! - **page-count**: Release by the count of removed pages, Acquire by who reads it: the counts of the additions
+//!   before, which the truncation has seen by the range lock. So no page is subtracted that is not added.
 
 use crate::store::alloc::{Lines, Purpose};
+use crate::store::clean::limit;
 use crate::store::core::Core;
 use crate::store::error::Result;
-use crate::store::format::entry::{self, Draft, Head, Place};
+use crate::store::format::entry::{self, Draft, Head, Place, What};
 use crate::store::format::page::{self, ENTRY_SLOT, ENTRY_SLOTS};
 use crate::store::format::slot::Half;
 use crate::store::format::{Block, LogPage, PAGE_BYTES, offset};
 use crate::store::medium::Medium;
 use crate::store::tree::Ino;
-use prim::atomic::{AtomicBool, AtomicU64, Ordering};
+use prim::atomic::{AtomicU64, AtomicUsize, Ordering};
 use prim::sync::Mutex;
 
 /// The log of an inode.
@@ -47,12 +49,34 @@ pub(crate) struct Log {
     pub(crate) inode: u64,
     /// The page that was the last when the log was opened. Its tag is [`OPENED`].
     opened: Option<LogPage>,
+    /// What its pages are taken for.
+    purpose: Purpose,
     /// The tag and the number of the last page, unless that is `opened`.
     last: AtomicU64,
-    /// Whether a rewriting waits for its beginning.
-    due: AtomicBool,
+    /// Pages of the log.
+    length: AtomicUsize,
     pub(crate) tail: Mutex<Tail>,
-    cursor: Lines<AtomicU64>,
+    common: Lines<Common>,
+}
+
+/// What all write who append, in one line.
+#[derive(Debug)]
+struct Common {
+    cursor: AtomicU64,
+    /// The time of the last write here, in nanoseconds since 1970.
+    modified: AtomicU64,
+    /// Pages of data that writes here have added, and that truncations here have removed.
+    added: AtomicU64,
+    removed: AtomicU64,
+}
+
+/// What leads to the first page of a log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stem<'a> {
+    /// The inode's slot.
+    Slot,
+    /// An entry of this log.
+    Log(&'a Log),
 }
 
 /// The tag of the page that was the last when the log was opened. Other pages have those of their generations, which
@@ -87,26 +111,6 @@ pub(crate) struct Tail {
     pub(crate) update: u32,
     /// Pages of the log when it was last rewritten or opened.
     pub(crate) after_rewriting: usize,
-    pub(crate) cleaning: Cleaning,
-}
-
-/// How far a rewriting is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cleaning {
-    Idle,
-    /// So many pages, from the first, get no more reservations. They are to be rewritten.
-    Sealed(usize),
-    /// A thread rewrites.
-    Running,
-}
-
-/// Pages that a log may have which needs so many, besides a thousandth of the store.
-///
-/// A rewriting takes as long as the file has pages, and writes pay for it. A page of a rewritten log stands for
-/// hundreds of pages of data, so eight for one are little. A file of few pages has a log of one, which may become
-/// two.
-fn limit(after_rewriting: usize) -> usize {
-    2 + 8 * after_rewriting.saturating_sub(1)
 }
 
 /// Slots that belong to one entry.
@@ -117,7 +121,7 @@ struct Reservation {
 }
 
 impl Log {
-    /// A log with these pages, or without any. The last page is free from that slot on.
+    /// A log that the inode's slot leads to, with these pages, or without any. The last page is free from that slot on.
     pub(crate) fn new(ino: Ino, inode: u64, pages: Vec<LogPage>, slot: usize, update: u32) -> Self {
         let opened = pages.last().copied();
         let slot = opened.map_or(ENTRY_SLOTS, |_| slot);
@@ -126,31 +130,92 @@ impl Log {
             pages,
             prepared: None,
             update,
-            cleaning: Cleaning::Idle,
         };
         Self {
             ino,
             inode,
             opened,
+            purpose: Purpose::Upkeep,
             last: AtomicU64::new(0),
-            due: AtomicBool::new(false),
+            length: AtomicUsize::new(tail.after_rewriting),
             tail: Mutex::new(tail),
-            cursor: Lines(AtomicU64::new(packed(OPENED, slot))),
+            common: Lines(Common {
+                cursor: AtomicU64::new(packed(OPENED, slot)),
+                modified: AtomicU64::new(0),
+                added: AtomicU64::new(0),
+                removed: AtomicU64::new(0),
+            }),
         }
+    }
+
+    /// The same as a branch. It leaves the reserve alone: what finds no room in it has room in the trunk.
+    pub(crate) fn into_branch(self) -> Self {
+        let purpose = Purpose::Data;
+        Self { purpose, ..self }
+    }
+
+    /// Pages that it has.
+    pub(crate) fn length(&self) -> usize {
+        // Relaxed: who acts on it takes the mutex.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is long enough to be rewritten alone.
+    pub(crate) fn is_long<M: Medium>(&self, core: &Core<M>) -> bool {
+        self.length() > limit(self.tail.lock().after_rewriting) + core.waste() + 1
+    }
+
+    /// Notes a write at that time, which has added so many pages of data.
+    pub(crate) fn note(&self, time: u64, added: u64) {
+        self.note_time(time);
+        if added != 0 {
+            self.common.0.added.fetch_add(added, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes a truncation at that time, which has removed so many pages of data.
+    pub(crate) fn note_truncation(&self, time: u64, removed: u64) {
+        self.note_time(time);
+        // [page-count] Release: the additions.
+        let ordering = prim::order!("page-count", Ordering::Release);
+        self.common.0.removed.fetch_add(removed, ordering);
+    }
+
+    fn note_time(&self, time: u64) {
+        // The latest, as recovery has it.
+        self.common.0.modified.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// The time of the last write here.
+    pub(crate) fn modified(&self) -> u64 {
+        self.common.0.modified.load(Ordering::Relaxed)
+    }
+
+    /// Pages of data that were added here.
+    pub(crate) fn added(&self) -> u64 {
+        self.common.0.added.load(Ordering::Relaxed)
+    }
+
+    /// Pages of data that were removed here.
+    pub(crate) fn removed(&self) -> u64 {
+        // Acquire: the additions; pairs with [page-count].
+        let ordering = prim::order!("page-count", Ordering::Acquire);
+        self.common.0.removed.load(ordering)
     }
 
     /// Appends an entry. When this returns, the entry is as durable as the medium makes it at a fence.
     ///
-    /// In the log of a file, the caller holds a range of the file exclusively.
+    /// In a log of a file, the caller holds a range of the file exclusively.
     pub(crate) fn append<M: Medium>(
         &self,
         core: &Core<M>,
+        stem: Stem<'_>,
         head: &Head,
         payload: &[u8],
     ) -> Result<()> {
         let mut draft = entry::draft(head, payload);
         let slots = entry::slots(payload.len());
-        let reserved = self.reserve(core, slots)?;
+        let reserved = self.reserve(core, stem, slots)?;
         let written = self.commit(core, &reserved, &mut draft);
         if (reserved.slot..reserved.slot + slots).contains(&MIDDLE) {
             self.prepare(core);
@@ -163,11 +228,13 @@ impl Log {
         entry::mark(draft, &place);
         let begin = page::place(at.page, at.slot);
         core.medium.write(begin, draft)?;
+        // [branch-first] A log that begins here: an entry in it may be committed as soon as this returns.
+        let lasts = draft[4] != What::Branch.code() || prim::intact!("branch-first");
         // [entry-flush] [entry-fence] The caller is told that its operation has happened.
-        if prim::intact!("entry-flush") {
+        if prim::intact!("entry-flush") && lasts {
             core.medium.flush(begin, draft.len() as u64);
         }
-        if prim::intact!("entry-fence") {
+        if prim::intact!("entry-fence") && lasts {
             core.medium.fence();
         }
         Ok(())
@@ -184,17 +251,22 @@ impl Log {
     }
 
     /// Reserves slots of one page.
-    fn reserve<M: Medium>(&self, core: &Core<M>, slots: usize) -> Result<Reservation> {
+    fn reserve<M: Medium>(
+        &self,
+        core: &Core<M>,
+        stem: Stem<'_>,
+        slots: usize,
+    ) -> Result<Reservation> {
         loop {
             // [log-page] Acquire: the page. Release: the range lock, for the thread that rewrites.
             let ordering = prim::order!("log-page", Ordering::AcqRel);
-            let before = self.cursor.0.fetch_add(slots as u64, ordering);
+            let before = self.common.0.cursor.fetch_add(slots as u64, ordering);
             let (tag, slot) = unpacked(before);
             if slot + slots <= ENTRY_SLOTS {
                 let page = self.page(core, tag);
                 return Ok(Reservation { page, slot });
             }
-            let extended = self.extend(core, tag, slots);
+            let extended = self.extend(core, stem, tag, slots);
             if let Some(reserved) = extended.inspect_err(|_| self.take_back(tag, slot))? {
                 return Ok(reserved);
             }
@@ -208,11 +280,14 @@ impl Log {
     #[cold]
     fn take_back(&self, tag: u32, slot: usize) {
         let _tail = self.tail.lock();
-        let (last, now) = unpacked(self.cursor.0.load(Ordering::Relaxed));
+        let (last, now) = unpacked(self.common.0.cursor.load(Ordering::Relaxed));
         let back = slot.min(ENTRY_SLOTS);
         if last == tag && now > back {
             // It passes on what the additions before have released.
-            self.cursor.0.swap(packed(tag, back), Ordering::AcqRel);
+            self.common
+                .0
+                .cursor
+                .swap(packed(tag, back), Ordering::AcqRel);
         }
     }
 
@@ -239,37 +314,75 @@ impl Log {
     fn extend<M: Medium>(
         &self,
         core: &Core<M>,
+        stem: Stem<'_>,
         full: u32,
         slots: usize,
     ) -> Result<Option<Reservation>> {
         let mut tail = self.tail.lock();
-        if unpacked(self.cursor.0.load(Ordering::Relaxed)).0 != full {
+        if unpacked(self.common.0.cursor.load(Ordering::Relaxed)).0 != full {
             return Ok(None);
         }
+        let page = self.add_page(core, stem, &mut tail, 1 + slots)?;
+        Ok(Some(Reservation { page, slot: 1 }))
+    }
+
+    /// Adds a page, in which the next reservation is at that slot.
+    fn add_page<M: Medium>(
+        &self,
+        core: &Core<M>,
+        stem: Stem<'_>,
+        tail: &mut Tail,
+        slot: usize,
+    ) -> Result<LogPage> {
         let page = match tail.prepared.take() {
             Some(page) => page,
             None => self.durable_page(core)?,
         };
-        match tail.pages.last() {
-            Some(&last) => {
-                let (place, link) = page::link(last, page, core.id);
-                core.medium.write(place, &link)?;
-                // [link-first] An entry in the new page may be committed as soon as this returns.
-                if prim::intact!("link-first") {
-                    core.medium.flush(place, link.len() as u64);
-                    core.medium.fence();
-                }
-            }
-            None => self.write_head(core, &mut tail, page)?,
+        let led = match (tail.pages.last(), stem) {
+            (Some(&last), _) => self.link(core, last, page),
+            (None, Stem::Slot) => self.write_head(core, tail, page),
+            (None, Stem::Log(trunk)) => trunk.append(core, Stem::Slot, &branch(core, page), &[]),
+        };
+        if let Err(error) = led {
+            tail.prepared = Some(page);
+            return Err(error);
         }
         tail.pages.push(page);
-        self.go_on_in(page, 1 + slots);
-        let limit = limit(tail.after_rewriting) + core.waste();
-        if tail.cleaning == Cleaning::Idle && tail.pages.len() > limit + 1 {
-            tail.cleaning = Cleaning::Sealed(tail.pages.len() - 1);
-            self.due.store(true, Ordering::Relaxed);
+        self.length.store(tail.pages.len(), Ordering::Relaxed);
+        self.go_on_in(page, slot);
+        Ok(page)
+    }
+
+    fn link<M: Medium>(&self, core: &Core<M>, last: LogPage, page: LogPage) -> Result<()> {
+        let (place, link) = page::link(last, page, core.id);
+        core.medium.write(place, &link)?;
+        // [link-first] An entry in the new page may be committed as soon as this returns.
+        if prim::intact!("link-first") {
+            core.medium.flush(place, link.len() as u64);
+            core.medium.fence();
         }
-        Ok(Some(Reservation { page, slot: 1 }))
+        Ok(())
+    }
+
+    /// Seals all that has been reserved so far: the log goes on in a new page. Returns the pages that are sealed, and
+    /// the new one; `None` if the log has not begun. No thread appends meanwhile.
+    pub(crate) fn seal<M: Medium>(&self, core: &Core<M>) -> Result<Option<Sealed<'_>>> {
+        let mut tail = self.tail.lock();
+        if tail.pages.is_empty() {
+            return Ok(None);
+        }
+        let old = tail.pages.clone();
+        // It has a page, so that its stem does not matter.
+        let next = self.add_page(core, Stem::Slot, &mut tail, 1)?;
+        let log = self;
+        Ok(Some(Sealed { log, old, next }))
+    }
+
+    /// Puts other pages in the place of the first pages, which are so many.
+    pub(crate) fn replace(&self, tail: &mut Tail, old: usize, new: &[LogPage]) {
+        tail.pages.splice(..old, new.iter().copied());
+        tail.after_rewriting = tail.pages.len();
+        self.length.store(tail.pages.len(), Ordering::Relaxed);
     }
 
     /// The next reservation is at that slot of the page, which is the last now. The caller holds the mutex.
@@ -278,7 +391,7 @@ impl Log {
         self.last.store(last, Ordering::Relaxed);
         // Release: the page; pairs with [log-page]. Acquire: the range locks of those who have reserved before.
         let ordering = prim::order!("log-page", Ordering::AcqRel);
-        self.cursor.0.swap(packed(tag(page), slot), ordering);
+        self.common.0.cursor.swap(packed(tag(page), slot), ordering);
     }
 
     /// Prepares the next page. A store that is too full for it does so when the page is needed, or fails then.
@@ -302,11 +415,25 @@ impl Log {
         pages.map(|page| page.block).collect()
     }
 
+    /// Ends the log: nothing leads to it any more. It begins anew with the next entry. Returns its pages. No thread
+    /// appends meanwhile.
+    pub(crate) fn end(&self) -> Vec<Block> {
+        let blocks = self.blocks();
+        let mut tail = self.tail.lock();
+        let pages = tail.pages.len();
+        self.replace(&mut tail, pages, &[]);
+        tail.prepared = None;
+        // The page of this tag counts as full. The range lock orders it before all later reservations.
+        let full = packed(OPENED, ENTRY_SLOTS);
+        self.common.0.cursor.store(full, Ordering::Relaxed);
+        blocks
+    }
+
     /// A fresh page, flushed, which nothing links yet. Its slots are zero, so that what is found there later is this
     /// log's.
     pub(crate) fn new_page<M: Medium>(&self, core: &Core<M>) -> Result<LogPage> {
         let generation = core.generation()?;
-        let block = core.take(1, Purpose::Upkeep)?[0];
+        let block = core.take(1, self.purpose)?[0];
         let page = LogPage { block, generation };
         let empty = page::empty(page, core.id, self.ino);
         // [as-published] P3 leaves what was in the page.
@@ -348,24 +475,25 @@ impl Log {
         tail.update += 1;
         Ok(())
     }
+}
 
-    /// The part of the log that this thread is to rewrite, and the page behind it.
-    pub(crate) fn take_job(&self) -> Option<(Vec<LogPage>, LogPage)> {
-        if !self.is_due() {
-            return None;
-        }
-        let mut tail = self.tail.lock();
-        let Cleaning::Sealed(pages) = tail.cleaning else {
-            return None;
-        };
-        tail.cleaning = Cleaning::Running;
-        self.due.store(false, Ordering::Relaxed);
-        Some((tail.pages[..pages].to_vec(), tail.pages[pages]))
-    }
+/// The beginning of a log, in which no thread reserves any more.
+#[derive(Debug)]
+pub(crate) struct Sealed<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) old: Vec<LogPage>,
+    /// Where the log goes on.
+    pub(crate) next: LogPage,
+}
 
-    /// Whether it is long enough to be rewritten.
-    pub(crate) fn is_due(&self) -> bool {
-        // Relaxed: who acts on it takes the mutex.
-        self.due.load(Ordering::Relaxed)
+/// An entry that leads to the first page of another log.
+pub(crate) fn branch<M: Medium>(core: &Core<M>, page: LogPage) -> Head {
+    Head {
+        what: What::Branch,
+        epoch: core.epoch,
+        number: 0,
+        time: core.now(),
+        a: page.block.into(),
+        b: page.generation,
     }
 }

@@ -34,7 +34,7 @@
 //!   round the range out to pages                                    [round-pages]
 //!   lock it in the file's range lock
 //!     fill fresh pages, fence                                       [data-flush] [data-fence]
-//!     reserve slots of the log, by one addition                     [link-first] [head-first]
+//!     reserve slots of the group's log, by one addition             [link-first] [head-first] [branch-first]
 //!     write the entry with its checksum, the commit mark, fence     [mark] [entry-flush] [entry-fence]
 //!     publish the pages in the index; now the old pages are free    [free-after] [free-at-sync]
 //!   unlock
@@ -56,8 +56,15 @@
 //! - **size-max**: the recovered size is the largest end of all writes since the last truncation.
 //! - **truncate-zaps**: a truncation in the log removes the pages of the writes before it.
 //! - **truncate-zeroes**: what a truncation cuts off the last page reads as zeros if the file grows again.
-//! - **clean-waits**: a log is rewritten after all reservations in the rewritten part have been committed. Who has
-//!   reserved holds a range of the file, so the rewriting takes the lock of the whole file for a moment.
+//! - **branch-first**: the same for the first page of a further log of a file, to which an entry leads.
+//! - **later**: the time of a write is later than that of each write that it replaces, whatever the clock says. That of
+//!   a truncation is later than all before, and all that come after it are later still.
+//! - **by-time**: recovery takes the entries of a file's logs in the order of their times.
+//! - **clean-waits**: logs are rewritten after all reservations in the rewritten part have been committed, and nothing
+//!   in that part comes after what is not in it. Who has reserved holds a range of the file, so the rewriting takes the
+//!   lock of the whole file for a moment, and seals the part meanwhile.
+//! - **compact-alone**: logs are rewritten as one trunk alone while nobody writes the file: all pages that they had
+//!   are given up.
 //! - **clean-sync**: a rewritten log is durable before the head points to it.
 //! - **attributes-wait**: attributes are set while no write of the file is under way. Such a write may have its time
 //!   already, and the time of the attributes is later: then the time of the write would not count.
@@ -70,7 +77,8 @@
 //! - **rename-once**: a rename is one entry, though it changes two directories.
 //! - **epoch-first**: each opening takes a new epoch, durably, before it writes anything. Epochs make generations
 //!   unique.
-//! - **drop-for-good**: what recovery has dropped stays dropped: it rewrites that log before anything else is written.
+//! - **drop-for-good**: what an opening that has returned has dropped stays dropped. It rewrites the logs that had it,
+//!   then writes data of its own, and only then lets anybody write. So no page of data belongs to two files.
 //!
 //! | file | content |
 //! |---|---|
@@ -78,13 +86,15 @@
 //! | `medium/` | where a store is: a mapped file, memory, the simulated medium |
 //! | `core.rs` | what all parts share: medium, geometry, free pages, durability |
 //! | `alloc.rs` | free pages, mostly in per-thread stocks |
-//! | `log.rs`, `clean.rs` | the log of an inode: reserve, commit, extend; rewrite |
+//! | `log.rs`, `clean.rs` | a log: reserve, commit, extend; rewrite |
+//! | `logs.rs`, `once.rs` | the logs of a file, one for each group of threads, made when they are first needed |
+//! | `room.rs` | what a write does that finds the store full |
 //! | `index.rs` | the radix tree from a file's pages to their places |
 //! | `inode.rs`, `file.rs` | read, write, append, truncate; open files |
 //! | `tree.rs`, `exchange.rs` | directories in memory, and the entries that change them |
 //! | `namespace.rs`, `path.rs` | operations on directories, by inode and by path |
 //! | `replay.rs` | what a file is, by the entries of its log |
-//! | `load.rs`, `recover.rs`, `check.rs` | reading a store, mending it after a crash, and naming what is wrong with it |
+//! | `load.rs`, `tree_state.rs`, `recover.rs`, `check.rs` | reading a store, mending it after a crash, and naming what is wrong with it |
 //! | `finding.rs` | what does not fit, and whether a crash explains it |
 //! | `open.rs` | making, opening, closing |
 //! | `locks.rs` | the locks of files |
@@ -103,13 +113,17 @@ mod inode;
 mod load;
 pub mod locks;
 mod log;
+mod logs;
 pub mod medium;
 mod namespace;
+mod once;
 mod open;
 mod path;
 mod recover;
 mod replay;
+mod room;
 mod tree;
+mod tree_state;
 
 pub use check::{Report, check, inspect};
 pub use core::{Durability, Space};

@@ -5,7 +5,7 @@ use crate::store::error::{Error, Result};
 use crate::store::file::File;
 use crate::store::format::tree as tree_format;
 use crate::store::inode::Inode;
-use crate::store::log::Cleaning;
+use crate::store::log::Stem;
 use crate::store::medium::Medium;
 use crate::store::open::{Names, Opened, Shared, Store};
 use crate::store::recover::tree_drafts;
@@ -250,7 +250,7 @@ impl<M: Medium, L: RawRangeLock> Shared<M, L> {
         if let Some((ino, node)) = names.tree.apply(change, now) {
             self.nameless(ino, &node);
         }
-        match self.tree_log.is_due() {
+        match self.tree_log.is_long(&self.core) {
             true => self.rewrite_tree(names),
             false => Ok(()),
         }
@@ -290,22 +290,19 @@ impl<M: Medium, L: RawRangeLock> Shared<M, L> {
     fn log_entry(&self, names: &mut Names, change: &Change, now: i64) -> Result<()> {
         let (mut head, payload) = tree_format::encode(change, now);
         (head.epoch, head.number) = (self.core.epoch, names.number);
-        self.tree_log.append(&self.core, &head, &payload)?;
+        self.tree_log
+            .append(&self.core, Stem::Slot, &head, &payload)?;
         names.number = names.number.wrapping_add(1);
         Ok(())
     }
 
     /// Rewrites the directories' log as what they are now. The caller keeps others from changing them.
     fn rewrite_tree(&self, names: &mut Names) -> Result<()> {
-        let Some(_) = self.tree_log.take_job() else {
-            return Ok(());
-        };
         let old = self.tree_log.tail.lock().pages.clone();
         let mut number = names.number;
         let drafts = tree_drafts(&names.tree, &mut number, &self.core);
         let rewritten = self.tree_log.rewrite(&self.core, &old, Part::All, &drafts);
         let mut tail = self.tree_log.tail.lock();
-        tail.cleaning = Cleaning::Idle;
         match rewritten {
             Ok(()) => names.number = number,
             // A full store keeps its long log.

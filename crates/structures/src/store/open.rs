@@ -7,7 +7,7 @@ use crate::store::format::page::{self, ENTRY_SLOT};
 use crate::store::format::slot::Half;
 use crate::store::format::superblock::{COPIES, SLOTS_OF_A_PAGE, SUPERBLOCK, Superblock, TABLE};
 use crate::store::format::{
-    Block, LogPage, PAGE, PAGE_BYTES, blocks_of, offset, tree as tree_format,
+    Block, FORMAT_VERSION, LogPage, PAGE, PAGE_BYTES, blocks_of, offset, tree as tree_format,
 };
 use crate::store::inode::Inode;
 use crate::store::load;
@@ -47,6 +47,8 @@ pub(crate) struct Shared<M: Medium, L: RawRangeLock> {
     pub(crate) names: RwLock<Names>,
     pub(crate) tree_log: Log,
     pub(crate) files: Mutex<HashMap<Ino, Opened<L>>>,
+    /// Held while a thread makes room in a full store.
+    pub(crate) making_room: Mutex<()>,
     pub(crate) new_lock: fn() -> L,
 }
 
@@ -90,9 +92,9 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
     /// nothing is changed.
     pub fn open(medium: M, options: Options<L>) -> Result<(Self, Recovered)> {
         let ready = recover::recover(medium, &options)?;
-        let files = ready.files.into_iter().map(|(state, log)| {
-            let ino = log.ino;
-            let inode = Arc::new(Inode::loaded((options.lock)(), &state, log));
+        let files = ready.files.into_iter().map(|(state, logs)| {
+            let ino = logs.ino();
+            let inode = Arc::new(Inode::loaded((options.lock)(), &state, logs));
             let (handles, nameless) = (0, false);
             (
                 ino,
@@ -109,6 +111,7 @@ impl<M: Medium, L: RawRangeLock> Store<M, L> {
             names: RwLock::from_raw(lock, Names { tree, number }),
             tree_log: ready.tree_log,
             files: Mutex::new(files.collect()),
+            making_room: Mutex::new(()),
             new_lock: options.lock,
             core: ready.core,
         };
@@ -190,10 +193,11 @@ pub fn make(medium: &impl Medium, geometry: &Geometry) -> Result<()> {
     // The root's log, the reserve, and a page that can be written.
     if TABLE + table + 16 > blocks {
         return Err(Error::Invalid(
-            "the medium is too small for a store of so many inodes",
+            "the medium is too small: expected 18 pages, and one more for each 64 files and directories",
         ));
     }
     let superblock = Superblock {
+        version: FORMAT_VERSION,
         id: geometry.id.unwrap_or_else(random_id),
         blocks,
         inodes: table * SLOTS_OF_A_PAGE,

@@ -1,21 +1,24 @@
 //! Opening a store after whatever happened: a new epoch, and the logs in which a crash left something are rewritten.
 
 use crate::store::alloc::{Allocator, Purpose};
-use crate::store::clean::{Part, drafts};
+use crate::store::clean::Part;
 use crate::store::core::{Core, Durability};
 use crate::store::error::{Error, Result};
 use crate::store::finding::{Cause, Finding};
 use crate::store::format::bytes::checksum;
 use crate::store::format::entry::{self, Draft};
 use crate::store::format::slot;
-use crate::store::format::{Block, Item, PAGE_BYTES, offset, tree as tree_format};
-use crate::store::load::{self, Loaded, LoadedLog};
+use crate::store::format::{Block, FORMAT_VERSION, Item, PAGE_BYTES, offset, tree as tree_format};
+use crate::store::inode::since_1970;
+use crate::store::load::{self, Loaded, LoadedFile, LoadedLog};
 use crate::store::log::Log;
+use crate::store::logs::{self, Logs};
 use crate::store::medium::{Durable, Medium};
 use crate::store::replay::FileState;
 use crate::store::tree::{Ino, ROOT, Tree};
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::slots::RawSlots;
+use std::collections::HashSet;
 use std::fmt;
 
 /// How a store is opened.
@@ -26,7 +29,8 @@ pub struct Options<L = RawSlots> {
     /// [`Durability::Process`] or [`Durability::Sync`]. Where the medium is persistent memory it is
     /// [`Durability::Dax`], whatever is asked.
     pub durability: Durability,
-    /// Stocks of free pages, which threads share if they are more. By default, one for each processor.
+    /// Groups of threads: each has a stock of free pages, and a log in each file that it writes. By default, one for
+    /// each processor.
     pub stocks: usize,
     /// The clock: nanoseconds since 1970.
     pub now: fn() -> i64,
@@ -99,7 +103,7 @@ pub(crate) struct Ready<M> {
     pub(crate) tree: Tree,
     pub(crate) tree_log: Log,
     pub(crate) number: u32,
-    pub(crate) files: Vec<(FileState, Log)>,
+    pub(crate) files: Vec<(FileState, Logs)>,
     pub(crate) recovered: Recovered,
 }
 
@@ -132,30 +136,65 @@ pub(crate) fn recover<M: Medium, L: RawRangeLock>(
     files.sort_by_key(|(ino, _)| *ino);
     // [drop-for-good] What was dropped now might be found again later, when its pages are in use elsewhere.
     let drops = !ready.recovered.closed && prim::intact!("drop-for-good");
+    let uncertain = !ready.recovered.closed && !loaded.superblock.ordered;
+    let mut rewritten = HashSet::new();
     for (ino, mut file) in files {
-        let mut to_rewrite = file.log.to_rewrite;
+        let mut to_rewrite = file.is_to_rewrite();
         let mut superfluous = Vec::new();
-        if !loaded.superblock.is_clean() && !loaded.superblock.ordered {
-            superfluous = ready.core.zero_behind_the_end(&mut file.state)?;
+        if uncertain {
+            superfluous = file.state.drop_behind_the_end();
             to_rewrite |= !superfluous.is_empty();
         }
-        let log = log(ino, file.generation, &file.log);
-        if drops && to_rewrite {
-            let drafts = drafts(&file.state, ready.core.epoch);
-            log.rewrite(&ready.core, &file.log.pages, Part::All, &drafts)?;
+        let (modified, pages) = (
+            since_1970(file.state.modified),
+            file.state.pages.len() as u64,
+        );
+        let logs = |branches| {
+            let trunk = log(ino, file.generation, &file.log);
+            Logs::new(trunk, branches, modified, pages)
+        };
+        let alone = logs(Vec::new());
+        let must = drops && to_rewrite || file.branches.len() >= logs::MOST;
+        let may = ready.recovered.closed && file.has_more_branches_than_data();
+        // A store that is too full for it goes on with the logs as they are.
+        let renewed = match may || must {
+            true => alone.renew(&ready.core, &file.log.pages, &file.state),
+            false => Err(Error::NoSpace),
+        };
+        let logs = if !must && matches!(renewed, Err(Error::NoSpace)) {
+            let branches = file.branches.iter();
+            let branches = branches.map(|branch| log(ino, file.generation, branch));
+            logs(branches.collect())
+        } else {
+            renewed?;
+            let branches = file.branches.iter().flat_map(|log| &log.pages);
+            superfluous.extend(branches.map(|page| page.block));
             ready.core.free(&superfluous);
-            ready.recovered.logs += 1;
-        }
+            rewritten.extend(must.then_some(ino));
+            alone
+        };
         ready.recovered.lost_pages += file.state.lost.len() as u64;
-        ready.files.push((file.state, log));
+        ready.files.push((file.state, logs));
     }
     if drops && loaded.tree_log.to_rewrite {
         let drafts = tree_drafts(&ready.tree, &mut ready.number, &ready.core);
         ready
             .tree_log
             .rewrite(&ready.core, &loaded.tree_log.pages, Part::All, &drafts)?;
-        ready.recovered.logs += 1;
+        rewritten.insert(ROOT);
     }
+    // [drop-for-good] Only now data are written. They may equal data that were dropped, and get the same page of the
+    // store. If an entry still led there, that page would belong to two files. [clean-sync] is between.
+    if drops && uncertain {
+        for (state, logs) in &mut ready.files {
+            if let Some(superfluous) = ready.core.zero_behind_the_end(state)? {
+                logs.compact(&ready.core, state)?;
+                ready.core.free(&[superfluous]);
+                rewritten.insert(logs.ino());
+            }
+        }
+    }
+    ready.recovered.logs = rewritten.len() as u64;
     if !ready.recovered.closed {
         ready.core.mend_slots(loaded.superblock.inodes)?;
         ready.core.sync()?;
@@ -188,8 +227,17 @@ fn begin<M: Medium, L: RawRangeLock>(
     if prim::intact!("epoch-first") {
         superblock.epoch += 1;
     }
-    superblock.update += 1;
-    crate::store::core::write_superblock(&medium, &superblock)?;
+    // A store of the first version becomes one of this version, in both copies.
+    let copies = if superblock.version == FORMAT_VERSION {
+        1
+    } else {
+        2
+    };
+    superblock.version = FORMAT_VERSION;
+    for _ in 0..copies {
+        superblock.update += 1;
+        crate::store::core::write_superblock(&medium, &superblock)?;
+    }
     let allocator = Allocator::new(&loaded.used, options.stocks);
     let free_inodes = load::free_inodes(&superblock, &loaded.tree);
     Ok(Core::new(
@@ -223,6 +271,15 @@ pub(crate) fn tree_drafts<M: Medium>(tree: &Tree, number: &mut u32, core: &Core<
     nodes.collect()
 }
 
+impl LoadedFile {
+    /// Whether its further logs take more pages than its data: many threads have written a small file. Nothing else
+    /// takes such pages back, since a rewriting leaves one of each log.
+    fn has_more_branches_than_data(&self) -> bool {
+        let branches: usize = self.branches.iter().map(|log| log.pages.len()).sum();
+        branches > self.state.pages.len()
+    }
+}
+
 impl<M: Medium> Core<M> {
     /// Empties the halves of slots that are neither valid nor zero. None is in force. The logs that a rewriting has
     /// mended have a valid half, and inodes without a log need none.
@@ -238,25 +295,31 @@ impl<M: Medium> Core<M> {
     }
 
     /// A crash may lose a truncation and keep what came after it. Then there may be bytes behind the end of the file,
-    /// which must not appear when it grows. Returns the pages that become superfluous with this.
-    fn zero_behind_the_end(&self, state: &mut FileState) -> Result<Vec<Block>> {
+    /// in its last page, which must not appear when it grows. Returns the page that becomes superfluous with this.
+    fn zero_behind_the_end(&self, state: &mut FileState) -> Result<Option<Block>> {
         let used = usize::try_from(state.size % PAGE_BYTES).expect("less than a page");
         let page = state.size / PAGE_BYTES;
-        let beyond = state.pages.split_off(&state.size.div_ceil(PAGE_BYTES));
-        let mut superfluous: Vec<_> = beyond.values().map(|item| item.block).collect();
-        if let Some(item) = state.pages.get_mut(&page).filter(|_| used > 0) {
-            let mut bytes = self.page(item.block)?;
-            // A damaged page keeps its checksum, so that a read finds the damage.
-            let sound = checksum(&[], &*bytes) == item.sum;
-            if sound && bytes[used..].iter().any(|&byte| byte != 0) {
-                bytes[used..].fill(0);
-                let block = self.take(1, Purpose::Upkeep)?[0];
-                self.write(offset(block), &*bytes)?;
-                superfluous.push(item.block);
-                let sum = checksum(&[], &*bytes);
-                *item = Item { block, sum };
-            }
+        let Some(item) = state.pages.get_mut(&page).filter(|_| used > 0) else {
+            return Ok(None);
+        };
+        let mut bytes = self.page(item.block)?;
+        // A damaged page keeps its checksum, so that a read finds the damage.
+        let sound = checksum(&[], &*bytes) == item.sum;
+        if !sound || bytes[used..].iter().all(|&byte| byte == 0) {
+            return Ok(None);
         }
-        Ok(superfluous)
+        bytes[used..].fill(0);
+        let block = self.take(1, Purpose::Upkeep)?[0];
+        self.write(offset(block), &*bytes)?;
+        let sum = checksum(&[], &*bytes);
+        Ok(Some(std::mem::replace(item, Item { block, sum }).block))
+    }
+}
+
+impl FileState {
+    /// A crash may also leave whole pages behind the end. Removes them, and returns them: they are superfluous.
+    fn drop_behind_the_end(&mut self) -> Vec<Block> {
+        let beyond = self.pages.split_off(&self.size.div_ceil(PAGE_BYTES));
+        beyond.values().map(|item| item.block).collect()
     }
 }

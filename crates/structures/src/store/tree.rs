@@ -108,7 +108,8 @@ pub struct Stat {
     pub kind: Kind,
     /// Bytes.
     pub size: u64,
-    /// Pages that it occupies, its log's not included.
+    /// Pages that it occupies, its log's not included. Beside a truncation and a write it may be the sum of pages that
+    /// were there one after the other.
     pub pages: u64,
     /// Names; for a directory, two and its sub-directories.
     pub links: u32,

@@ -130,6 +130,19 @@ impl Flags {
     /// were, writable, and takes it from those that stop being so before their first page is written.
     pub const RESERVED: Self = Self(512);
 
+    const NAMES: [(Self, &'static str); 10] = [
+        (Self::SHARED, "SHARED"),
+        (Self::NO_RESERVE, "NO_RESERVE"),
+        (Self::STACK, "STACK"),
+        (Self::GROWS_DOWN, "GROWS_DOWN"),
+        (Self::LOCKED, "LOCKED"),
+        (Self::HUGE, "HUGE"),
+        (Self::NO_HUGE, "NO_HUGE"),
+        (Self::NO_DUMP, "NO_DUMP"),
+        (Self::NO_FORK, "NO_FORK"),
+        (Self::RESERVED, "RESERVED"),
+    ];
+
     /// Whether all of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -159,7 +172,9 @@ impl BitOr for Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Flags({:#x})", self.0)
+        let mut named = Self::NAMES.iter().filter(|(flag, _)| self.contains(*flag));
+        f.write_str(named.next().map_or("PRIVATE", |(_, name)| name))?;
+        named.try_for_each(|(_, name)| write!(f, " | {name}"))
     }
 }
 
@@ -295,5 +310,19 @@ impl fmt::Display for Area {
             f,
             "{start:08x}-{end:08x} {protection}{shared} {offset:08x} {file}"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flags;
+
+    #[test]
+    fn flags_are_shown_by_their_names() {
+        let some = Flags::SHARED | Flags::NO_FORK;
+        assert_eq!(
+            format!("{some:?} {:?}", Flags::default()),
+            "SHARED | NO_FORK PRIVATE"
+        );
     }
 }

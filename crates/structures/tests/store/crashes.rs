@@ -119,3 +119,75 @@ fn longer_sequences() {
         );
     }
 }
+
+/// Files beside one that fills a store.
+const OTHERS: [&str; 4] = ["/bar", "/A/foo", "/A/bar", "/B/foo"];
+
+/// Stores that one file fills, to their last pages or nearly so. The logs of the others grow, and are compacted so that
+/// their writes find room.
+#[test]
+fn full_stores() {
+    // More pages than these have no room, and from 42 on logs have to be compacted.
+    let stores = (40..=44).map(|pages| {
+        let mut before = vec![Op::Mkdir("/A"), Op::Mkdir("/B"), Op::Create("/foo")];
+        before.extend(OTHERS.map(Op::Create));
+        before.push(Op::Write("/foo", 0, pages * 4096, 1));
+        let writes = OTHERS.map(|path| (0..140).map(move |round| Op::Write(path, 0, 3000, round)));
+        (before, writes.into_iter().flatten().collect())
+    });
+    let stores: Vec<_> = stores.collect();
+    for crash in CRASHES {
+        let apart = (96 / scale()).max(1) | 1;
+        let plan = Plan {
+            apart,
+            ..Plan::new(crash, 4, 5)
+        };
+        table("full", &plan, stores.iter().cloned());
+    }
+}
+
+/// A recovery of a nearly full store writes into pages that it has dropped, for lack of others. It may be crashed.
+#[test]
+fn recoveries_of_full_stores() {
+    for (pages, rounds) in [(36, 30), (35, 35), (36, 140)] {
+        let mut before = vec![Op::Mkdir("/A"), Op::Mkdir("/B"), Op::Create("/foo")];
+        before.extend(OTHERS.map(Op::Create));
+        let writes =
+            OTHERS.map(|path| (0..rounds).map(move |round| Op::Write(path, 0, 3000, round)));
+        before.extend(writes.into_iter().flatten());
+        before.push(Op::Write("/foo", 0, pages * 4096, 1));
+        let ops = OTHERS.into_iter().zip(30..).flat_map(|(path, tag)| {
+            [
+                Op::Write(path, 1000, 9000, tag),
+                Op::Append("/foo", 100, tag),
+            ]
+        });
+        let ops = ops.collect();
+        table(
+            "nearly full",
+            &Plan::new(Crash::Sectors, 8, 5),
+            std::iter::once((before, ops)),
+        );
+    }
+}
+
+/// A recovery that cuts a page of one file off may write the same bytes as another file's write, which it drops, into
+/// the page of that write.
+#[test]
+fn recoveries_that_write_what_they_drop() {
+    let before = vec![
+        Op::Create("/foo"),
+        Op::Create("/bar"),
+        Op::Write("/foo", 0, 3000, 1),
+        Op::Write("/bar", 0, 10, 2),
+    ];
+    let ops = vec![Op::Write("/bar", 0, 100, 1), Op::Truncate("/foo", 100)];
+    for seed in 0..4 {
+        let plan = Plan::new(Crash::Sectors, 64, seed);
+        table(
+            "equal",
+            &plan,
+            std::iter::once((before.clone(), ops.clone())),
+        );
+    }
+}

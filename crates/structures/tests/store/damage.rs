@@ -144,14 +144,14 @@ fn what_is_no_store_is_refused() {
 fn another_version_is_refused_by_its_number() {
     let (mut image, _) = store();
     for copy in [0, PAGE] {
-        image[copy + 16] = 2;
+        image[copy + 16] = 3;
     }
     let error = open(&image).map(drop).expect_err("it is refused");
-    assert!(matches!(error, Error::Version(2)), "{error}");
-    assert!(error.to_string().contains("version 2"), "{error}");
+    assert!(matches!(error, Error::Version(3)), "{error}");
+    assert!(error.to_string().contains("version 3"), "{error}");
     assert!(matches!(
         check(&Memory::from(image)),
-        Err(Error::Version(2))
+        Err(Error::Version(3))
     ));
 }
 

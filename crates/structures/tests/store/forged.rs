@@ -1,13 +1,16 @@
 //! Structures that somebody has forged: a value is changed, and the checksum made right, as `docs/store-format.md` says
 //! how. Such a store is refused, or holds together: no operation panics, allocates without bound or ends never.
 
+use crate::common::dump;
 use crate::damage::{rounds, store};
 use crc32c::{crc32c, crc32c_append};
 use fastrand::Rng;
 use spanlock_structures::store::{
-    Error, Kind, MAX_FILE_SIZE, Memory, Options, PAGE, Store, check, inspect,
+    Error, FORMAT_VERSION, Kind, MAX_FILE_SIZE, Medium, Memory, Options, PAGE, Store, check,
+    inspect,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 const LINE: usize = 64;
 
@@ -107,6 +110,61 @@ fn checksums_are_as_documented() {
     assert_eq!(crc32c(b"123456789"), 0xE306_9283, "it is this CRC");
 }
 
+/// The store as programs of the first version have left it: a log for each file, whose entries count in its order
+/// whatever their times, and no number in them.
+fn first_version(mut image: Vec<u8>) -> Vec<u8> {
+    for Structure {
+        covered,
+        sum_at,
+        numbers,
+    } in structures(&image)
+    {
+        match numbers[..] {
+            [] => image[sum_at - 124 + 16] = 1,
+            [_, ino, _, slot] if ino != 1 => {
+                image[sum_at + 12..sum_at + 16].fill(0);
+                let earlier = 1000 - slot;
+                image[sum_at + 16..sum_at + 24].copy_from_slice(&earlier.to_le_bytes());
+            }
+            _ => continue,
+        }
+        let sum = sum(&numbers, &image[covered]);
+        image[sum_at..sum_at + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+    image
+}
+
+#[test]
+fn a_store_of_the_first_version_is_read_and_becomes_one_of_this() {
+    let (image, expected) = store();
+    let medium = Arc::new(Memory::from(first_version(image)));
+    let report = check(&medium).expect("a store");
+    assert!(report.version == 1 && report.is_sound(), "{report:?}");
+    let open = || Store::<_>::open(Arc::clone(&medium), Options::default()).expect("it is sound");
+    let (store, recovered) = open();
+    assert!(recovered.closed);
+    assert_eq!(dump(&store), Ok(expected));
+    let file = store.open_file("/foo").expect("it is there");
+    file.write_at(b"new", 4000).expect("room");
+    drop(file);
+    let changed = dump(&store);
+    store.close().expect("nothing is open");
+    let report = check(&medium).expect("a store");
+    assert!(
+        report.version == FORMAT_VERSION && report.is_sound(),
+        "{report:?}"
+    );
+    assert_eq!(dump(&open().0), changed);
+    // Neither copy is one of the first version any more.
+    let mut copies = vec![0; 2 * PAGE];
+    medium.read(0, &mut copies).expect("in memory");
+    assert!(
+        [16, PAGE + 16]
+            .iter()
+            .all(|&at| u32::from(copies[at]) == FORMAT_VERSION)
+    );
+}
+
 /// Counters whose next number would be none.
 #[test]
 fn counters_at_their_end_are_refused() {
@@ -195,5 +253,24 @@ fn forged_structures_are_refused_or_hold_together() {
             }
         });
         assert!(judged.is_ok(), "{forged:?}");
+    }
+}
+
+/// Numbers and times in entries of files that no store writes.
+#[test]
+fn entries_of_files_that_no_store_writes_are_refused() {
+    let (image, _) = store();
+    let of_a_file = |one: &Structure| matches!(one.numbers[..], [_, ino, _, _] if ino != 1);
+    let mut all = structures(&image).into_iter().filter(of_a_file);
+    let entry = all.next().expect("one was written");
+    for (at, byte) in [(12, 2), (23, 0x7F)] {
+        let mut image = image.clone();
+        image[entry.sum_at + at] = byte;
+        let sum = sum(&entry.numbers, &image[entry.covered.clone()]);
+        image[entry.sum_at..entry.sum_at + 4].copy_from_slice(&sum.to_le_bytes());
+        let report = check(&Memory::from(image.clone())).expect("a store");
+        assert!(!report.is_sound(), "byte {at}");
+        let opened = Store::open(Memory::from(image), Options::default());
+        assert!(matches!(opened, Err(Error::Corrupt(_))), "byte {at}");
     }
 }

@@ -17,6 +17,7 @@ mod crashes;
 mod damage;
 mod damaged_images;
 mod forged;
+mod full;
 mod killed;
 mod model;
 mod recovered;

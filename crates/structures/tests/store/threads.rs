@@ -138,3 +138,37 @@ fn files_come_and_go_under_many_threads() {
     let store = reopen(&medium);
     assert!(store.readdir("/").expect("the root").is_empty());
 }
+
+/// Threads of two groups add a page and cut it off: a count that meets them counts no page away that it has not
+/// counted.
+#[test]
+fn pages_are_counted_beside_a_truncation() {
+    let (_, store) = fresh(8 << 20);
+    let file = store.create("/file", 0o644).expect("room");
+    // So many that the groups have logs of their own.
+    let write = |page: u64| {
+        file.write_at(b"x", page * 4096).expect("room");
+    };
+    (0..100).for_each(write);
+    file.truncate(0).expect("room");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let write = || (0..operations()).for_each(|_| write(0));
+        let writers = [scope.spawn(write), scope.spawn(write)];
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                file.truncate(0).expect("room");
+            }
+        });
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let pages = file.stat().expect("it is there").pages;
+                assert!(pages <= 2 * operations(), "{pages}");
+            }
+        });
+        for writer in writers {
+            writer.join().expect("no panic");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}

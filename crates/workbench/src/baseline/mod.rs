@@ -7,6 +7,7 @@
 //! | [`Bitmap`] | a bitmap lock | P4 §4.4.1 |
 //! | [`Pnova`] | pNOVA's segment lock, as published | P3 §IV |
 //! | [`PaperBravo`] | BRAVO, as published | P2, Listing 1 |
+//! | [`StdRwLock`], [`ParkingRwLock`], [`TriedTree`] | what programs in Rust use, for the simulator | the sources of the standard library, `parking_lot` and `range-lock` |
 //!
 //! P1 to P4 are the papers that the repository's README names. Work under an internal spin lock is reported to
 //! `prim::cost`.
@@ -15,13 +16,19 @@ mod bitmap;
 mod bravo;
 mod grid;
 mod interval_tree;
+mod parking_rwlock;
 mod pnova;
 mod song;
 mod spin_lock;
+mod std_rwlock;
 mod tree_lock;
+mod tried;
 
 pub use bitmap::{Bitmap, BitmapToken};
 pub use bravo::{FastReader, PaperBravo, Way};
+pub use parking_rwlock::ParkingRwLock;
 pub use pnova::{Pnova, PnovaToken};
 pub use song::{HEIGHT, MAX_HEIGHT, Song, SongToken};
+pub use std_rwlock::StdRwLock;
 pub use tree_lock::{KernelRw, LustreEx, Token, TreeLock, TreeWaits};
+pub use tried::{TriedToken, TriedTree};

@@ -1,11 +1,11 @@
 //! How threads choose keys.
 
 use fastrand::Rng;
-use spanlock_records::trial::set::{Chosen, Load};
+use spanlock_records::trial::set::Chosen;
 
 /// Chooses keys from 0 on.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Keys {
+pub(crate) enum Keys {
     Uniform {
         keys: u64,
     },
@@ -17,9 +17,10 @@ pub(super) enum Keys {
 }
 
 impl Keys {
-    pub(super) fn of(load: Load) -> Self {
-        let keys = load.keys as u64;
-        match load.chosen {
+    /// From so many.
+    pub(crate) fn of(chosen: Chosen, keys: usize) -> Self {
+        let keys = keys as u64;
+        match chosen {
             Chosen::Uniform => Self::Uniform { keys },
             Chosen::Zipfian => Self::Zipfian {
                 keys,
@@ -29,7 +30,7 @@ impl Keys {
     }
 
     #[inline]
-    pub(super) fn draw(self, rng: &mut Rng) -> u64 {
+    pub(crate) fn draw(self, rng: &mut Rng) -> u64 {
         match self {
             Self::Uniform { keys } => rng.u64(..keys),
             Self::Zipfian { keys, log } => {
@@ -53,17 +54,10 @@ fn scattered(rank: u64, keys: u64) -> u64 {
 mod tests {
     use super::{Keys, scattered};
     use fastrand::Rng;
-    use spanlock_records::trial::set::{Chosen, Load, Mix};
+    use spanlock_records::trial::set::Chosen;
 
     fn drawn(keys: usize, chosen: Chosen) -> Vec<u64> {
-        let mix = Mix::Updates;
-        let stall = 0;
-        let keys = Keys::of(Load {
-            keys,
-            chosen,
-            mix,
-            stall,
-        });
+        let keys = Keys::of(chosen, keys);
         let mut rng = Rng::with_seed(1);
         (0..100_000).map(|_| keys.draw(&mut rng)).collect()
     }

@@ -9,7 +9,7 @@
 //! | [`table`] | the table of sets: to add one, add a row |
 //! | `keys` | how threads choose keys |
 
-mod keys;
+pub(crate) mod keys;
 pub mod table;
 
 use crate::crew::{self, Meter, Timekeeper};
@@ -73,7 +73,7 @@ pub fn run<K: Timekeeper>(
     if trial.load.mix == Mix::Scans && set.scan(0, 0).is_none() {
         return Err("it has no order");
     }
-    let keys = Keys::of(trial.load);
+    let keys = Keys::of(trial.load.chosen, trial.load.keys);
     Ok(crew::tallied(
         trial,
         meter,

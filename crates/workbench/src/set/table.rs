@@ -4,6 +4,7 @@ use super::Set;
 use crate::baseline::{KernelRw, LustreEx};
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::skip::SkipEx;
+use spanlock::range::slots::RawSlots;
 use spanlock_records::trial::set::SetDescribed;
 use structures::ordered::exclusion::Exclusion;
 use structures::ordered::{ByNode, ByRange, RangeSkipSet};
@@ -57,9 +58,11 @@ macro_rules! rows {
 
 /// The sets of both builds, in the order of tables.
 pub static ROWS: &[Row] = rows! {
+    "range-slots" "skip list under one range lock: slots, the default of RangeSkipSet"
+        list(ByRange::new(RawSlots::new()));
     "range-list-rw" "skip list under one range lock: list-rw"
         list(ByRange::new(ListRw::new()));
-    "range-list-ex" "skip list under one range lock: list-ex, the default of RangeSkipSet"
+    "range-list-ex" "skip list under one range lock: list-ex"
         list(ByRange::new(ListEx::new()));
     "range-skip-ex" "skip list under one range lock: skip-ex"
         list(ByRange::new(SkipEx::builder().build()));

@@ -82,8 +82,8 @@ fn meet() {
 }
 
 /// Wakes the thread that has slept longest on `word`.
-pub fn wake_one(word: &AtomicU32) {
-    wake(word, 1);
+pub fn wake_one(word: &AtomicU32) -> bool {
+    wake(word, 1)
 }
 
 /// Wakes all threads that sleep on `word`.
@@ -91,7 +91,8 @@ pub fn wake_all(word: &AtomicU32) {
     wake(word, usize::MAX);
 }
 
-fn wake(word: &AtomicU32, at_most: usize) {
+/// Returns whether one was woken.
+fn wake(word: &AtomicU32, at_most: usize) -> bool {
     let address = ptr::from_ref(word).addr();
     let sleeps_here = |sleeper: &Sleeper| sleeper.address == address;
     let may_time_out =
@@ -106,6 +107,7 @@ fn wake(word: &AtomicU32, at_most: usize) {
             .take(at_most)
             .collect()
     });
+    let any = !woken.is_empty();
     for sleeper in woken {
         match sleeper.who {
             Who::Parked(thread) => thread.unpark(),
@@ -113,4 +115,5 @@ fn wake(word: &AtomicU32, at_most: usize) {
             Who::Timed(_) => {}
         }
     }
+    any
 }

@@ -10,6 +10,7 @@
 //!   early](thread::exit_early).
 //! - A futex wait with a deadline lets the other threads run once, and then times out unless it was woken.
 //! - Spins on a holder have no rounds unless a [`Model`] asks for them. So waiting threads park at once.
+//! - A [timer] calls when the model says so.
 //! - Random draws succeed unless a [`Model`] decides otherwise.
 //! - The environment variable `SPANLOCK_MUTANT` names an [`edge`] to weaken.
 //!
@@ -33,6 +34,7 @@ pub mod futex;
 pub mod spin;
 pub mod sync;
 pub mod thread;
+pub mod timer;
 pub mod track;
 pub mod workload;
 
@@ -57,6 +59,7 @@ struct Execution {
     forks: u32,
     addresses: Vec<usize>,
     restarts: usize,
+    calls: Vec<timer::Asked>,
     lots: Vec<usize>,
 }
 

@@ -15,7 +15,12 @@ const PROVIDED: &[&str] = &[
 ];
 
 /// The conditions that the source may ask about: for tests, and features that add to the interface.
-const CONDITIONS: &[&str] = &["test", "feature = \"rw\"", "feature = \"send_guard\""];
+const CONDITIONS: &[&str] = &[
+    "test",
+    "feature = \"rw\"",
+    "feature = \"metrics\"",
+    "feature = \"tracing\"",
+];
 
 /// An attribute that changes the reports of debug builds alone.
 const REPORTS: &str = "cfg_attr(debug_assertions, track_caller)";
@@ -82,6 +87,6 @@ fn what_names_a_platform_is_found() {
         ["debug_assertions"]
     );
     assert!(offences("    // As in `std::sync`.").is_empty());
-    assert!(offences("#[cfg(not(feature = \"send_guard\"))]").is_empty());
+    assert!(offences("#[cfg(not(feature = \"rw\"))]").is_empty());
     assert!(offences("    #[cfg_attr(debug_assertions, track_caller)]").is_empty());
 }

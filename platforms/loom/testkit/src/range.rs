@@ -10,6 +10,7 @@ mod giving_up;
 mod giving_way;
 mod many;
 mod owners;
+mod tasks;
 mod waiting;
 
 pub use downgrade::*;
@@ -19,6 +20,7 @@ pub use giving_up::*;
 pub use giving_way::*;
 pub use many::*;
 pub use owners::*;
+pub use tasks::*;
 pub use waiting::*;
 
 pub use crate::{Crew, World as _};
@@ -26,10 +28,13 @@ use prim::cell::UnsafeCell;
 use prim::clock::{Duration, Instant};
 use spanlock::range::Span;
 use spanlock::range::inspect::Snapshot;
-use spanlock::range::raw::{Ask, AskBy, Mode, RawOwned, RawRangeLock, RawRangeMutex, Wait};
-use spanlock::range::{RangeLock, RangeMutex, Refusal};
+use spanlock::range::raw::{
+    Ask, AskBy, Asked, Mode, RawOwned, RawOwnedMutex, RawRangeLock, RawRangeMutex, Wait,
+};
+use spanlock::range::{Owner, RangeLock, RangeMutex, Refusal};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 /// A range lock that threads share.
 pub trait Exclusive: RawRangeMutex + Send + Sync + 'static {}
@@ -336,16 +341,32 @@ unsafe impl<P: Deref<Target: RawRangeLock>> RawRangeLock for Lent<P> {
 }
 
 // SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
-unsafe impl<P: Deref<Target: RawOwned>> RawOwned for Lent<P> {
+unsafe impl<P: Deref<Target: RawOwnedMutex>> RawOwnedMutex for Lent<P> {
     fn lock_by(&self, ask: AskBy<'_, Self::Token>) -> Result<Self::Token, Refusal> {
         self.0.lock_by(ask)
+    }
+
+    fn poll_by(
+        &self,
+        ask: AskBy<'_, Self::Token>,
+        asked: &mut Asked,
+        waker: &Waker,
+    ) -> Poll<Result<Self::Token, Refusal>> {
+        self.0.poll_by(ask, asked, waker)
+    }
+
+    fn forget_by(&self, owner: &Owner, mode: Mode, asked: &mut Asked) {
+        self.0.forget_by(owner, mode, asked);
     }
 
     unsafe fn unlock_by(&self, token: Self::Token) {
         // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
         unsafe { self.0.unlock_by(token) };
     }
+}
 
+// SAFETY: the lock promises what the trait asks, and each call is forwarded to it.
+unsafe impl<P: Deref<Target: RawOwned>> RawOwned for Lent<P> {
     unsafe fn share_by(&self, token: &Self::Token) {
         // SAFETY: the caller promises what the lock asks: this function passes its own conditions on.
         unsafe { self.0.share_by(token) };

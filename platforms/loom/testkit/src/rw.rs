@@ -22,11 +22,16 @@ use lock_api::{
 };
 use prim::cell::UnsafeCell;
 use prim::clock::{Duration, Instant};
+use spanlock::rw::RawRwLockRecursive;
 use std::sync::Arc;
 
 /// A reader-writer lock that threads share.
 pub trait Lock: RawRwLock + Send + Sync + 'static {}
 impl<L: RawRwLock + Send + Sync + 'static> Lock for L {}
+
+/// A lock whose readers may read again while a writer waits.
+pub trait Recursive: RawRwLockRecursive + Lock {}
+impl<L: RawRwLockRecursive + Lock> Recursive for L {}
 
 /// A lock whose writer can become a reader.
 pub trait Downgrades: RawRwLockDowngrade + Lock {}
@@ -220,6 +225,18 @@ impl<L: Lock> World<L> {
         let mine = self.read();
         let crew = self.start(acts);
         read(self);
+        mine.done();
+        crew.join();
+    }
+
+    /// The same by the method for that.
+    pub fn read_again_beside<const N: usize>(self: &Arc<Self>, acts: [Act<L>; N])
+    where
+        L: RawRwLockRecursive,
+    {
+        let mine = self.read();
+        let crew = self.start(acts);
+        self.reading(self.lock.lock_shared_recursive()).done();
         mine.done();
         crew.join();
     }

@@ -20,8 +20,8 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Instant>) -> Woken
 
 /// Wakes the thread that has slept longest on `word`. The memory may have been freed: only the address matters.
 #[track_caller]
-pub fn wake_one(word: &AtomicU32) {
-    world::wake(std::ptr::from_ref(word).addr(), 1);
+pub fn wake_one(word: &AtomicU32) -> bool {
+    world::wake(std::ptr::from_ref(word).addr(), 1)
 }
 
 /// Wakes all threads that sleep on `word`, in the same way.

@@ -42,6 +42,7 @@ mod run;
 pub mod spin;
 pub mod sync;
 pub mod thread;
+pub mod timer;
 pub mod track;
 pub mod workload;
 mod world;

@@ -2,8 +2,10 @@
 
 use super::run;
 use crate::fuzz::Lock;
-use spanlock_records::trial::lock::Described;
+use spanlock_records::trial::lock::{Described, Overtaking, Role};
 use spanlock_records::trial::setting::{Resource, Setting, Values};
+use spanlock_sim::range::keys::KeyRangeLock;
+use spanlock_sim::range::list::FastPath;
 use spanlock_sim::range::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, Wait};
 use spanlock_sim::range::{RangeLock, RangeMutex, Span};
 use spanlock_workbench_sim::locks::{self, Maker};
@@ -126,10 +128,16 @@ impl<T> Deref for Lines<T> {
     }
 }
 
-/// All rows, in the order of the table.
+/// All rows, in the order of the table; then the locks over keys.
 pub(super) fn rows() -> Vec<Lock> {
     let mut rows = Rows(Vec::new());
     locks::all(&mut rows);
+    rows.add_keys("keys", KeyRangeLock::new);
+    // Every range enters the index, though cases hold few.
+    rows.add_keys("keys-slow-path", || {
+        let builder = KeyRangeLock::builder().fast_path(FastPath::Off);
+        builder.levels(4, 0).build()
+    });
     rows.0
 }
 
@@ -155,6 +163,17 @@ impl Rows {
         } = described;
         let lock = Lock::new(name, role, move |case| run(make, overtaking, case));
         self.0.push(lock);
+    }
+
+    /// Over keys that are numbers.
+    fn add_keys(&mut self, name: &'static str, make: fn() -> KeyRangeLock<u64>) {
+        let described = Described {
+            name,
+            role: Role::Configuration,
+            overtaking: Overtaking::Bounded,
+            ..Described::default()
+        };
+        self.add(described, move || RangeLock::from_raw(make()));
     }
 }
 

@@ -11,6 +11,7 @@ use prim_sim::{cost, mark};
 use spanlock_records::trial::lock::Role;
 use spanlock_sim::range::list::{ListEx, ListRw};
 use spanlock_sim::range::skip::SkipEx;
+use spanlock_sim::range::slots::RawSlots;
 use spanlock_structures_sim::ordered::exclusion::Exclusion;
 use spanlock_structures_sim::ordered::{ByNode, ByRange, RangeSkipMap, View};
 use spanlock_testkit::history::History;
@@ -21,6 +22,7 @@ pub(crate) fn maps() -> Vec<Lock> {
         Lock::new(name, Role::Library, move |case| run(make, case))
     }
     vec![
+        row("range-slots", || ByRange::new(RawSlots::new())),
         row("range-list-ex", || ByRange::new(ListEx::new())),
         row("range-list-rw", || ByRange::new(ListRw::new())),
         row("range-skip-ex", || ByRange::new(SkipEx::builder().build())),

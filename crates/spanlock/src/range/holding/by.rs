@@ -1,15 +1,18 @@
 //! How an owner acquires: one range or several, each in its mode.
 
-use super::{Gained, Holding, Pieces, Place};
+use super::convert::Counted;
+use super::located::Leads;
+use super::{Gained, Holding, LockBy, Piece, Pieces, Place};
 use crate::range::many::{self, Several};
+use crate::range::order::{Order, Ranges};
 use crate::range::owner::{Owner, Refusal};
-use crate::range::raw::{Mode, Wait};
-use crate::range::span::Span;
+use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, Wait};
+use crate::range::sought::Sought;
 use prim::clock::{Duration, Instant};
 use std::ops::RangeBounds;
 
 /// A lock as an [`Owner`] sees it: what is acquired here, the owner holds. From
-/// [`RangeLock::by`](crate::range::RangeLock::by).
+/// [`RangeLock::by`](crate::range::RangeLock::by) or [`RangeMutex::by`](crate::range::RangeMutex::by).
 #[derive(Debug, Clone, Copy)]
 pub struct By<'a, P> {
     lock: P,
@@ -26,15 +29,202 @@ impl<'a, P: Place + Clone> By<'a, P> {
         Holding::nothing(self.lock.clone(), self.owner.clone())
     }
 
+    /// Locks a range alone; blocks while others hold some of it. An empty range is granted at once.
+    ///
+    /// # Errors
+    /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
+    ///
+    /// # Panics
+    /// When the range is reversed; in debug builds, when this owner, or this thread, holds some of it.
+    #[track_caller]
+    pub fn write(&self, range: impl RangeBounds<P::Key>) -> Result<Holding<P>, Refusal> {
+        self.lock_within(range, Mode::Exclusive, Wait::Forever)
+    }
+
+    /// As [`write`](Self::write), but [`Refusal::Busy`] if it would block.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When the range is reversed.
+    #[track_caller]
+    pub fn try_write(&self, range: impl RangeBounds<P::Key>) -> Result<Holding<P>, Refusal> {
+        self.lock_within(range, Mode::Exclusive, Wait::Never)
+    }
+
+    /// As [`write`](Self::write), but [`Refusal::Busy`] after `timeout`.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When the range is reversed.
+    #[track_caller]
+    pub fn try_write_for(
+        &self,
+        range: impl RangeBounds<P::Key>,
+        timeout: Duration,
+    ) -> Result<Holding<P>, Refusal> {
+        self.lock_within(range, Mode::Exclusive, Wait::at_most(timeout))
+    }
+
+    /// As [`write`](Self::write), but [`Refusal::Busy`] at `deadline`.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When the range is reversed.
+    #[track_caller]
+    pub fn try_write_until(
+        &self,
+        range: impl RangeBounds<P::Key>,
+        deadline: Instant,
+    ) -> Result<Holding<P>, Refusal> {
+        self.lock_within(range, Mode::Exclusive, Wait::Until(deadline))
+    }
+
+    /// Locks several ranges alone, all or none. Blocks while others hold some of them.
+    ///
+    /// Does not deadlock with other calls that lock many, of owners or of threads, whatever their order. An owner that
+    /// holds other ranges meanwhile is responsible for the order itself.
+    ///
+    /// # Errors
+    /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
+    ///
+    /// # Panics
+    /// When a range is reversed; in debug builds, when this owner, or this thread, holds some of them.
+    #[track_caller]
+    pub fn write_many<R: RangeBounds<P::Key>>(
+        &self,
+        ranges: impl IntoIterator<Item = R>,
+    ) -> Result<Holding<P>, Refusal> {
+        self.lock_many_within(alone(ranges), Wait::Forever)
+    }
+
+    /// As [`write_many`](Self::write_many), but [`Refusal::Busy`] if it would block.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When a range is reversed.
+    #[track_caller]
+    pub fn try_write_many<R: RangeBounds<P::Key>>(
+        &self,
+        ranges: impl IntoIterator<Item = R>,
+    ) -> Result<Holding<P>, Refusal> {
+        self.lock_many_within(alone(ranges), Wait::Never)
+    }
+
+    /// As [`write_many`](Self::write_many), but [`Refusal::Busy`] after `timeout`.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When a range is reversed.
+    #[track_caller]
+    pub fn try_write_many_for<R: RangeBounds<P::Key>>(
+        &self,
+        ranges: impl IntoIterator<Item = R>,
+        timeout: Duration,
+    ) -> Result<Holding<P>, Refusal> {
+        self.lock_many_within(alone(ranges), Wait::at_most(timeout))
+    }
+
+    #[track_caller]
+    fn lock_many_within<R: RangeBounds<P::Key>>(
+        &self,
+        ranges: impl IntoIterator<Item = (R, Mode)>,
+        wait: Wait,
+    ) -> Result<Holding<P>, Refusal> {
+        let mut holding = self.nothing();
+        let several = OfOwner::new(&holding, ranges);
+        let held = several.acquire_all(wait)?.ok_or(Refusal::Busy)?;
+        let gained: Pieces<P> = held.into_iter().flat_map(Gained::keep).collect();
+        holding.put(gained);
+        holding.sort();
+        Ok(holding)
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(in crate::range) fn lock_within(
+        &self,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+        wait: Wait,
+    ) -> Result<Holding<P>, Refusal> {
+        Holding::acquire(self.lock.clone(), self.owner, range, mode, wait)
+    }
+
+    /// The same for a task.
+    #[inline]
+    #[track_caller]
+    pub(super) fn asks(
+        &self,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+        wait: Wait,
+    ) -> LockBy<P> {
+        LockBy::new(self.lock.clone(), self.owner.clone(), range, mode, wait)
+    }
+}
+
+impl<P: Place> Holding<P> {
+    /// Acquires one range for an owner.
+    #[inline]
+    #[track_caller]
+    pub(in crate::range) fn acquire(
+        lock: P,
+        owner: &Owner,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+        wait: Wait,
+    ) -> Result<Self, Refusal> {
+        match lock.ranges().sought(&range) {
+            Some(sought) => Self::acquire_sought(lock, owner, &sought, mode, wait),
+            None => Ok(Self::nothing(lock, owner.clone())),
+        }
+    }
+
+    /// Acquires one range for an owner.
+    #[inline]
+    #[track_caller]
+    pub(super) fn acquire_sought(
+        lock: P,
+        owner: &Owner,
+        sought: &Sought,
+        mode: Mode,
+        wait: Wait,
+    ) -> Result<Self, Refusal> {
+        let owner = owner.clone_counted()?;
+        let counted = Counted::as_is(&owner);
+        let ask = AskBy::new(&owner, sought.span(), mode, wait);
+        let token = lock.raw().lock_by(ask)?;
+        counted.keep();
+        let pieces = Pieces::<P>::from_buf([Piece::new(&lock, sought, mode, token)]);
+        Ok(Self {
+            lock,
+            owner,
+            pieces,
+        })
+    }
+}
+
+/// Of locks that grant shared ranges.
+impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     /// Locks a range; blocks while others hold some of it in the way. An empty range is granted at once.
     ///
     /// # Errors
-    /// [`Refusal::Cancelled`], [`Refusal::TooMany`].
+    /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
     /// When the range is reversed; in debug builds, when this owner holds some of it in the way.
     #[track_caller]
-    pub fn lock(&self, range: impl RangeBounds<u64>, mode: Mode) -> Result<Holding<P>, Refusal> {
+    pub fn lock(&self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<Holding<P>, Refusal> {
         self.lock_within(range, mode, Wait::Forever)
     }
 
@@ -48,7 +238,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
     #[track_caller]
     pub fn try_lock(
         &self,
-        range: impl RangeBounds<u64>,
+        range: impl RangeBounds<P::Key>,
         mode: Mode,
     ) -> Result<Holding<P>, Refusal> {
         self.lock_within(range, mode, Wait::Never)
@@ -64,7 +254,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
     #[track_caller]
     pub fn try_lock_for(
         &self,
-        range: impl RangeBounds<u64>,
+        range: impl RangeBounds<P::Key>,
         mode: Mode,
         timeout: Duration,
     ) -> Result<Holding<P>, Refusal> {
@@ -81,7 +271,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
     #[track_caller]
     pub fn try_lock_until(
         &self,
-        range: impl RangeBounds<u64>,
+        range: impl RangeBounds<P::Key>,
         mode: Mode,
         deadline: Instant,
     ) -> Result<Holding<P>, Refusal> {
@@ -96,20 +286,20 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// # Panics
     /// See there.
     #[track_caller]
-    pub fn read(&self, range: impl RangeBounds<u64>) -> Result<Holding<P>, Refusal> {
+    pub fn read(&self, range: impl RangeBounds<P::Key>) -> Result<Holding<P>, Refusal> {
         self.lock(range, Mode::Shared)
     }
 
-    /// Locks a range alone: [`lock`](Self::lock), exclusive.
+    /// As [`read`](Self::read), but [`Refusal::Busy`] if it would block: [`try_lock`](Self::try_lock), shared.
     ///
     /// # Errors
     /// See there.
     ///
     /// # Panics
-    /// See there.
+    /// When the range is reversed.
     #[track_caller]
-    pub fn write(&self, range: impl RangeBounds<u64>) -> Result<Holding<P>, Refusal> {
-        self.lock(range, Mode::Exclusive)
+    pub fn try_read(&self, range: impl RangeBounds<P::Key>) -> Result<Holding<P>, Refusal> {
+        self.try_lock(range, Mode::Shared)
     }
 
     /// Locks several ranges, each in its mode, all or none. Blocks while others hold some of them in the way. Of
@@ -131,12 +321,12 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Refusal::Cancelled`], [`Refusal::TooMany`].
+    /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
     /// When a range is reversed; in debug builds, when this owner holds some of them in the way.
     #[track_caller]
-    pub fn lock_many<R: RangeBounds<u64>>(
+    pub fn lock_many<R: RangeBounds<P::Key>>(
         &self,
         ranges: impl IntoIterator<Item = (R, Mode)>,
     ) -> Result<Holding<P>, Refusal> {
@@ -151,7 +341,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// # Panics
     /// When a range is reversed.
     #[track_caller]
-    pub fn try_lock_many<R: RangeBounds<u64>>(
+    pub fn try_lock_many<R: RangeBounds<P::Key>>(
         &self,
         ranges: impl IntoIterator<Item = (R, Mode)>,
     ) -> Result<Holding<P>, Refusal> {
@@ -166,83 +356,78 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// # Panics
     /// When a range is reversed.
     #[track_caller]
-    pub fn try_lock_many_for<R: RangeBounds<u64>>(
+    pub fn try_lock_many_for<R: RangeBounds<P::Key>>(
         &self,
         ranges: impl IntoIterator<Item = (R, Mode)>,
         timeout: Duration,
     ) -> Result<Holding<P>, Refusal> {
         self.lock_many_within(ranges, Wait::at_most(timeout))
     }
+}
 
-    #[track_caller]
-    fn lock_many_within<R: RangeBounds<u64>>(
-        &self,
-        ranges: impl IntoIterator<Item = (R, Mode)>,
-        wait: Wait,
-    ) -> Result<Holding<P>, Refusal> {
-        let mut holding = self.nothing();
-        let several = OfOwner::new(&holding, ranges);
-        let held = several.acquire_all(wait)?.ok_or(Refusal::Busy)?;
-        let mut pieces: Pieces<P> = held.into_iter().flat_map(Gained::keep).collect();
-        pieces.sort_unstable_by_key(|piece| piece.span.start());
-        holding.pieces = pieces;
-        Ok(holding)
-    }
-
-    #[track_caller]
-    fn lock_within(
-        &self,
-        range: impl RangeBounds<u64>,
-        mode: Mode,
-        wait: Wait,
-    ) -> Result<Holding<P>, Refusal> {
-        let mut holding = self.nothing();
-        if let Some(span) = Span::of(range) {
-            let mut gained = Gained::new(&holding);
-            gained.acquire(span, mode, wait)?;
-            holding.pieces = gained.keep();
-        }
-        Ok(holding)
+/// What an anonymous owner gets: `None`, if it is refused and was not to wait for ever.
+///
+/// # Panics
+/// When it was to wait for ever, and the lock limits what owners hold and is full.
+#[track_caller]
+pub(in crate::range) fn of_anonymous<H>(outcome: Result<H, Refusal>, wait: Wait) -> Option<H> {
+    match outcome {
+        Ok(held) => Some(held),
+        Err(_) if wait != Wait::Forever => None,
+        // Nobody limits or cancels such an owner.
+        Err(refusal) => panic!("an owned guard is refused: {refusal}"),
     }
 }
 
+/// Ranges that are all to be held alone.
+pub(super) fn alone<R>(ranges: impl IntoIterator<Item = R>) -> impl Iterator<Item = (R, Mode)> {
+    ranges.into_iter().map(|range| (range, Mode::Exclusive))
+}
+
 /// The ranges that an owner acquires by one call, each in its mode.
-struct OfOwner<'a, P: Place> {
+pub(super) struct OfOwner<'a, P: Place> {
     /// Of the owner, and of this lock.
     holding: &'a Holding<P>,
-    wanted: Vec<(Span, Mode)>,
+    pub(super) wanted: Vec<(Sought, Mode)>,
 }
 
 impl<'a, P: Place> OfOwner<'a, P> {
     /// # Panics
     /// When a range is reversed.
     #[track_caller]
-    fn new<R: RangeBounds<u64>>(
+    pub(super) fn new<R: RangeBounds<P::Key>>(
         holding: &'a Holding<P>,
         ranges: impl IntoIterator<Item = (R, Mode)>,
     ) -> Self {
-        let mut by_mode = [Vec::new(), Vec::new()];
+        let order = holding.lock.ranges();
+        let mut by_mode = [Vec::<Sought>::new(), Vec::new()];
         for (range, mode) in ranges {
-            if let Some(span) = Span::of(range) {
-                by_mode[usize::from(mode == Mode::Exclusive)].push(span);
+            if let Some(sought) = order.sought(&range) {
+                by_mode[usize::from(mode == Mode::Exclusive)].push(sought);
             }
         }
-        let [shared, alone] = by_mode.map(|spans| many::arrange(holding.lock.raw(), spans));
+        let arrange = |all: &Vec<Sought>| {
+            let spans = all.iter().map(Sought::span).collect();
+            many::arrange(holding.lock.raw(), order, spans)
+        };
+        let [shared, alone] = by_mode.each_ref().map(arrange);
         let mut wanted = Vec::new();
         for span in shared {
             let mut rest = Some(span);
             for &taken in &alone {
-                let Some(whole) = rest.filter(|rest| rest.overlaps(taken)) else {
+                let Some(whole) = rest.filter(|&rest| order.overlap(rest, taken)) else {
                     continue;
                 };
-                let [before, behind] = whole.without(taken);
+                let [before, behind] = order.without(whole, taken);
                 wanted.extend(before.map(|span| (span, Mode::Shared)));
                 rest = behind;
             }
             wanted.extend(rest.map(|span| (span, Mode::Shared)));
         }
         wanted.extend(alone.into_iter().map(|span| (span, Mode::Exclusive)));
-        wanted.sort_unstable_by_key(|(span, _)| span.start());
+        order.sort(&mut wanted, |&(span, _)| span);
+        let part = |(span, mode)| (order.part(span), mode);
+        let wanted = wanted.into_iter().map(part).collect();
         Self { holding, wanted }
     }
 }
@@ -262,9 +447,9 @@ impl<'a, P: Place> Several for OfOwner<'a, P> {
         wait: Wait,
         _: Option<&Gained<'a, P>>,
     ) -> Result<Option<Gained<'a, P>>, Refusal> {
-        let (span, mode) = self.wanted[at];
+        let (sought, mode) = &self.wanted[at];
         let mut gained = Gained::new(self.holding);
-        match gained.acquire(span, mode, wait) {
+        match gained.acquire(sought.span(), *mode, wait) {
             Ok(()) => Ok(Some(gained)),
             Err(Refusal::Busy) => Ok(None),
             Err(refusal) => Err(refusal),

@@ -14,20 +14,24 @@
 //!
 //! The edges and invariants cited are the parent module's.
 
-use super::attempt::{Insertion, Outside, Relation, await_decision, relation};
+mod validate;
+
+use super::attempt::{Insertion, Outside, await_decision};
 use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
 use super::walk::Walk;
 use super::{Behalf, Blocker, List, Protocol, RawList, Token, Tried};
-use crate::range::inspect::{Deadlock, Request};
+use crate::range::inspect::{Request, SelfDeadlock};
+use crate::range::order::{Order, Relation};
 use crate::range::owner::OwnerId;
 use crate::range::raw::{Ask, Behind, Mode};
-use crate::range::span::Span;
-use crate::range::thread::{self, Local, Pin, ThreadRecord};
+use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId};
 use crate::range::wait::{Refused, Reserves, WaitQueue, Waiter};
-use prim::atomic::{Ordering, fence_after_rmw};
+use prim::atomic::Ordering;
+use prim::debug;
+use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -42,12 +46,14 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     #[inline]
     #[track_caller]
     pub(super) fn acquire(&self, mode: Mode, ask: Ask<'_, Token>) -> Option<Token> {
-        if mode == Mode::Shared {
-            self.list.index.announce_shared(ask.span);
-        }
         let fast = match ask.behind() {
             // The list is not empty.
             Some(_) => None,
+            None if I::KEYED => {
+                let at = Location::caller();
+                self.list
+                    .acquire_fast_keyed(&self.wait_queue, ask.span, mode, at)
+            }
             None => {
                 // SAFETY: this thread runs, and the reference does not leave it. (No closure: it would be the caller.)
                 let local = unsafe { thread::local().as_ref() };
@@ -73,51 +79,13 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             let mut acquisition =
                 ListAcquisition::new(list, queue, record, request, at, ask.behind());
             let patience = list.policy.patience(self.wait_queue.patience(), mode);
-            let waiter = Waiter::new(queue, record, request, wait, patience);
+            let waiter = Waiter::new(queue, record, request, wait, patience, at);
             let outcome = waiter.acquire(&mut acquisition, None);
             acquisition.end(outcome.as_ref().ok());
             outcome
         });
         // Outside the closure, so that a panic names the caller's line.
         Refused::answer(outcome)
-    }
-}
-
-impl<P: Protocol, I: Index> List<P, I> {
-    /// The fast path: the list is empty, and this thread's spare node is not in use.
-    #[inline]
-    #[track_caller]
-    pub(in crate::range) fn acquire_fast(
-        &self,
-        queue: &WaitQueue,
-        local: &Local,
-        span: Span,
-        mode: Mode,
-    ) -> Option<Token> {
-        // Hints. The head is not loaded before the compare-exchange: the load would cost more than everything else here
-        // but the compare-exchange.
-        if self.is_crowded.load(Ordering::Relaxed) || queue.has_reservations() {
-            return None;
-        }
-        let node = local.spare.take()?;
-        // SAFETY: a spare node is known to its thread only, and this thread has just taken it.
-        unsafe { Node::prepare(node, span, mode, Location::caller()) };
-        let fast = Link::to(node).fast();
-        // [fast-acquire] Acquire: pairs with [fast-release] and [unlink]. [fast-publish] Release: pairs with
-        // [publish-acquire].
-        let success = prim::order!(
-            "fast-publish",
-            prim::order!("fast-acquire", Ordering::AcqRel, Ordering::Release),
-            Ordering::Acquire
-        );
-        let inserted = self
-            .head
-            .replace(Link::NULL, fast, success, Ordering::Relaxed);
-        if inserted.is_err() {
-            local.return_spare(node);
-            return None;
-        }
-        Some(Token::new(fast))
     }
 }
 
@@ -133,13 +101,17 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     /// starts, and is held in this lock and in the request's mode.
     behind: Option<Behind<'a, Token>>,
     /// Whose request it is, if not the thread's.
-    behalf: Option<Behalf<'a>>,
+    behalf: Option<&'a Behalf<'a>>,
     /// The node to insert. Alive, and known to this thread only unless it is in the list.
     node: NonNull<Node>,
-    /// Whether an attempt came across another thread's request. Only of interest to a lock that may move.
+    /// Whether an attempt of a thread came across another thread's request. Only of interest to a lock that may move.
     has_met_others: bool,
     /// Whether it found [`MANY`] nodes. Only of interest to a lock that may move.
     has_met_many: bool,
+    /// What it holds elsewhere, as far as it has looked.
+    kept: I::Kept,
+    /// Whether the node is not this acquisition's any more: it is, or was, in the list, or has gone back.
+    is_over: Cell<bool>,
 }
 
 impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
@@ -167,15 +139,20 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         blocker.is_gone()
     }
 
-    fn deadlock_with(&self, blocker: &Blocker) -> Option<Deadlock> {
+    fn deadlock_with(&self, blocker: &Blocker) -> Option<SelfDeadlock> {
         let own = blocker.node();
         // A piece is granted whoever is in its way, and one that is not decided withdraws.
         let may_stay = !own.is_tentative() && !self.behalf.is_some_and(|behalf| behalf.is_piece());
         let is_ours = self.blocks(own.request(Link::NULL).owner) && may_stay && !self.replaces(own);
-        (is_ours && !blocker.is_gone()).then(|| Deadlock {
-            asked: self.request,
-            held: own.request(own.load()),
-            at: own.at(),
+        (is_ours && !blocker.is_gone()).then(|| {
+            let (asked, held) = (self.request, own.request(own.load()));
+            let index = &self.list.index;
+            SelfDeadlock {
+                asked,
+                held,
+                at: own.at(),
+                ranges: index.describe(asked.span).zip(index.describe(held.span)),
+            }
         })
     }
 
@@ -186,9 +163,12 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         let link = node.link.set_sleeper(Ordering::Relaxed);
         let request = node.request(link);
         let has_left = link.is_gone() && prim::intact!("sleeper");
-        (!has_left && request.conflicts(&self.request)).then(|| Holder {
+        // The attempt has found that the ranges overlap. The mode may have changed since.
+        let may_stay = request.mode.conflicts(self.request.mode);
+        (!has_left && may_stay).then(|| Holder {
             id: node.id(),
             request,
+            at: debug::CHECKS.then(|| node.at()),
         })
     }
 
@@ -196,16 +176,24 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         if !self.may_hold() {
             return Vec::new();
         }
-        let mut held = self.list.holders(self.record);
-        held.retain(|holder| self.blocks(holder.owner));
+        let mut held = Vec::new();
+        self.list.each_holder(self.record, |node, holder| {
+            if self.blocks(holder.owner) {
+                self.list.index.keep(&self.kept, node);
+                held.push(holder);
+            }
+        });
+        held.extend(self.replaced());
         held
     }
 
     fn may_hold(&self) -> bool {
-        self.record.may_hold_nodes()
+        let blocks_thread = self.behalf.is_none_or(|behalf| behalf.blocks_thread());
+        blocks_thread && self.record.may_hold_nodes()
             || self
                 .behalf
                 .is_some_and(|behalf| behalf.owner.asks_or_holds() > 1)
+            || self.replaced().is_some()
     }
 
     fn adopt(&self, token: &Token, _: &Request) -> HolderId {
@@ -248,13 +236,15 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             node: list.fresh_node(record, &request, at),
             has_met_others: false,
             has_met_many: false,
+            kept: I::Kept::default(),
+            is_over: Cell::new(false),
         }
     }
 
     /// The request is an owner's.
-    pub(in crate::range) fn on_behalf(self, behalf: Behalf<'a>) -> Self {
-        let behalf = Some(behalf);
-        Self { behalf, ..self }
+    #[inline]
+    pub(in crate::range) fn on_behalf(&mut self, behalf: &'a Behalf<'a>) {
+        self.behalf = Some(behalf);
     }
 
     /// Whether the request replaces that node, which then is not in the way.
@@ -263,9 +253,17 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         self.behalf.is_some_and(|behalf| behalf.replaces(other))
     }
 
-    /// Whether that one does not go on while the request waits: a request of an owner blocks the thread as well.
+    /// What the request replaces. It is held, also if its owner is anonymous and nobody knows what else that one holds.
+    pub(in crate::range) fn replaced(&self) -> Option<Request> {
+        self.behalf?.replaced()
+    }
+
+    /// Whether that one does not go on while the request waits: a request of an owner blocks the thread as well, unless
+    /// it is a task's.
     pub(in crate::range) fn blocks(&self, owner: OwnerId) -> bool {
-        owner == self.request.owner || owner == OwnerId::of_thread(self.record.thread())
+        let blocks_thread = self.behalf.is_none_or(|behalf| behalf.blocks_thread());
+        let thread = OwnerId::of_thread(self.record.thread());
+        owner.is_same(self.request.owner) || blocks_thread && owner == thread
     }
 
     /// How many ranges are held by whose request it is. A hint.
@@ -279,16 +277,17 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Ends the acquisition, with the token that its lock has granted, if any. The node stays in the list if it is that
     /// token's, or goes back to the pool.
     pub(in crate::range) fn end(self, granted: Option<&Token>) {
+        self.is_over.set(true);
         if granted.is_some_and(|token| token.node() == self.node) {
             if self.behalf.is_none() {
                 self.record.list.acquired();
             }
         } else {
-            self.record.list.put_back(self.node);
+            self.list.put_back(self.record, self.node);
         }
     }
 
-    /// Whether the last attempt came across another thread's request, in a lock that may move.
+    /// Whether the last attempt was a thread's and came across another thread's request, in a lock that may move.
     pub(in crate::range) fn has_met_others(&self) -> bool {
         self.has_met_others
     }
@@ -337,7 +336,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             Insertion::Overtaken => return Tried::Overtaken,
             Insertion::Moved => return Tried::Moved,
             Insertion::WithdrewMoved => {
-                self.node = self.list.fresh_node(self.record, &self.request, self.at);
+                self.take_fresh_node();
                 return Tried::Moved;
             }
             Insertion::Refused => return Tried::Refused,
@@ -345,13 +344,19 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             Insertion::Withdrew(blocker) => {
                 // [fresh-node] The old node may still be linked.
                 if prim::intact!("fresh-node") {
-                    self.node = self.list.fresh_node(self.record, &self.request, self.at);
+                    self.take_fresh_node();
                 }
                 blocker
             }
         };
         // SAFETY: a walk under the pin has met the node.
         Tried::Blocked(unsafe { Blocker::new(blocker, pin) })
+    }
+
+    /// Takes a node in place of one that was in the list.
+    fn take_fresh_node(&mut self) {
+        self.node = self.list.fresh_node(self.record, &self.request, self.at);
+        self.is_over.set(false);
     }
 
     fn node(&self) -> &Node {
@@ -374,9 +379,9 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             && P::NEEDS_VALIDATION
             // The fast path's node is alone in the list: there is no rival.
             && !token.link().is_fast()
-            && let Err(withdrawal) = self.validate(pin).and_then(|()| look(pin).map_err(Insertion::from))
+            && let Err(withdrawal) = self.validate_published(pin).and_then(|()| look(pin).map_err(Insertion::from))
         {
-            List::<P, I>::leave(self.queue, self.node);
+            self.list.retract(self.queue, self.node);
             // After the mark, because rivals wait for the decision. The node is not reused before the pin is dropped.
             mine.set_tentative(false);
             return withdrawal;
@@ -389,10 +394,17 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     fn insert(&mut self, pin: &Pin) -> Insertion {
         let mut has_met_others = false;
         let insertion = self.insert_among(pin, |other| {
-            has_met_others |= I::MAY_MOVE && other.owner != self.request.owner;
+            has_met_others |= I::MAY_MOVE && self.is_another_thread(other.owner);
         });
         self.has_met_others = has_met_others;
         insertion
+    }
+
+    /// Whether the request is a thread's, and that one is another thread. What owners hold is never in a slot, so they
+    /// gain nothing by a move.
+    #[inline]
+    fn is_another_thread(&self, owner: OwnerId) -> bool {
+        self.behalf.is_none() && owner.thread().is_some() && owner != self.request.owner
     }
 
     #[inline]
@@ -415,7 +427,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             if let Some((other, link)) = walk.next() {
                 let theirs = other.request(link);
                 meets(&theirs);
-                let relation = match relation(&theirs, &self.request) {
+                let relation = match list.index.order().relation(&theirs, &self.request) {
                     // Its range starts no later.
                     Relation::Conflict if self.replaces(other) => Relation::Earlier,
                     relation => relation,
@@ -431,8 +443,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 }
             }
             let is_quiet = list.policy.fast_path == FastPath::On && walk.is_empty();
-            // The node of a fast release becomes the releasing thread's spare.
-            let is_fast = is_quiet && !mine.is_tall() && self.behalf.is_none();
+            // So it leaves no node behind that is gone, which would keep all later requests from the fast path.
+            let is_fast = is_quiet && list.index.make_plain(self.node);
             let link = if is_fast {
                 Link::to(self.node).fast()
             } else {
@@ -440,6 +452,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             };
             mine.link.prepare(walk.following(), self.request.mode);
             if walk.insert(link).is_ok() {
+                // Whatever panics from here on: the node does not go back to the pool.
+                self.is_over.set(true);
                 if list.is_crowded.load(Ordering::Relaxed) == is_quiet {
                     list.is_crowded.store(!is_quiet, Ordering::Relaxed);
                 }
@@ -470,65 +484,5 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             is_regular.then(|| unsafe { token.node().as_ref() })
         };
         self.list.walk_to(pin, &self.request, behind)
-    }
-
-    /// Searches for a rival that was inserted elsewhere at about the same time, and stays.
-    #[inline]
-    fn validate(&self, pin: &Pin) -> Result<(), Insertion> {
-        let mine = self.node();
-        let request = &self.request;
-        // Both sides insert, fence and then walk [reader-handshake] [writer-handshake].
-        match request.mode {
-            Mode::Shared if !prim::intact!("reader-handshake") => {}
-            Mode::Exclusive if !prim::intact!("writer-handshake") => {}
-            _ => fence_after_rmw(),
-        }
-        // [moved-check] Requests in slots do not meet a node that is inserted after their walk. Relaxed: the fence
-        // orders it.
-        if I::MAY_MOVE
-            && self.list.head.load(Ordering::Relaxed).is_moved()
-            && prim::intact!("moved-check")
-        {
-            return Err(Insertion::WithdrewMoved);
-        }
-        let mut walk = match request.mode {
-            Mode::Shared => Walk::behind(pin, &self.list.head, mine),
-            Mode::Exclusive => self.walk(pin),
-        };
-        while let Some((other, link)) = walk.next() {
-            let theirs = other.request(link);
-            if std::ptr::eq(other, mine) || theirs.span.start() > request.span.last() {
-                break;
-            }
-            // [reader-validation] [writer-validation]
-            let is_checked = match request.mode {
-                Mode::Shared => prim::intact!("reader-validation"),
-                Mode::Exclusive => prim::intact!("writer-validation"),
-            };
-            if is_checked && theirs.conflicts(request) && !self.replaces(other) {
-                if self.list.policy.preference.favours(request.mode) {
-                    await_decision(other);
-                }
-                // Relaxed: if the rival is gone or shared by now, the walk meets it again and acquires.
-                let link = other.link.load(Ordering::Relaxed);
-                if !link.is_gone() && other.request(link).conflicts(request) {
-                    // [withdraw] A request that waited inside the list would block requests that conflict with it alone
-                    // (invariant 4).
-                    if prim::intact!("withdraw") {
-                        return Err(Insertion::Withdrew(NonNull::from(other)));
-                    }
-                    prim::thread::yield_now();
-                }
-            } else {
-                if request.mode == Mode::Shared {
-                    walk.trim();
-                }
-                walk.pass(other, link);
-            }
-        }
-        if request.mode == Mode::Shared {
-            walk.trim();
-        }
-        Ok(())
     }
 }

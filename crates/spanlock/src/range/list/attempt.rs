@@ -2,7 +2,6 @@
 
 use super::Token;
 use super::node::Node;
-use crate::range::inspect::Request;
 use crate::range::thread::Pin;
 use prim::atomic::Ordering;
 use prim::spin::{self, Spin};
@@ -84,24 +83,4 @@ impl From<Outside> for Insertion {
 pub(in crate::range) fn await_decision(rival: &Node) {
     let mut spin = Spin::new(spin::ON_DECISION);
     while rival.is_tentative() && !rival.link.load(Ordering::Relaxed).is_gone() && spin.round() {}
-}
-
-/// Where another request's node stands, seen from ours.
-pub(super) enum Relation {
-    /// Its range starts before ours and does not conflict with it.
-    Earlier,
-    /// Its range starts no earlier than ours and does not conflict with it.
-    Later,
-    Conflict,
-}
-
-#[inline]
-pub(super) fn relation(other: &Request, mine: &Request) -> Relation {
-    if mine.conflicts(other) {
-        Relation::Conflict
-    } else if other.span.start() < mine.span.start() {
-        Relation::Earlier
-    } else {
-        Relation::Later
-    }
 }

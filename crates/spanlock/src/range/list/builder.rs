@@ -2,6 +2,7 @@
 
 use super::policy::Policy;
 use super::{Fairness, FastPath, NoIndex, Preference, Protocol, RawList, SkipIndex};
+use crate::deadlock::Deadlocks;
 use crate::range::wait::Patience;
 use std::marker::PhantomData;
 
@@ -53,6 +54,7 @@ impl<P: Protocol> Default for RawList<P, SkipIndex> {
 pub struct Builder<P, I = NoIndex> {
     policy: Policy,
     patience: Patience,
+    deadlocks: Deadlocks,
     /// Levels above the list, if there is an index.
     levels: u32,
     enter_after: Option<u8>,
@@ -63,6 +65,7 @@ impl<P: Protocol, I> Builder<P, I> {
     const DEFAULT: Self = Self {
         policy: Policy::DEFAULT,
         patience: Patience::of(Fairness::DEFAULT),
+        deadlocks: Deadlocks::BY_ENVIRONMENT,
         levels: SkipIndex::DEFAULT,
         enter_after: None,
         kind: PhantomData,
@@ -71,6 +74,12 @@ impl<P: Protocol, I> Builder<P, I> {
     /// How to treat requests that others keep overtaking. The default is [`Fairness::DEFAULT`].
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
         self.patience = Patience::of(fairness);
+        self
+    }
+
+    /// Whether to look for deadlocks. The default is [`Deadlocks::BY_ENVIRONMENT`].
+    pub const fn deadlocks(mut self, deadlocks: Deadlocks) -> Self {
+        self.deadlocks = deadlocks;
         self
     }
 
@@ -92,7 +101,7 @@ impl<P: Protocol> Builder<P> {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P> {
-            RawList::assemble(self.policy, self.patience, NoIndex)
+            RawList::assemble(self.policy, self.patience, self.deadlocks, NoIndex)
         }
     }
 }
@@ -130,7 +139,8 @@ impl<P: Protocol> Builder<P, SkipIndex> {
         /// The lock.
         #[must_use]
         pub const fn build(self) -> RawList<P, SkipIndex> {
-            RawList::assemble(self.policy, self.patience, SkipIndex::new(self.levels, self.enter_after))
+            let index = SkipIndex::new(self.levels, self.enter_after);
+            RawList::assemble(self.policy, self.patience, self.deadlocks, index)
         }
     }
 }

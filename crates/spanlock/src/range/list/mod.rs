@@ -29,7 +29,9 @@
 //! |---|---|
 //! | `node.rs` | nodes, links and a link's flags |
 //! | `walk.rs` | walking the list; the only place that inserts and unlinks |
-//! | `acquire.rs`, `attempt.rs` | insertion and validation; what may become of them |
+//! | `acquire.rs`, `acquire/`, `attempt.rs` | insertion and validation; what may become of them |
+//! | `fast.rs` | the fast path of an empty list |
+//! | `keyed.rs` | nodes that bear keys |
 //! | `owned.rs` | what owners hold that are no threads |
 //! | `release.rs` | release, downgrade and sweep |
 //! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
@@ -92,6 +94,8 @@
 //! - **no-fast-release**: it also gives up its fast release, which does not check for sleepers.
 //! - **tower-cut-off**: nothing is followed from a tower link whose node is gone. The search starts over.
 //! - **tower-prepare**: a node that could not enter a level determines its successor there again.
+//! - **panic-leaves**: a request whose comparison of [keys](crate::range::keys) panics, and whose node is in the list,
+//!   withdraws.
 //! - **max-shared-len**: the index knows the length of the longest shared range. A shared request raises that before
 //!   its node is inserted or downgraded. A writer loads it after the fence of its handshake, and begins its walk before
 //!   every shared node that could reach into its range.
@@ -104,6 +108,8 @@
 mod acquire;
 mod attempt;
 mod builder;
+mod fast;
+pub(in crate::range) mod keyed;
 pub(in crate::range) mod node;
 mod owned;
 mod policy;
@@ -127,9 +133,12 @@ pub(in crate::range) use skip::StartHints;
 pub(in crate::range) use walk::Walk;
 
 use super::inspect::{Request, Snapshot};
+use super::order::QueueOrder;
 use super::owner::OwnerId;
 use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
-use super::wait::{Patience, WaitQueue};
+use super::span::Span;
+use super::wait::{HolderId, Patience, WaitQueue, WaitsFor};
+use crate::deadlock::Deadlocks;
 use crate::range::thread::{self, Pin, ThreadRecord};
 use prim::atomic::AtomicBool;
 use std::fmt;
@@ -197,6 +206,16 @@ pub(in crate::range) struct List<P, I: Index> {
 pub struct Token(NonNull<Node>);
 
 impl Token {
+    /// The range that was asked for.
+    ///
+    /// # Safety
+    /// It is held.
+    pub(in crate::range) unsafe fn span(&self) -> Span {
+        // SAFETY: the node is not reused while it is held.
+        let node = unsafe { self.node().as_ref() };
+        node.request(self.link()).span
+    }
+
     #[inline]
     pub(super) fn new(link: Link) -> Self {
         Self(link.non_null())
@@ -215,12 +234,57 @@ impl Token {
 
 impl<P: Protocol, I: Index> RawList<P, I> {
     prim::const_fn! {
-        const fn assemble(policy: Policy, patience: Patience, index: I) -> Self {
+        const fn assemble(policy: Policy, patience: Patience, deadlocks: Deadlocks, index: I) -> Self {
             Self {
                 list: List::new(policy, index),
-                wait_queue: WaitQueue::new(patience),
+                wait_queue: WaitQueue::new(patience, deadlocks),
             }
         }
+    }
+}
+
+impl<P: Protocol, I: Index> RawList<P, I> {
+    /// A lock with an order of its own, which its queue gets as well.
+    pub(in crate::range) fn ordered(
+        policy: Policy,
+        patience: Patience,
+        index: I,
+        order: QueueOrder,
+    ) -> Self {
+        Self {
+            list: List::new(policy, index),
+            wait_queue: WaitQueue::ordered(patience, order),
+        }
+    }
+
+    /// Calls `visit` with the requests that hold their ranges, in order of range start.
+    pub(in crate::range) fn each_holder(&self, mut visit: impl FnMut(HolderId, &Request)) {
+        let visit = |node: NonNull<Node>, request: Request| visit(node.as_ptr().addr(), &request);
+        thread::with_record(|record| self.list.each_holder(record, visit));
+    }
+
+    /// Calls `visit` with the requests that sleep, first come first, and with what is in the way of each.
+    pub(in crate::range) fn each_waiter(&self, mut visit: impl FnMut(&Request, Option<&Request>)) {
+        self.wait_queue.each_waiter(|request, behind| match behind {
+            WaitsFor::Request(other) => visit(request, Some(other)),
+            WaitsFor::Holder(holder) => {
+                let mut is_met = false;
+                self.each_holder(|id, other| {
+                    if id == holder && !is_met {
+                        is_met = true;
+                        visit(request, Some(other));
+                    }
+                });
+                if !is_met {
+                    visit(request, None);
+                }
+            }
+        });
+    }
+
+    /// How ranges compare in the lock.
+    pub(in crate::range) fn order(&self) -> &I::Order {
+        self.list.index.order()
     }
 }
 
@@ -264,22 +328,52 @@ impl<P: Protocol, I: Index> List<P, I> {
             unsafe { Node::assign(node, request.owner) };
         }
         // SAFETY: the same.
-        unsafe { Node::prepare(node, request.span, request.mode, at) };
+        unsafe { self.prepare(node, request.span, request.mode, at) };
         node
+    }
+
+    /// Writes a request into a node that is about to be inserted here. A shared one is made known first.
+    ///
+    /// # Safety
+    /// The node is alive and no other thread knows it.
+    #[inline]
+    unsafe fn prepare(
+        &self,
+        node: NonNull<Node>,
+        span: Span,
+        mode: Mode,
+        at: &'static Location<'static>,
+    ) {
+        // First, as it may run foreign code, which may panic: what is made known is to be taken back.
+        self.index.bear(node, span);
+        if mode == Mode::Shared {
+            self.index.announce_shared(node, span);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Node::prepare(node, span, mode, at) };
     }
 
     /// The requests that hold their ranges, in order of range start.
     pub(in crate::range) fn holders(&self, record: &'static ThreadRecord) -> Vec<Request> {
+        let mut holders = Vec::new();
+        self.each_holder(record, |_, request| holders.push(request));
+        holders
+    }
+
+    /// Calls `visit` with them and their nodes.
+    pub(in crate::range) fn each_holder(
+        &self,
+        record: &'static ThreadRecord,
+        mut visit: impl FnMut(NonNull<Node>, Request),
+    ) {
         let pin = record.pin();
         let mut walk = Walk::from_head(&pin, &self.head);
-        let mut holders = Vec::new();
         while let Some((node, link)) = walk.next() {
             if !node.is_tentative() {
-                holders.push(node.request(link));
+                visit(walk.found(), node.request(link));
             }
             walk.pass(node, link);
         }
-        holders
     }
 }
 
@@ -289,9 +383,20 @@ impl<P: Protocol, I: Index> List<P, I> {
 unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     by_mode!(exclusive: Token);
 
+    unsafe fn span_of(&self, token: &Token) -> Option<Span> {
+        if I::KEYED {
+            return None;
+        }
+        // SAFETY: it is held, as the caller promises.
+        Some(unsafe { token.span() })
+    }
+
     fn snapshot(&self) -> Option<Snapshot> {
+        if I::KEYED {
+            return None;
+        }
         let holders = thread::with_record(|record| self.list.holders(record));
-        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
+        Some(Snapshot::new(holders, self.wait_queue.waiters()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The list's nodes, and the links between them.
 //!
 //! ```text
-//!   one cache line:   link | tentative | is tall | request: range, owner, line | pool's link
+//!   one cache line:   link | tentative | height | request: range, owner, line | pool's link
 //!
 //!   link:   +--------------------------- pointer to the next node ------------+-- SHARED --+- SLEEPER -+- GONE -+
 //! ```
@@ -25,8 +25,8 @@ pub(crate) struct Node {
     pub(in crate::range) link: AtomicLink,
     /// Whether the request, already published, may still withdraw.
     tentative: AtomicBool,
-    /// Whether it is the base of a [`TallNode`](super::skip::TallNode). Never changes.
-    is_tall: bool,
+    /// Whether it is the base of a [`TallNode`](super::skip::TallNode), or more. Never changes.
+    height: Height,
     request: UnsafeCell<NodeRequest>,
     pooled: Cell<*mut Node>,
     _track: Track,
@@ -56,11 +56,12 @@ impl Recycled for Node {
     }
 }
 
-/// Whether a node stands alone or is the base of a tower.
+/// Whether a node stands alone, or is the base of a tower, which may bear keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Height {
     Plain,
     Tall,
+    Keyed,
 }
 
 impl Node {
@@ -68,7 +69,7 @@ impl Node {
         Self {
             link: AtomicLink::new(),
             tentative: AtomicBool::new(false),
-            is_tall: height == Height::Tall,
+            height,
             request: UnsafeCell::new(NodeRequest {
                 span: Span::ALL,
                 owner: OwnerId::of_thread(0),
@@ -82,7 +83,13 @@ impl Node {
     /// Whether it is the base of a tower.
     #[inline]
     pub(super) fn is_tall(&self) -> bool {
-        self.is_tall
+        self.height != Height::Plain
+    }
+
+    /// What it is the base of.
+    #[inline]
+    pub(super) fn height(&self) -> Height {
+        self.height
     }
 
     /// Identifies the node among the holders of its lock.
@@ -92,7 +99,7 @@ impl Node {
 
     /// Loads the link. Acquire: the content of the next node, and the critical sections of the nodes unlinked.
     #[inline]
-    pub(super) fn load(&self) -> Link {
+    pub(in crate::range) fn load(&self) -> Link {
         // [publish] and [unlink] Acquire.
         self.link
             .load(prim::order!("publish-acquire", Ordering::Acquire))
@@ -100,7 +107,7 @@ impl Node {
 
     /// The range asked for.
     #[inline]
-    pub(super) fn span(&self) -> Span {
+    pub(in crate::range) fn span(&self) -> Span {
         self.request(Link::NULL).span
     }
 
@@ -108,6 +115,7 @@ impl Node {
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
+    #[inline]
     pub(crate) unsafe fn assign(node: NonNull<Self>, owner: OwnerId) {
         // SAFETY: the node is alive, as the caller promises.
         unsafe { node.as_ref() }.request.with_mut(|request| {

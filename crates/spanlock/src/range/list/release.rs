@@ -3,7 +3,7 @@
 //! A release never walks the list. It marks the node as gone, and a later walk unlinks it. The edges and invariants
 //! cited are the parent module's.
 
-use super::node::{Link, Node};
+use super::node::Node;
 use super::skip::{Index, TallNode};
 use super::walk::Walk;
 use super::{List, RawList, Token};
@@ -29,6 +29,11 @@ impl<P, I: Index> RawList<P, I> {
     }
 }
 
+#[cold] // It is one of several that the thread has released for owners, or bears keys.
+fn pool(node: NonNull<Node>) {
+    thread::with_record(|record| record.list.take_over(node));
+}
+
 impl<P, I: Index> List<P, I> {
     /// Releases a range, and wakes those in the queue that sleep behind it.
     ///
@@ -37,27 +42,50 @@ impl<P, I: Index> List<P, I> {
     #[inline]
     pub(in crate::range) unsafe fn release(&self, queue: &WaitQueue, token: Token) {
         let node = token.node();
-        if token.link().is_fast() {
-            // [fast-release] Release: pairs with [fast-acquire].
-            let released = self.head.replace(
-                token.link(),
-                Link::NULL,
-                prim::order!("fast-release", Ordering::Release),
-                Ordering::Relaxed,
-            );
-            if released.is_ok() {
-                // The mark stood all the time, so no other thread has read the node [demote].
+        if token.link().is_fast() && self.remove_fast(token.link()) {
+            // The mark stood all the time, so no other thread has read the node [demote].
+            if I::KEYED {
+                self.take_over(node);
+                thread::with_record(|record| record.list.released());
+            } else {
                 thread::with_local(|local| local.return_spare(node));
-                return;
             }
+            return;
         }
-        Self::release_slowly(queue, node);
+        self.release_slowly(queue, node);
+    }
+
+    /// A node that was taken for this list, and not inserted.
+    pub(super) fn put_back(&self, record: &ThreadRecord, node: NonNull<Node>) {
+        self.index.ended(self.index.announced(node));
+        record.list.put_back(node);
+    }
+
+    /// The node of an owner's fast path is out of the list again, or that of a range between keys.
+    #[inline]
+    pub(super) fn take_over(&self, node: NonNull<Node>) {
+        self.index.ended(self.index.announced(node));
+        let kept = match I::KEYED {
+            true => Err(node),
+            false => thread::with_local(|local| local.owners_spare.put(node)),
+        };
+        if let Err(node) = kept {
+            pool(node);
+        }
     }
 
     #[cold] // Another thread has walked the list meanwhile.
-    fn release_slowly(queue: &WaitQueue, node: NonNull<Node>) {
-        Self::leave(queue, node);
+    fn release_slowly(&self, queue: &WaitQueue, node: NonNull<Node>) {
+        self.retract(queue, node);
         thread::with_record(ThreadRecord::released);
+    }
+
+    /// [Leaves](Self::leave) this list, and makes it known in the index.
+    #[inline]
+    pub(super) fn retract(&self, queue: &WaitQueue, node: NonNull<Node>) {
+        let announced = self.index.announced(node);
+        Self::leave(queue, node);
+        self.index.ended(announced);
     }
 
     /// Marks a node as gone, whose token the caller has, and wakes the requests asleep behind it. The thread need not
@@ -91,7 +119,7 @@ impl<P, I: Index> List<P, I> {
         let node = token.node();
         // SAFETY: the token is proof that this thread holds the node, so it is in the list and not reused.
         let mine = unsafe { node.as_ref() };
-        self.index.announce_shared(mine.span());
+        self.index.announce_shared(node, mine.span());
         let link = mine
             .link
             // [downgrade] Release: pairs with the [release-acquire] in `Walk::next`.

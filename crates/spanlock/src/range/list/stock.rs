@@ -1,8 +1,10 @@
 //! What a thread keeps for the list locks: nodes that are ready, and how many ranges it holds. It is a part of the
 //! thread's record.
 
-use super::node::Node;
+use super::keyed::KeyNode;
+use super::node::{Height, Node};
 use super::skip::tower::TallNode;
+use crate::range::keys::cells::Spares;
 use crate::range::owner::OwnerId;
 use crate::reclaim::{Epoch, Pool, Recycled};
 use std::cell::Cell;
@@ -12,6 +14,9 @@ use std::ptr::{self, NonNull};
 pub(in crate::range) struct Stock {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
+    key_nodes: Pool<KeyNode>,
+    /// Keys of ranges that are over, to be written again.
+    keys: Spares,
     /// How many nodes the thread allocates before it sweeps a list.
     sweep_after: Cell<usize>,
     /// How many ranges are held in lists, without the range that the spare node is used for. A hint: a leaked guard
@@ -38,6 +43,8 @@ impl Default for Stock {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
+            key_nodes: Pool::new(),
+            keys: Spares::default(),
             sweep_after: Cell::new(first_sweep()),
             holds: Cell::new(0),
         }
@@ -46,6 +53,7 @@ impl Default for Stock {
 
 impl Stock {
     /// A node that no other thread knows, assigned to that thread, which is this one.
+    #[inline]
     pub(in crate::range) fn take_node<E: Iterator<Item = &'static Epoch>>(
         &self,
         thread: u32,
@@ -83,12 +91,48 @@ impl Stock {
         node
     }
 
+    /// A node as by [`take_tall_node`](Self::take_tall_node), which may bear keys. It has keys already, of its last
+    /// request.
+    pub(in crate::range) fn take_key_node<E: Iterator<Item = &'static Epoch>>(
+        &self,
+        levels: u32,
+        thread: u32,
+        epochs: impl Fn() -> E,
+    ) -> NonNull<Node> {
+        let node = self.key_nodes.take(epochs).cast::<TallNode>();
+        // SAFETY: `take` returns a live node, and such a node begins with its tower.
+        let fresh = unsafe { node.as_ref() };
+        // SAFETY: `take` returns a node that no other thread knows.
+        unsafe { fresh.draw(levels) };
+        let node = node.cast();
+        // SAFETY: the same, and a tall node begins with its base.
+        unsafe { Node::assign(node, OwnerId::of_thread(thread)) };
+        node
+    }
+
+    /// Keys of ranges that are over.
+    pub(in crate::range) fn keys(&self) -> &Spares {
+        &self.keys
+    }
+
     /// Returns a node that no other thread has known since it was taken.
     pub(in crate::range) fn put_back(&self, node: NonNull<Node>) {
         // SAFETY: it was taken and not returned, so it is alive.
-        match unsafe { TallNode::of(node) } {
-            Some(tall) => self.tall_nodes.put_back(tall),
-            None => self.nodes.put_back(node),
+        match unsafe { node.as_ref() }.height() {
+            Height::Plain => self.nodes.put_back(node),
+            Height::Tall => self.tall_nodes.put_back(node.cast()),
+            Height::Keyed => self.key_nodes.put_back(node.cast()),
+        }
+    }
+
+    /// Takes over a node that no other thread knows any more. Another thread may have taken it from its pool.
+    #[inline]
+    pub(in crate::range) fn take_over(&self, node: NonNull<Node>) {
+        // SAFETY: nobody has freed it, so it is alive.
+        match unsafe { node.as_ref() }.height() {
+            Height::Plain => self.nodes.take_over(node),
+            Height::Tall => self.tall_nodes.take_over(node.cast()),
+            Height::Keyed => self.key_nodes.take_over(node.cast()),
         }
     }
 
@@ -102,8 +146,17 @@ impl Stock {
         match unsafe { TallNode::of(node) } {
             None => self.nodes.retire(node),
             // SAFETY: the same node.
-            Some(tall) if unsafe { tall.as_ref() }.lost_link() => self.tall_nodes.retire(tall),
+            Some(tall) if unsafe { tall.as_ref() }.lost_link() => self.retire(tall),
             Some(_) => {}
+        }
+    }
+
+    /// Gives up a tall node to which no link leads any more.
+    fn retire(&self, tall: NonNull<TallNode>) {
+        // SAFETY: it is in its grace period, so it is alive.
+        match unsafe { tall.as_ref() }.base().height() {
+            Height::Keyed => self.key_nodes.retire(tall.cast()),
+            Height::Plain | Height::Tall => self.tall_nodes.retire(tall),
         }
     }
 
@@ -119,6 +172,9 @@ impl Stock {
         if self.tall_nodes.is_bloated() {
             self.tall_nodes.collect(epochs);
         }
+        if self.key_nodes.is_bloated() {
+            self.key_nodes.collect(epochs);
+        }
     }
 
     /// The thread is exiting. `sweep_after` stays: the next thread with this record inherits the progress towards a
@@ -129,6 +185,8 @@ impl Stock {
     ) {
         self.nodes.flush(epochs);
         self.tall_nodes.flush(epochs);
+        self.key_nodes.flush(epochs);
+        self.keys.clear();
         self.holds.set(0);
     }
 
@@ -136,7 +194,7 @@ impl Stock {
     /// released ranges may be piling up where no walk passes.
     #[inline]
     pub(in crate::range) fn is_sweep_due(&self, random: impl FnOnce() -> u64) -> bool {
-        self.nodes.made() + self.tall_nodes.made() >= self.sweep_after.get()
+        self.nodes.made() + self.tall_nodes.made() + self.key_nodes.made() >= self.sweep_after.get()
             && prim::wins(random(), SWEEP_DIGITS) > 0
     }
 
@@ -146,6 +204,7 @@ impl Stock {
         self.sweep_after.set(held.max(fewest_between_sweeps()));
         self.nodes.count_anew();
         self.tall_nodes.count_anew();
+        self.key_nodes.count_anew();
     }
 
     /// How many ranges the thread holds in lists, but for one. A hint.
@@ -166,7 +225,8 @@ impl Stock {
     }
 }
 
-/// A node for the fast path of list locks, assigned to the running thread.
+/// A node for the fast path of list locks. A thread has one for its own ranges, which is assigned to it, and one for
+/// owners', which is assigned to whoever asks.
 pub(in crate::range) struct Spare(Cell<*mut Node>);
 
 impl Spare {
@@ -176,6 +236,16 @@ impl Spare {
     /// There is none before the thread's first acquisition.
     pub(in crate::range) const fn none() -> Self {
         Self(Cell::new(ptr::null_mut()))
+    }
+
+    /// None is kept, until it is [opened](Self::open).
+    pub(in crate::range) const fn closed() -> Self {
+        Self(Cell::new(Self::EXITED))
+    }
+
+    /// From now on a node is kept. Who opens it closes it when the thread exits.
+    pub(in crate::range) fn open(&self) {
+        self.0.set(ptr::null_mut());
     }
 
     /// Takes it. `None`: a range is held by it, or the thread is new or exiting.

@@ -73,6 +73,12 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The node that [`next`](Self::next) has just returned, as a pointer to all of it: a node may be the first part of
+    /// a larger one.
+    pub(in crate::range) fn found(&self) -> NonNull<Node> {
+        self.past.node().expect("a node was returned")
+    }
+
     /// Moves behind a node that [`next`](Self::next) returned, and changes nothing.
     #[inline]
     pub(in crate::range) fn pass(&mut self, node: &'a Node, link: Link) {

@@ -12,7 +12,8 @@ use super::held::Segments;
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
-use crate::range::inspect::{Deadlock, Request};
+use crate::deadlock::Wish;
+use crate::range::inspect::{Request, SelfDeadlock};
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
@@ -89,6 +90,7 @@ impl<S: Store> RawSegments<S> {
         blocked: Option<Blocked>,
         wait: Wait,
     ) -> Option<Token> {
+        let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(self.span(segments), segments.mode, record.thread());
             let mut acquisition = SegmentAcquisition {
@@ -96,10 +98,11 @@ impl<S: Store> RawSegments<S> {
                 record,
                 request,
                 segments,
+                at,
             };
             let blocker = blocked.map(|blocked| acquisition.blocker(&blocked));
             let patience = self.wait_queue.patience();
-            Waiter::new(&self.wait_queue, record, request, wait, patience)
+            Waiter::new(&self.wait_queue, record, request, wait, patience, at)
                 .acquire(&mut acquisition, blocker)
         });
         // Outside the closure, so that a panic names the caller's line, and so does the note of what is held.
@@ -223,6 +226,7 @@ struct SegmentAcquisition<'a, S: Store> {
     record: &'static ThreadRecord,
     request: Request,
     segments: Segments,
+    at: &'static Location<'static>,
 }
 
 /// A segment that refused the request.
@@ -258,7 +262,7 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
         !blocker.word.state().admits(self.segments.mode)
     }
 
-    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
+    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<SelfDeadlock> {
         let Self { lock, record, .. } = self;
         if !record
             .segments
@@ -267,10 +271,11 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
             return None;
         }
         let (held, at) = record.segments.in_the_way_of(lock.id, self.segments)?;
-        Some(Deadlock {
+        Some(SelfDeadlock {
             asked: self.request,
             held: Request::new(lock.span(held), held.mode, self.request.owner),
             at,
+            ranges: None,
         })
     }
 
@@ -285,6 +290,7 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
         Some(Holder {
             id: word.id(),
             request: Request::new(self.lock.span(held), held.mode, 0),
+            at: None,
         })
     }
 
@@ -296,6 +302,10 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
 
     fn may_hold(&self) -> bool {
         !self.held().is_empty()
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Some(self.segments.wish(self.lock.id, self.at))
     }
 
     fn adopt(&self, (): &(), sleeper: &Request) -> HolderId {

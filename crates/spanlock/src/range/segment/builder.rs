@@ -1,6 +1,7 @@
 //! How a segment lock is made.
 
 use super::{Array, Fairness, RawSegments, SrlArray, SrlTree, Tree};
+use crate::deadlock::Deadlocks;
 
 impl SrlArray {
     /// Begins a lock of one segment of one position.
@@ -9,6 +10,7 @@ impl SrlArray {
             shift: 0,
             extent: Extent::Segments(1),
             fairness: Fairness::DEFAULT,
+            deadlocks: Deadlocks::BY_ENVIRONMENT,
         }
     }
 }
@@ -21,6 +23,7 @@ impl SrlTree {
             bits: 6,
             depth: 2,
             fairness: Fairness::DEFAULT,
+            deadlocks: Deadlocks::BY_ENVIRONMENT,
         }
     }
 }
@@ -38,6 +41,7 @@ pub struct ArrayBuilder {
     shift: u32,
     extent: Extent,
     fairness: Fairness,
+    deadlocks: Deadlocks,
 }
 
 impl ArrayBuilder {
@@ -68,6 +72,12 @@ impl ArrayBuilder {
         self
     }
 
+    /// Whether to look for deadlocks. The default is [`Deadlocks::BY_ENVIRONMENT`].
+    pub fn deadlocks(mut self, deadlocks: Deadlocks) -> Self {
+        self.deadlocks = deadlocks;
+        self
+    }
+
     /// The lock.
     ///
     /// # Panics
@@ -86,7 +96,12 @@ impl ArrayBuilder {
             "{segments} segments of 2^{} positions: expected no more than 2^64 positions",
             self.shift
         );
-        RawSegments::new(Array::new(segments), self.shift, self.fairness)
+        RawSegments::new(
+            Array::new(segments),
+            self.shift,
+            self.fairness,
+            self.deadlocks,
+        )
     }
 }
 
@@ -98,6 +113,7 @@ pub struct TreeBuilder {
     bits: u32,
     depth: u32,
     fairness: Fairness,
+    deadlocks: Deadlocks,
 }
 
 impl TreeBuilder {
@@ -133,6 +149,12 @@ impl TreeBuilder {
         self
     }
 
+    /// Whether to look for deadlocks. The default is [`Deadlocks::BY_ENVIRONMENT`].
+    pub fn deadlocks(mut self, deadlocks: Deadlocks) -> Self {
+        self.deadlocks = deadlocks;
+        self
+    }
+
     /// The lock.
     ///
     /// # Panics
@@ -140,7 +162,11 @@ impl TreeBuilder {
     #[must_use]
     pub fn build(self) -> SrlTree {
         let Self {
-            shift, bits, depth, ..
+            shift,
+            bits,
+            depth,
+            fairness,
+            deadlocks,
         } = self;
         assert!(depth > 0, "0 levels: expected 1 or more");
         let digits = u64::from(bits) * u64::from(depth) + u64::from(shift);
@@ -148,7 +174,7 @@ impl TreeBuilder {
             digits <= u64::from(u64::BITS),
             "2^{digits} positions: expected no more than 2^64"
         );
-        RawSegments::new(Tree::new(bits, depth), shift, self.fairness)
+        RawSegments::new(Tree::new(bits, depth), shift, fairness, deadlocks)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Which segments a thread holds: its part of what the library keeps for each thread.
 
+use crate::deadlock::{LockKey, Wish};
 use crate::range::raw::Mode;
+use crate::range::span::Span;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -20,6 +22,17 @@ impl Segments {
             first: segment,
             last: segment,
             mode,
+        }
+    }
+
+    /// These of the lock with that id, as those who look for deadlocks compare them.
+    pub(super) fn wish(self, lock: u64, at: &'static Location<'static>) -> Wish {
+        let span = Span::inclusive(self.first, self.last).expect("segments are in order");
+        Wish {
+            lock: LockKey::Segments(lock),
+            span,
+            mode: self.mode,
+            at,
         }
     }
 
@@ -76,6 +89,13 @@ impl Held {
     /// Forgets what this thread still holds, by leaked guards, in a lock that is dropped.
     pub(super) fn forget_lock(&self, lock: u64) {
         self.0.borrow_mut().retain(|held| held.lock != lock);
+    }
+
+    /// What this thread holds in all segment locks, as those who look for deadlocks compare it.
+    pub(in crate::range) fn wishes(&self) -> Vec<Wish> {
+        let noted = self.0.borrow();
+        let wish = |held: &Hold| held.segments.wish(held.lock, held.at);
+        noted.iter().map(wish).collect()
     }
 
     /// What this thread holds in the lock with that id, each converted by `f`.

@@ -95,6 +95,7 @@ use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex};
 use super::span::Span;
 use super::thread;
 use super::wait::{Patience, WaitQueue};
+use crate::deadlock::Deadlocks;
 use held::Segments;
 use prim::atomic::{AtomicU64, Ordering};
 use std::fmt;
@@ -117,6 +118,13 @@ use std::fmt;
 /// # When not to use it
 /// - Ranges span many segments: each segment costs an atomic operation to enter and one to leave.
 /// - Threads hold several close ranges at a time: two in one segment exclude each other.
+/// - Owners are to hold ranges, or guards to go to other threads: the words do not know whose they are.
+///   ```compile_fail,E0599
+///   use spanlock::range::{Owner, RangeLock, segment::SrlArray};
+///
+///   let file = RangeLock::from_raw(SrlArray::builder().segments(64).build());
+///   let held = file.by(&Owner::new()).write(0..10);
+///   ```
 /// - The resource is large and used in few places: [`SrlTree`]; or its length is unknown: [`SrlTree`], or
 ///   [`RangeLock`](super::RangeLock)'s default, which is exact, and whose memory does not grow with the resource.
 ///
@@ -172,13 +180,13 @@ prim::global! {
 }
 
 impl<S: Store> RawSegments<S> {
-    fn new(store: S, shift: u32, fairness: Fairness) -> Self {
+    fn new(store: S, shift: u32, fairness: Fairness, deadlocks: Deadlocks) -> Self {
         Self {
             store,
             shift,
             // Relaxed: each number is handed out once, and nothing else matters.
             id: LOCKS.fetch_add(1, Ordering::Relaxed),
-            wait_queue: WaitQueue::new(Patience::of(fairness)),
+            wait_queue: WaitQueue::new(Patience::of(fairness), deadlocks),
         }
     }
 
@@ -209,6 +217,10 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
         self.span(self.segments(span, Mode::Shared))
     }
 
+    unsafe fn span_of(&self, token: &Token) -> Option<Span> {
+        Some(self.span(token.0))
+    }
+
     /// In whole segments. Neighbouring segments in the same mode are listed as one. The words do not know the holding
     /// thread, so it is listed as 0. Requests that are entering are listed, too.
     fn snapshot(&self) -> Option<Snapshot> {
@@ -228,7 +240,7 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
             .into_iter()
             .map(|run| Request::new(self.span(run), run.mode, 0))
             .collect();
-        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
+        Some(Snapshot::new(holders, self.wait_queue.waiters()))
     }
 }
 

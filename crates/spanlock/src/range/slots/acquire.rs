@@ -22,8 +22,8 @@ use super::look::{Blocker, SlotBlocker};
 use super::request::Entry;
 use super::scan::WholeGrant;
 use super::slot::Slot;
+use super::state::State;
 use super::token::{Granted, Token};
-use super::word::State;
 use super::{Growth, ListToken, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
@@ -234,9 +234,11 @@ impl RawSlots {
                 // SAFETY: the token of the list stands for the same range, in the same mode.
                 self.acquire_in_list(mode, &unsafe { Ask::after(behind, span, wait) })
             }
-            Granted::Annex(_) | Granted::Slot(_) => {
-                self.acquire_slowly(mode, Ask::new(span, wait), None)
-            }
+            // SAFETY: this thread runs.
+            Granted::Slot(_) => self.acquire_on_board(mode, &Ask::new(span, wait), unsafe {
+                thread::local().as_ref()
+            }),
+            Granted::Annex(_) => self.acquire_slowly(mode, Ask::new(span, wait), None),
         }
     }
 

@@ -26,11 +26,8 @@ use super::board::Board;
 use super::look::{Blocker, Look, SlotBlocker};
 use super::{RawSlots, Token};
 use crate::range::inspect::Request;
-use crate::range::list::{
-    Behalf, Blocker as NodeBlocker, Link, ListAcquisition, Node, Outside, StartHints,
-};
+use crate::range::list::{Behalf, Blocker as NodeBlocker, Link, ListAcquisition, Node, Outside};
 use crate::range::list::{Tried, Walk, await_decision};
-use crate::range::raw::Mode;
 use crate::range::thread::{Pin, ThreadRecord};
 use crate::range::wait::Attempt;
 use prim::atomic::Ordering;
@@ -104,7 +101,7 @@ impl Board {
         &self,
         pin: &Pin,
         request: &Request,
-        behalf: Option<Behalf<'_>>,
+        behalf: Option<&Behalf<'_>>,
     ) -> Option<NonNull<Node>> {
         let mut walk = Walk::from_head(pin, self.residue());
         let mut met = None;
@@ -141,15 +138,12 @@ impl RawSlots {
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
-        behalf: Option<Behalf<'a>>,
+        behalf: Option<&'a Behalf<'a>>,
     ) -> Attempt<Token, Blocker<'a>> {
         let annex = board.annex_or_new();
-        if request.mode == Mode::Shared {
-            annex.index.announce_shared(request.span);
-        }
         let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
         if let Some(behalf) = behalf {
-            node = node.on_behalf(behalf);
+            node.on_behalf(behalf);
         }
         let mut met = None;
         let tried = node.try_beside(|pin| {
@@ -187,8 +181,8 @@ impl RawSlots {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, Blocker, Mode, RawSlots, Request};
-    use crate::range::raw::{Ask, RawRangeMutex, Wait};
+    use super::{Attempt, Blocker, RawSlots, Request};
+    use crate::range::raw::{Ask, Mode, RawRangeMutex, Wait};
     use crate::range::span::Span;
     use crate::range::thread;
     use std::panic::Location;

@@ -11,22 +11,25 @@
 //! The edges cited are the parent module's.
 
 use super::advice::Blocked;
-use super::board::{Annex, Board};
+use super::board::Board;
 use super::home::{self, FreeSlot};
 use super::look::Blocker;
 use super::request::{Entry, Seniority};
 use super::token::{Granted, Token};
 use super::{Growth, InList, ListToken, RawSlots};
-use crate::range::inspect::{Deadlock, Request};
+use crate::range::inspect::{Request, SelfDeadlock};
 use crate::range::list::{Behalf, Blocker as NodeBlocker, MANY, Tried};
-use crate::range::owner::{OwnerId, Refusal};
-use crate::range::raw::{Ask, AskBy, Mode, RawOwned, Wait};
+use crate::range::owner::OwnerId;
+use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
-use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
+use crate::range::wait::{
+    Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Runner, Waiter,
+};
 use crate::wait::Stay;
 use prim::atomic::Ordering;
-use prim::{clock, thread as threads};
+use prim::{clock, debug, thread as threads};
 use std::panic::Location;
+use std::task::Poll;
 
 impl RawSlots {
     #[cold] // The lock is in use.
@@ -53,48 +56,32 @@ impl RawSlots {
                 blocker = blocker.filter(|_| acquisition.may_wait_in_place().is_none());
             }
             let queue = &self.wait_queue;
-            let waiter = Waiter::new(queue, record, request, wait, queue.patience());
+            let waiter = Waiter::new(queue, record, request, wait, queue.patience(), at);
             acquisition.acquire(waiter, blocker)
         });
         // Outside the closure, so that a panic names the caller's line.
         Refused::answer(outcome)
     }
-}
 
-// SAFETY: as for `RawRangeLock`. What an owner holds is a node, of the list or the annex. What a request replaces is
-// its owner's, and only that node is not in its way. Any thread may release a node.
-unsafe impl RawOwned for RawSlots {
-    fn lock_by(&self, ask: AskBy<'_, Token>) -> Result<Token, Refusal> {
-        let at = Location::caller();
-        let outcome = thread::with_record(|record| {
-            let request = Request::new(ask.span, ask.mode, ask.owner.id());
-            let behalf = Behalf::of(&ask, Token::node);
-            let list = self.in_list(record, request, at, None).on_behalf(behalf);
-            let acquisition = SlotAcquisition {
-                behalf: Some(behalf),
-                ..SlotAcquisition::new(self, record, request, at, list)
-            };
-            let queue = &self.wait_queue;
-            let waiter = Waiter::new(queue, record, request, ask.wait, queue.patience());
-            acquisition.acquire(behalf.waiter(waiter), None)
-        });
-        // Outside the closure, so that a panic names the caller's line.
-        Refused::answer_owner(outcome)
-    }
-
-    unsafe fn unlock_by(&self, token: Token) {
-        // Of the list, or of the annex: a release touches the node alone.
-        Annex::leave(&self.wait_queue, token.node());
-    }
-
-    unsafe fn share_by(&self, token: &Token) {
-        // SAFETY: this lock granted the token, as the caller promises.
-        unsafe { self.make_shared(token) };
+    /// One attempt in the list. `None`: the lock has moved meanwhile.
+    pub(super) fn attempt_in_list<'a>(
+        &'a self,
+        list: &mut InList<'a>,
+        record: &ThreadRecord,
+    ) -> Option<Attempt<Token, Blocker<'a>>> {
+        let attempt = match list.try_once() {
+            Tried::Moved => return None,
+            Tried::Granted(token) => Attempt::Granted(Token::of_list(&token)),
+            Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
+            Tried::Overtaken | Tried::Refused => Attempt::Overtaken,
+        };
+        self.consider_move(list, record);
+        Some(attempt)
     }
 }
 
 /// One request to a slot lock, in the waiting loop.
-struct SlotAcquisition<'a> {
+pub(super) struct SlotAcquisition<'a> {
     lock: &'a RawSlots,
     record: &'static ThreadRecord,
     request: Request,
@@ -106,13 +93,13 @@ struct SlotAcquisition<'a> {
     /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
     is_unlimited: bool,
     /// Whose request it is, if not the thread's. What owners hold is not in slots.
-    behalf: Option<Behalf<'a>>,
+    behalf: Option<&'a Behalf<'a>>,
     /// The request as one to the list, for as long as the lock has not moved.
     list: InList<'a>,
 }
 
 impl<'a> SlotAcquisition<'a> {
-    fn new(
+    pub(super) fn new(
         lock: &'a RawSlots,
         record: &'static ThreadRecord,
         request: Request,
@@ -133,6 +120,14 @@ impl<'a> SlotAcquisition<'a> {
         }
     }
 
+    /// The same for an owner's request.
+    pub(super) fn on_behalf(self, behalf: &'a Behalf<'a>) -> Self {
+        Self {
+            behalf: Some(behalf),
+            ..self
+        }
+    }
+
     /// Waits for the request and ends it.
     fn acquire(
         mut self,
@@ -140,9 +135,28 @@ impl<'a> SlotAcquisition<'a> {
         blocker: Option<Blocker<'a>>,
     ) -> Result<Token, Refused> {
         let outcome = waiter.acquire(&mut self, blocker);
-        let granted = outcome.as_ref().ok().filter(|token| token.is_of_list());
-        self.list.end(granted.map(Token::as_list_token).as_ref());
+        self.end(outcome.as_ref().ok());
         outcome
+    }
+
+    /// Goes on with an owner's request.
+    pub(super) fn run(
+        mut self,
+        waiter: Waiter<'a>,
+        blocker: Option<Blocker<'a>>,
+        runner: Runner<'_>,
+    ) -> Poll<Result<Token, Refused>> {
+        let outcome = waiter.run(&mut self, blocker, runner);
+        self.end(match &outcome {
+            Poll::Ready(Ok(token)) => Some(token),
+            _ => None,
+        });
+        outcome
+    }
+
+    fn end(self, granted: Option<&Token>) {
+        let granted = granted.filter(|token| token.is_of_list());
+        self.list.end(granted.map(Token::as_list_token).as_ref());
     }
 
     /// Notes that it was blocked, and when a writer was for the first time. Readers stay newcomers: while one writer
@@ -273,18 +287,6 @@ impl<'a> SlotAcquisition<'a> {
             None => Ok(()),
         }
     }
-
-    /// One attempt in the list. `None`: the lock has moved meanwhile.
-    fn attempt_in_list(&mut self) -> Option<Attempt<Token, Blocker<'a>>> {
-        let attempt = match self.list.try_once() {
-            Tried::Moved => return None,
-            Tried::Granted(token) => Attempt::Granted(Token::of_list(&token)),
-            Tried::Blocked(node) => Attempt::Blocked(Blocker::Node(node)),
-            Tried::Overtaken | Tried::Refused => Attempt::Overtaken,
-        };
-        self.lock.consider_move(&self.list, self.record);
-        Some(attempt)
-    }
 }
 
 impl<'a> Acquisition for SlotAcquisition<'a> {
@@ -304,7 +306,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                 return self.attempt_on(board);
             } else if self.lock.setup().growth != Growth::WhenMet {
                 self.lock.move_to_slots();
-            } else if let Some(attempt) = self.attempt_in_list() {
+            } else if let Some(attempt) = self.lock.attempt_in_list(&mut self.list, self.record) {
                 return attempt;
             }
         }
@@ -332,15 +334,16 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         }
     }
 
-    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<Deadlock> {
+    fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<SelfDeadlock> {
         match blocker {
             Blocker::Node(node) => self.list.deadlock_with(node),
             Blocker::Slot(met) => {
                 let is_ours = self.list.blocks(OwnerId::of_thread(met.slot.thread()));
-                (is_ours && met.is_in_the_way(self.request.mode)).then(|| Deadlock {
+                (is_ours && met.is_in_the_way(self.request.mode)).then(|| SelfDeadlock {
                     asked: self.request,
                     held: met.slot.request(met.state),
                     at: met.slot.at(),
+                    ranges: None,
                 })
             }
         }
@@ -354,6 +357,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
                 Some(Holder {
                     id: met.slot.id(),
                     request: met.slot.request(state),
+                    at: debug::CHECKS.then(|| met.slot.at()),
                 })
             }
         }
@@ -362,6 +366,7 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     fn held(&self) -> Vec<Request> {
         let mut held = self.lock.holders(self.record);
         held.retain(|holder| self.list.blocks(holder.owner));
+        held.extend(self.list.replaced());
         held
     }
 

@@ -2,7 +2,7 @@
 
 use super::request::Seniority;
 use super::slot::Slot;
-use super::word::State;
+use super::state::State;
 use crate::range::inspect::Request;
 use crate::range::list::Blocker as NodeBlocker;
 use crate::range::raw::Mode;

@@ -10,7 +10,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `word.rs` | the word that is a slot's state |
+//! | `state.rs` | the word that is a slot's state |
 //! | `request.rs` | a request as it is announced, and which of several rivals stays |
 //! | `advice/` | which plan is best. It knows nothing of what follows |
 //! | `buckets.rs` | which slots a narrow request looks at |
@@ -26,6 +26,7 @@
 //! | `acquire.rs` | a range acquired at once, in the list or in a slot: asks for a plan, and tells what it met |
 //! | `annex.rs` | what a thread holds that holds many ranges |
 //! | `attempt.rs`, `moving.rs` | one attempt of a request that waits; the move from the list to a board |
+//! | `owned.rs` | what owners hold |
 //! | `release.rs` | release and downgrade |
 //!
 //! The waiting loop and the queue are in `range/wait/`. Below are the invariants and edges that the code cites.
@@ -128,13 +129,14 @@ mod home;
 mod lazy;
 mod look;
 mod moving;
+mod owned;
 mod release;
 mod request;
 mod scan;
 pub(in crate::range) mod seats;
 mod slot;
+mod state;
 mod token;
-mod word;
 
 pub use super::wait::Fairness;
 
@@ -145,13 +147,17 @@ pub use token::Token;
 use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, List, Policy, SharedExclusive, StartHints};
 use super::list::{FastPath, ListAcquisition, Token as ListToken};
+use super::order::Positions;
 use super::raw::{Ask, Behind, Mode, RawRangeLock, RawRangeMutex, by_mode};
+use super::span::Span;
 use super::thread::{self, ThreadRecord};
 use super::wait::{Patience, WaitQueue};
+use crate::deadlock::Deadlocks;
 use board::Board;
 use prim::atomic::Ordering;
 use std::fmt;
 use std::panic::Location;
+use token::Granted;
 
 /// The slot lock, in raw form.
 ///
@@ -239,6 +245,13 @@ impl Index for Setup {}
 
 impl StartHints for Setup {
     const MAY_MOVE: bool = true;
+
+    type Order = Positions;
+    type Kept = ();
+
+    fn order(&self) -> &Positions {
+        &Positions
+    }
 }
 
 /// A slot lock to be built.
@@ -246,6 +259,7 @@ impl StartHints for Setup {
 #[must_use]
 pub struct Builder {
     patience: Patience,
+    deadlocks: Deadlocks,
     setup: Setup,
 }
 
@@ -253,6 +267,12 @@ impl Builder {
     /// How to treat requests that others keep overtaking. The default is [`Fairness::DEFAULT`].
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
         self.patience = Patience::of(fairness);
+        self
+    }
+
+    /// Whether to look for deadlocks. The default is [`Deadlocks::BY_ENVIRONMENT`].
+    pub const fn deadlocks(mut self, deadlocks: Deadlocks) -> Self {
+        self.deadlocks = deadlocks;
         self
     }
 
@@ -296,7 +316,7 @@ impl Builder {
             let policy = Policy { fast_path, ..Policy::DEFAULT };
             RawSlots {
                 list: List::new(policy, self.setup),
-                wait_queue: WaitQueue::new(self.patience),
+                wait_queue: WaitQueue::new(self.patience, self.deadlocks),
             }
         }
     }
@@ -315,6 +335,7 @@ impl RawSlots {
     pub const fn builder() -> Builder {
         Builder {
             patience: Patience::of(Fairness::DEFAULT),
+            deadlocks: Deadlocks::BY_ENVIRONMENT,
             setup: Setup {
                 growth: Growth::WhenMet,
                 advice: Advice::Learnt,
@@ -378,9 +399,18 @@ impl RawSlots {
 unsafe impl RawRangeMutex for RawSlots {
     by_mode!(exclusive: Token);
 
+    unsafe fn span_of(&self, token: &Token) -> Option<Span> {
+        // SAFETY: this lock granted the token, as the caller promises.
+        match unsafe { token.granted() } {
+            // SAFETY: the node is not reused while it is held.
+            Granted::List(token) | Granted::Annex(token) => unsafe { Some(token.span()) },
+            Granted::Slot(slot) => Some(slot.request(slot.load(Ordering::Relaxed)).span),
+        }
+    }
+
     fn snapshot(&self) -> Option<Snapshot> {
         let holders = thread::with_record(|record| self.holders(record));
-        Some(Snapshot::new(holders, self.wait_queue.queue().waiters()))
+        Some(Snapshot::new(holders, self.wait_queue.waiters()))
     }
 }
 

@@ -6,7 +6,7 @@ use super::buckets::{Buckets, Parts, WORDS};
 use super::look::{Look, SlotBlocker};
 use super::request::Entry;
 use super::slot::Slot;
-use super::word::{Audience, State};
+use super::state::{Audience, State};
 use crate::range::raw::Mode;
 use crate::wait::Stay;
 use prim::atomic::fence_after_rmw;

@@ -13,7 +13,7 @@
 use super::advice::OfThread;
 use super::buckets::Places;
 use super::request::{Entry, Seniority};
-use super::word::{Audience, Extent, State};
+use super::state::{Audience, Extent, State};
 use crate::range::inspect::Request;
 use crate::range::raw::Mode;
 use crate::range::span::Span;

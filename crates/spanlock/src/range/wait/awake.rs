@@ -1,40 +1,65 @@
 //! The requests in a queue that are awake.
 
-use super::entry::{Entry, Stage};
+use super::entry::{Entry, RequestId};
+use crate::range::inspect::Request;
+use crate::range::order::QueueOrder;
 use crate::range::raw::Mode;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The positions in the queue of the awake requests. A dispatch compares each sleeper with these few, not with all the
-/// other sleepers.
+/// The awake requests by the starts of their ranges. A dispatch compares a sleeper with those that may overlap it.
+#[derive(Debug, Default)]
 pub(super) struct Awake {
-    positions: Vec<usize>,
-    any_exclusive: bool,
+    by_start: BTreeSet<(u64, RequestId)>,
+    exclusive: usize,
+    /// No range reaches further from its start.
+    longest: u64,
+}
+
+fn place(id: RequestId, request: &Request) -> (u64, RequestId) {
+    (request.span.start(), id)
 }
 
 impl Awake {
-    pub(super) fn new(entries: &[Entry]) -> Self {
-        let mut awake = Self {
-            positions: Vec::new(),
-            any_exclusive: false,
-        };
-        for (at, entry) in entries.iter().enumerate() {
-            if entry.stage == Stage::Awake {
-                awake.add(entries, at);
-            }
+    pub(super) const fn new() -> Self {
+        Self {
+            by_start: BTreeSet::new(),
+            exclusive: 0,
+            longest: 0,
         }
-        awake
     }
 
-    pub(super) fn add(&mut self, entries: &[Entry], at: usize) {
-        self.positions.push(at);
-        self.any_exclusive |= entries[at].request.mode == Mode::Exclusive;
+    pub(super) fn add(&mut self, order: &QueueOrder, id: RequestId, request: &Request) {
+        if self.by_start.is_empty() {
+            self.longest = 0;
+        }
+        self.longest = self.longest.max(order.length(request.span));
+        self.exclusive += usize::from(request.mode == Mode::Exclusive);
+        self.by_start.insert(place(id, request));
     }
 
-    /// The position of an awake request that conflicts with a sleeping one.
-    pub(super) fn conflicting_with(&self, entries: &[Entry], asleep: &Entry) -> Option<usize> {
-        if asleep.request.mode == Mode::Shared && !self.any_exclusive {
+    pub(super) fn remove(&mut self, id: RequestId, request: &Request) {
+        if self.by_start.remove(&place(id, request)) {
+            self.exclusive -= usize::from(request.mode == Mode::Exclusive);
+        }
+    }
+
+    /// The first awake request that conflicts with a sleeping one, and is not of the same task.
+    pub(super) fn conflicting_with(
+        &self,
+        order: &QueueOrder,
+        entries: &BTreeMap<RequestId, Entry>,
+        asleep: &Entry,
+    ) -> Option<RequestId> {
+        if asleep.request.mode == Mode::Shared && self.exclusive == 0 {
             return None;
         }
-        let mut positions = self.positions.iter().copied();
-        positions.find(|&at| entries[at].request.conflicts(&asleep.request))
+        let [first, last] = order.starts_near(asleep.request.span, self.longest);
+        let near = self.by_start.range((first, 0)..=(last, RequestId::MAX));
+        let conflicts = |&(_, id): &(u64, RequestId)| {
+            let other = &entries[&id];
+            let is_other = !other.sleeper.is_woken_with(asleep.sleeper);
+            (is_other && order.conflict(&other.request, &asleep.request)).then_some(id)
+        };
+        near.filter_map(conflicts).min()
     }
 }

@@ -1,7 +1,8 @@
 //! The loop that a request goes round until it is granted or gives up: admission, attempt, wait for the blocker.
 //!
 //! A lock kind takes part with the trait [`Acquisition`]. The loop itself knows requests, times and the queue, and
-//! nothing about lists, slots or segments.
+//! nothing about lists, slots or segments. A thread stays in the loop, and a task leaves it whenever it has to wait
+//! (`poll.rs`).
 //!
 //! # Edges
 //!
@@ -12,148 +13,40 @@
 //! - **reserve-asleep**: where others may come and go while a request sleeps, and do not wake it, it gets its
 //!   reservation asleep.
 //! - **one-upgrade**: of owners that share a range, and each want to have it alone, one sleeps. The next is refused.
+//! - **panic-gives-up**: a request whose code panics leaves the queue, so that those behind it go on.
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
-use super::entry::{Entry, HolderId, RequestId, Stage};
+use super::acquisition::{Acquisition, Attempt, Refused, Reserves};
+use super::entry::{Entry, RequestId, Sleeper, Stage};
+use super::pursued::Pursued;
 use super::reservation::{Patience, Turn};
+use super::watched::outcome_of;
 use super::{Queue, WaitQueue};
-use crate::range::inspect::{Deadlock, Request};
-use crate::range::owner::{Listed, Owner, Refusal};
+use crate::range::inspect::Request;
+use crate::range::owner::{Listed, Owner};
 use crate::range::raw::Wait;
+use crate::range::sought::Sought;
+use crate::range::span::Span;
 use crate::range::thread::ThreadRecord;
-use crate::wait::Ticket;
+use crate::wait::{Ticket, Wakeups};
 use prim::clock::{Duration, Instant};
 use prim::debug;
+use std::panic::Location;
 
-/// One request, as its lock kind provides it to the loop.
-pub(in crate::range) trait Acquisition {
-    /// Proof of the acquisition.
-    type Token;
-
-    /// The holder or rival in the way, with all that is needed to check it. Dropped before the thread sleeps.
-    type Blocker;
-
-    /// When the request gets a reservation.
-    const RESERVES: Reserves;
-
-    /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
-    fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
-
-    /// Whether the blocker is still in the way. The thread spins on this.
-    fn is_blocked_by(&self, blocker: &Self::Blocker) -> bool;
-
-    /// Whether the attempt that met the blocker has waited for it. Then the thread does not spin again.
-    fn has_waited_for(&self, _: &Self::Blocker) -> bool {
-        false
-    }
-
-    /// Whether the blocker turns out to be a rival that withdraws, within a short spin. A request that may not wait
-    /// asks this.
-    fn sees_withdrawal_of(&self, _: &Self::Blocker) -> bool {
-        false
-    }
-
-    /// Whether this very thread holds the blocker, so that waiting for it would never end. Debug builds ask this.
-    fn deadlock_with(&self, blocker: &Self::Blocker) -> Option<Deadlock>;
-
-    /// Marks the blocker, so that it calls [`Queue::holder_left`] when it leaves. `None`: it is no longer in the way.
-    /// Called under the queue's mutex.
-    fn mark(&self, blocker: &Self::Blocker) -> Option<Holder>;
-
-    /// All that this thread holds in the lock.
-    ///
-    /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
-    fn held(&self) -> Vec<Request>;
-
-    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk:
-    /// no other walk may begin.
-    fn may_hold(&self) -> bool;
-
-    /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
-    /// Called under the queue's mutex.
-    fn adopt(&self, token: &Self::Token, sleeper: &Request) -> HolderId;
-
-    /// The token after at least one sleeper was adopted.
-    fn adopted(&self, token: Self::Token) -> Self::Token {
-        token
-    }
-}
-
-/// The result of one attempt.
-pub(in crate::range) enum Attempt<T, B> {
-    Granted(T),
-    Blocked(B),
-    /// Other requests were faster again and again. None of them needs to conflict with this one.
-    Overtaken,
-}
-
-/// The holder that a request goes to sleep behind.
-pub(in crate::range) struct Holder {
-    pub(in crate::range) id: HolderId,
-    pub(in crate::range) request: Request,
-}
-
-/// When a request gets its reservation, once that is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::range) enum Reserves {
-    /// When it finds its range taken again. This suits locks in which every blocker wakes its sleepers.
-    WhenWoken,
-    /// Also while it sleeps: blockers may come and go in turn, so that nothing ever wakes the sleeper.
-    WhileAsleep,
-}
-
-/// Why a request ends without its range.
-pub(in crate::range) enum Refused {
-    OutOfTime,
-    /// Its owner was cancelled.
-    Cancelled,
-    /// It and another request would wait for each other: both are of owners that share what the other wants alone.
-    OtherUpgrade,
-    /// In a box, so that the results of all requests stay small.
-    SelfDeadlock(Box<Deadlock>),
-}
-
-impl Refused {
-    /// The answer to the caller: a token, or `None`.
-    ///
-    /// # Panics
-    /// When the thread would have waited for itself.
-    #[track_caller]
-    pub(in crate::range) fn answer<T>(outcome: Result<T, Self>) -> Option<T> {
-        match outcome {
-            Ok(token) => Some(token),
-            // Only owners are cancelled, and only owners upgrade.
-            Err(Self::OutOfTime | Self::Cancelled | Self::OtherUpgrade) => None,
-            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
-        }
-    }
-
-    /// The answer to an owner.
-    ///
-    /// # Errors
-    /// Why it is refused.
-    ///
-    /// # Panics
-    /// When the owner would have waited for itself.
-    #[track_caller]
-    pub(in crate::range) fn answer_owner<T>(outcome: Result<T, Self>) -> Result<T, Refusal> {
-        // No closure: it would be the caller.
-        match outcome {
-            Ok(token) => Ok(token),
-            Err(Self::OutOfTime) => Err(Refusal::Busy),
-            Err(Self::Cancelled) => Err(Refusal::Cancelled),
-            Err(Self::OtherUpgrade) => Err(Refusal::OtherUpgrade),
-            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
-        }
-    }
-}
-
-/// Whether the queue has an entry of this request.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Newcomer,
-    Queued,
+/// How far a request has come that was not granted at once. Plain data: a task keeps it while it is not polled.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::range) struct Pursuit {
+    /// Its name in the queue, once it is there.
+    pub(super) id: Option<RequestId>,
+    /// When the request got its reservation, if it has one.
+    pub(super) reserved: Option<Instant>,
+    /// Whether it has begun to wait.
+    pub(super) waits: bool,
+    /// When it asks for a reservation, if it ever does.
+    pub(super) due: Option<Instant>,
+    /// Since when the observer knows that it waits.
+    pub(super) observed: Option<Instant>,
 }
 
 /// Why a thread woke.
@@ -164,24 +57,33 @@ enum Woken {
     TurnEnded,
 }
 
+/// [holder-bypass] What is held that a reservation may be waiting for.
+pub(super) fn held_for<A: Acquisition>(acquisition: &A) -> Vec<Request> {
+    if acquisition.may_hold() {
+        acquisition.held()
+    } else {
+        Vec::new()
+    }
+}
+
 /// A request that was not granted at once.
 pub(in crate::range) struct Waiter<'a> {
-    queue: &'a WaitQueue,
-    record: &'static ThreadRecord,
-    request: Request,
-    wait: Wait,
-    patience: Patience,
-    standing: Standing,
-    /// When the request got its reservation, if it has one.
-    reserved: Option<Instant>,
-    /// Whether it has begun to wait.
-    waits: bool,
-    /// When it asks for a reservation, if it ever does.
-    due: Option<Instant>,
+    pub(super) queue: &'a WaitQueue,
+    pub(super) record: &'static ThreadRecord,
+    pub(super) request: Request,
+    pub(super) wait: Wait,
+    pub(super) patience: Patience,
+    /// The line that asks.
+    pub(super) at: &'static Location<'static>,
+    pub(super) pursuit: Pursuit,
+    /// Who is to be woken.
+    pub(super) sleeper: Sleeper,
     /// Who may cancel the wait.
-    owner: Option<&'a Owner>,
+    pub(super) owner: Option<&'a Owner>,
     /// What the owner shares, and wants alone by this request.
-    shares: Option<Request>,
+    pub(super) shares: Option<Request>,
+    /// What keeps the ranges of both while a task is in the queue, in a lock over keys: the task may be leaked.
+    pub(super) kept: Option<Box<[Option<Sought>; 2]>>,
 }
 
 impl<'a> Waiter<'a> {
@@ -191,6 +93,7 @@ impl<'a> Waiter<'a> {
         request: Request,
         wait: Wait,
         patience: Patience,
+        at: &'static Location<'static>,
     ) -> Self {
         Self {
             queue,
@@ -198,12 +101,12 @@ impl<'a> Waiter<'a> {
             request,
             wait,
             patience,
-            standing: Standing::Newcomer,
-            reserved: None,
-            waits: false,
-            due: None,
+            at,
+            pursuit: Pursuit::default(),
+            sleeper: Sleeper::Thread(&record.parker),
             owner: None,
             shares: None,
+            kept: None,
         }
     }
 
@@ -219,6 +122,17 @@ impl<'a> Waiter<'a> {
         Self { shares, ..self }
     }
 
+    /// What it asks for.
+    pub(in crate::range) fn asks(&self) -> Span {
+        self.request.span
+    }
+
+    /// The queue keeps these while a task waits.
+    pub(in crate::range) fn keeping(self, kept: [Option<Sought>; 2]) -> Self {
+        let kept = Some(Box::new(kept));
+        Self { kept, ..self }
+    }
+
     /// Waits and tries until the request is granted, may wait no longer, or would wait for its own thread. `blocker` is
     /// what an attempt before the loop has met.
     #[inline] // As is the attempt: each has one caller for a lock kind, and most requests are granted at once.
@@ -227,13 +141,23 @@ impl<'a> Waiter<'a> {
         acquisition: &mut A,
         blocker: Option<A::Blocker>,
     ) -> Result<A::Token, Refused> {
-        match self.contend(acquisition, blocker) {
+        let record = self.record;
+        let pursued = Pursued(&mut self);
+        let contended = pursued.0.contend(acquisition, blocker);
+        std::mem::forget(pursued);
+        let observed = self.observed();
+        let outcome = match contended {
             Ok(token) => Ok(self.granted(acquisition, token)),
             Err(refused) => {
                 self.give_up();
                 Err(refused)
             }
+        };
+        record.call_tasks();
+        if let Some(observed) = observed {
+            observed.end(outcome_of(&outcome));
         }
+        outcome
     }
 
     #[inline]
@@ -267,34 +191,12 @@ impl<'a> Waiter<'a> {
 
     #[cold] // A request has waited too long.
     fn give_way<A: Acquisition>(&mut self, acquisition: &A) -> Result<(), Refused> {
-        let id = self.id();
-        self.begin_to_wait();
-        // [holder-bypass] A reservation may be waiting for what this thread holds.
-        let held = if acquisition.may_hold() {
-            acquisition.held()
-        } else {
-            Vec::new()
-        };
-        let waits_for_us = |reserved: &Request| {
-            held.iter().any(|held| held.conflicts(reserved)) && prim::intact!("holder-bypass")
-        };
+        let held = held_for(acquisition);
         loop {
-            let Some((ticket, turn, refused)) = self.queue.with_queue(|queue, wakeups| {
-                let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
-                    return Ok(None);
-                };
-                if self.wait == Wait::Never {
-                    return Err(Refused::OutOfTime);
-                }
-                let ticket = self.record.parker.ticket();
-                let stage = Stage::GivingWay(first.id, turn);
-                let entry = self.entry(stage, first.request, !held.is_empty());
-                Ok(Some((ticket, turn, queue.sleep(entry, wakeups))))
-            })?
-            else {
+            let ticket = self.record.parker.ticket();
+            let Some((id, turn)) = self.sleep_giving_way(&held, |_, _, _| {})? else {
                 return Ok(());
             };
-            self.postpone(refused);
             // [turn-ends] The reservation may wait for what waits for this thread.
             let ends = Some(turn.ends).filter(|_| prim::intact!("turn-ends"));
             if self.park(ticket, A::RESERVES, ends)? == Woken::TurnEnded {
@@ -305,17 +207,49 @@ impl<'a> Waiter<'a> {
         }
     }
 
+    /// Enters the request as one that gives way, if it has to, and says for which turn. `enters` is called under the
+    /// queue's mutex, just before.
+    pub(super) fn sleep_giving_way(
+        &mut self,
+        held: &[Request],
+        enters: impl FnOnce(&mut Queue, RequestId, &mut Wakeups),
+    ) -> Result<Option<(RequestId, Turn<Instant>)>, Refused> {
+        self.begin_to_wait();
+        let asleep = self.queue.with_queue(|queue, wakeups| {
+            let waits_for_us = |reserved: &Request| {
+                let conflict = |held| queue.order().conflict(held, reserved);
+                held.iter().any(conflict) && prim::intact!("holder-bypass")
+            };
+            let Some((first, turn)) = self.turn_to_await(queue, waits_for_us) else {
+                return Ok(None);
+            };
+            if self.wait == Wait::Never {
+                return Err(Refused::OutOfTime);
+            }
+            let id = self.enrol(queue);
+            let stage = Stage::GivingWay(first.id, turn);
+            let entry = self.entry(id, stage, first.request, !held.is_empty());
+            enters(queue, id, wakeups);
+            Ok(Some((id, turn, queue.sleep(entry, wakeups))))
+        })?;
+        Ok(asleep.map(|(id, turn, refused)| {
+            self.postpone(refused);
+            (id, turn)
+        }))
+    }
+
     /// The reservation that the request has to give way to, and the turn at the end of which it need not any more.
     fn turn_to_await(
         &self,
         queue: &Queue,
         waits_for_us: impl Fn(&Request) -> bool,
     ) -> Option<(Entry, Turn<Instant>)> {
-        let first = queue.reservation_ahead_of(self.id(), &self.request, waits_for_us)?;
+        let id = self.pursuit.id;
+        let first = queue.reservation_ahead_of(id, &self.request, waits_for_us)?;
         let now = Instant::now();
         let turn = queue.turn(&self.request, now)?;
-        let has_pass = queue
-            .gave_way(self.id())
+        let has_pass = id
+            .and_then(|id| queue.gave_way(id))
             .is_some_and(|last| last.is_pass_in(&turn, now));
         // [admission]
         (!has_pass && prim::intact!("admission")).then_some((*first, turn))
@@ -346,56 +280,64 @@ impl<'a> Waiter<'a> {
         {
             return Err(Refused::SelfDeadlock(Box::new(deadlock)));
         }
-        let asleep = self.register(acquisition, &blocker)?;
+        let ticket = self.record.parker.ticket();
+        let asleep = self.register(acquisition, &blocker, |_, _, _| {})?;
         // [grace-nonblocking] The thread walks no list while it sleeps.
         let _kept = Some(blocker).filter(|_| !prim::intact!("grace-nonblocking"));
         match asleep {
-            Some((ticket, reserves)) => {
+            Some(reserves) => {
+                let published = self.publish(acquisition);
                 let woken = self.park(ticket, reserves, None);
+                drop(published);
                 self.record.spins.over();
-                woken.map(|_| ())
+                woken?;
+                self.refused()
             }
             None => self.retry(),
         }
     }
 
     /// Enters the request behind its blocker, and says when it gets its reservation. `None`: the blocker is no longer
-    /// in the way.
+    /// in the way. `enters` is called under the queue's mutex, just before.
     ///
     /// # Errors
     /// It would wait for another request that waits for it.
-    fn register<A: Acquisition>(
+    pub(super) fn register<A: Acquisition>(
         &mut self,
         acquisition: &A,
         blocker: &A::Blocker,
-    ) -> Result<Option<(Ticket, Reserves)>, Refused> {
+        enters: impl FnOnce(&mut Queue, RequestId, &mut Wakeups),
+    ) -> Result<Option<Reserves>, Refused> {
         self.reserve_if_due();
         let holds = acquisition.may_hold();
-        let ticket = self.record.parker.ticket();
-        let queue = self.queue;
-        let registered = queue.with_queue(|queue, wakeups| {
+        let registered = self.queue.with_queue(|queue, wakeups| {
             let Some(holder) = acquisition.mark(blocker) else {
                 return Ok(None);
             };
-            let mut entry = self.entry(Stage::BehindHolder(holder.id), holder.request, holds);
+            let id = self.enrol(queue);
+            queue.watching.note(holder.id, holder.at);
+            let stage = Stage::BehindHolder(holder.id);
+            let mut entry = self.entry(id, stage, holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.
             if queue.would_wait_for_each_other(&entry) && prim::intact!("one-upgrade") {
                 // At once: the other may be about to look for this one.
-                queue.gave_up(self.id(), wakeups);
+                queue.gave_up(id, wakeups);
                 return Err(Refused::OtherUpgrade);
             }
-            let reserves = if entry.lets_others_in() && prim::intact!("reserve-asleep") {
+            let reserves = if entry.lets_others_in(queue.order()) && prim::intact!("reserve-asleep")
+            {
                 // [reserve-asleep] At once: it has spun before.
                 entry.reserved = self.reserve();
                 Reserves::WhileAsleep
             } else {
                 A::RESERVES
             };
+            enters(queue, id, wakeups);
             Ok(Some((queue.sleep(entry, wakeups), reserves)))
         })?;
         Ok(registered.map(|(refused, reserves)| {
             self.postpone(refused);
-            (ticket, reserves)
+            reserves
         }))
     }
 
@@ -407,7 +349,9 @@ impl<'a> Waiter<'a> {
         reserves: Reserves,
         turn_ends: Option<Instant>,
     ) -> Result<Woken, Refused> {
-        self.standing = Standing::Queued;
+        // Foreign code, which must not wait for what this thread waits for.
+        self.record.call_tasks();
+        self.observe();
         let listed = match self.owner {
             Some(owner) => Some(owner.list(&self.record.parker).ok_or(Refused::Cancelled)?),
             None => None,
@@ -434,8 +378,8 @@ impl<'a> Waiter<'a> {
             }
             // The entry may be behind another request by now, and stays there.
             let now = Instant::now();
-            self.reserved = Some(now);
-            let id = self.id();
+            self.pursuit.reserved = Some(now);
+            let id = self.pursuit.id.expect("a request that sleeps is entered");
             let refused = self
                 .queue
                 .with_queue(|queue, _| queue.reserve_in_place(id, now));
@@ -459,10 +403,11 @@ impl<'a> Waiter<'a> {
             Wait::Until(_) | Wait::Forever => {}
         }
         self.reserve_if_due();
-        if self.reserved.is_some() {
-            self.standing = Standing::Queued;
-            let entry = self.entry(Stage::Awake, self.request, true);
-            let refused = self.queue.with_queue(|queue, _| queue.reserve(entry));
+        if self.pursuit.reserved.is_some() {
+            let refused = self.queue.with_queue(|queue, _| {
+                let id = self.enrol(queue);
+                queue.reserve(self.entry(id, Stage::Awake, self.request, true))
+            });
             self.postpone(refused);
         }
         Ok(())
@@ -470,12 +415,12 @@ impl<'a> Waiter<'a> {
 
     /// Leaves the queue as a holder. Requests asleep behind this one are now behind a holder.
     #[inline]
-    fn granted<A: Acquisition>(self, acquisition: &A, token: A::Token) -> A::Token {
-        let id = self.id();
-        let has_adopted = self.standing == Standing::Queued
-            && self.queue.with_queue(|queue, _| {
-                queue.granted(id, |sleeper| acquisition.adopt(&token, sleeper))
-            });
+    pub(super) fn granted<A: Acquisition>(self, acquisition: &A, token: A::Token) -> A::Token {
+        let has_adopted = self.pursuit.id.is_some_and(|id| {
+            self.queue.with_queue(|queue, wakeups| {
+                queue.granted(id, wakeups, |sleeper| acquisition.adopt(&token, sleeper))
+            })
+        });
         if has_adopted {
             acquisition.adopted(token)
         } else {
@@ -484,48 +429,48 @@ impl<'a> Waiter<'a> {
     }
 
     #[inline]
-    fn give_up(self) {
-        if self.standing == Standing::Queued {
-            let id = self.id();
+    pub(super) fn give_up(&mut self) {
+        if let Some(id) = self.pursuit.id.take() {
             self.queue
                 .with_queue(|queue, wakeups| queue.gave_up(id, wakeups));
         }
     }
 
-    fn id(&self) -> RequestId {
-        self.record.parker.id()
+    /// Its name in the queue. It is about to be entered there.
+    fn enrol(&mut self, queue: &mut Queue) -> RequestId {
+        *self.pursuit.id.get_or_insert_with(|| queue.new_id())
     }
 
     /// Notes when the request begins to wait.
     fn begin_to_wait(&mut self) {
-        if !self.waits {
-            self.waits = true;
+        if !self.pursuit.waits {
+            self.pursuit.waits = true;
             let limit = self.patience.limit();
-            self.due = limit.and_then(|limit| Instant::now().checked_add(limit));
+            self.pursuit.due = limit.and_then(|limit| Instant::now().checked_add(limit));
         }
     }
 
     /// Gets a reservation if the patience has ended.
     fn reserve_if_due(&mut self) {
         self.begin_to_wait();
-        if self.due.is_some_and(|due| Instant::now() >= due) {
+        if self.pursuit.due.is_some_and(|due| Instant::now() >= due) {
             self.reserve();
         }
     }
 
     /// Gets a reservation, if the lock has any.
     fn reserve(&mut self) -> Option<Instant> {
-        if self.reserved.is_none() && self.due.is_some() {
-            self.reserved = Some(Instant::now());
+        if self.pursuit.reserved.is_none() && self.pursuit.due.is_some() {
+            self.pursuit.reserved = Some(Instant::now());
         }
-        self.reserved
+        self.pursuit.reserved
     }
 
     /// Notes that the request did not get a reservation, because reservations pause for so long.
     fn postpone(&mut self, refused: Option<Duration>) {
         if let Some(pause) = refused {
-            self.reserved = None;
-            self.due = Instant::now().checked_add(pause);
+            self.pursuit.reserved = None;
+            self.pursuit.due = Instant::now().checked_add(pause);
         }
     }
 
@@ -538,25 +483,30 @@ impl<'a> Waiter<'a> {
         self.begin_to_wait();
         // [reserve-asleep]
         let may = reserves == Reserves::WhileAsleep
-            && self.reserved.is_none()
+            && self.pursuit.reserved.is_none()
             && prim::intact!("reserve-asleep");
-        self.due
+        self.pursuit
+            .due
             .filter(|&due| may && limit.is_none_or(|limit| due < limit))
     }
 
     /// The request's entry in the queue.
-    fn entry(&self, stage: Stage, behind: Request, holds: bool) -> Entry {
+    fn entry(&self, id: RequestId, stage: Stage, behind: Request, holds: bool) -> Entry {
         Entry {
-            id: self.id(),
+            id,
             request: self.request,
-            parker: &self.record.parker,
-            reserved: self.reserved,
+            origin: self.origin(),
+            sleeper: self.sleeper,
+            turn_ends: None,
+            reserved: self.pursuit.reserved,
             asks: false, // The queue knows.
             patience: self.patience,
-            due: self.due,
+            due: self.pursuit.due,
             holds,
             shares: self.shares,
             gave_way: None, // The queue knows.
+            wants: false,
+            line: None,
             stage,
             behind,
         }

@@ -1,22 +1,61 @@
 //! The requests in a queue: where each stands.
 
+use super::lines::LineId;
 use super::reservation::{Patience, Turn};
+use super::watched::Origin;
 use crate::range::inspect::Request;
+use crate::range::order::QueueOrder;
 use crate::range::raw::Mode;
-use crate::wait::Parker;
+use crate::wait::{Parker, WakerId};
 use prim::clock::Instant;
 
 /// Identifies a holder: the address of its node, or of the segment's word.
 pub(in crate::range) type HolderId = usize;
 
-/// Identifies a request: a thread has one at a time, so the thread's parker names it.
-pub(super) type RequestId = usize;
+/// Identifies a request in its queue. Later ones have greater numbers, and none is used again.
+pub(super) type RequestId = u64;
+
+/// Who sleeps.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sleeper {
+    Thread(&'static Parker),
+    /// A task. While it sleeps, the queue has its waker.
+    Task {
+        /// The last waker that the queue had of it.
+        waker: WakerId,
+        /// When it is woken, whatever is in its way then.
+        deadline: Option<Instant>,
+    },
+}
+
+impl Sleeper {
+    /// Whether both are requests of one task, as far as wakers tell. Then neither can wait until the other is polled.
+    pub(super) fn is_woken_with(self, other: Self) -> bool {
+        // [equal-wakers]
+        matches!((self, other), (Self::Task { waker, .. }, Self::Task { waker: theirs, .. }) if waker == theirs)
+            && prim::intact!("equal-wakers")
+    }
+
+    pub(super) fn is_task(self) -> bool {
+        matches!(self, Self::Task { .. })
+    }
+
+    /// When a task is woken, whatever is in its way then.
+    pub(super) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Thread(_) => None,
+            Self::Task { deadline, .. } => deadline,
+        }
+    }
+}
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Woken, and not yet granted, asleep again or removed.
     Awake,
+    /// A task that was woken, and not polled in its turn. It is in nobody's way, and keeps its place.
+    Idle,
     /// Asleep until that holder leaves.
     BehindHolder(HolderId),
     /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
@@ -28,14 +67,13 @@ pub(super) enum Stage {
 }
 
 impl Stage {
+    pub(super) fn is_asleep(self) -> bool {
+        !matches!(self, Self::Awake | Self::Idle)
+    }
+
     /// Whether it is that of a request which follows one at the other stage.
     pub(super) fn follows(self, other: Self) -> bool {
         matches!((self, other), (Self::Following(first), Self::GivingWay(to, _)) if first == to)
-    }
-
-    /// Whether the request sleeps because of the request `id`.
-    pub(super) fn is_behind(self, id: RequestId) -> bool {
-        matches!(self, Self::BehindRequest(at) | Self::GivingWay(at, _) | Self::Following(at) if at == id)
     }
 }
 
@@ -44,7 +82,10 @@ impl Stage {
 pub(super) struct Entry {
     pub(super) id: RequestId,
     pub(super) request: Request,
-    pub(super) parker: &'static Parker,
+    pub(super) origin: Origin,
+    pub(super) sleeper: Sleeper,
+    /// When the turn of a task ends that is awake, and has others wait for it. `None`: nobody does, or it is no task.
+    pub(super) turn_ends: Option<Instant>,
     /// When the request got its reservation, if it has one.
     pub(super) reserved: Option<Instant>,
     /// Whether it has asked for a reservation while reservations paused, and has none.
@@ -53,12 +94,16 @@ pub(super) struct Entry {
     pub(super) patience: Patience,
     /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
-    /// Whether its thread may hold a range of this lock.
+    /// Whether its thread, or its owner, may hold a range of this lock.
     pub(super) holds: bool,
     /// What its owner shares, and keeps while it waits to have some of it alone.
     pub(super) shares: Option<Request>,
     /// The last turn in which it gave way, if it has: a pass for the rest of that round.
     pub(super) gave_way: Option<Turn<Instant>>,
+    /// Whether it is to have a reservation when it is the head of its line.
+    pub(super) wants: bool,
+    /// In which line it sleeps. That says what it sleeps behind, whatever its stage was when it went to sleep.
+    pub(super) line: Option<LineId>,
     pub(super) stage: Stage,
     /// The holder or the request that it sleeps behind.
     pub(super) behind: Request,
@@ -67,10 +112,9 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether it sleeps behind a holder that lets others in its way come in: a reader, or one that holds only a part
     /// of what it asks for. They may be granted one after another while it sleeps.
-    pub(super) fn lets_others_in(&self) -> bool {
+    pub(super) fn lets_others_in(&self, order: &QueueOrder) -> bool {
         let (held, asked) = (self.behind, self.request.span);
-        let keeps_all_out =
-            held.mode == Mode::Exclusive && held.span.joined(asked) == Some(held.span);
+        let keeps_all_out = held.mode == Mode::Exclusive && order.covers(held.span, asked);
         matches!(self.stage, Stage::BehindHolder(_)) && !keeps_all_out
     }
 }

@@ -1,8 +1,10 @@
 //! The requests in a queue that give way, and who may follow them.
 
-use super::entry::{Entry, RequestId, Stage};
+use super::entry::{Entry, RequestId};
+use super::places::Places;
 use super::reservation::Turn;
 use super::turns::Turns;
+use crate::range::order::QueueOrder;
 use prim::clock::Instant;
 
 /// Those who give way. A dispatch compares each sleeper with what they differ in, which is little.
@@ -15,26 +17,24 @@ pub(super) struct Leaders {
 
 impl Leaders {
     /// `None`: nobody gives way.
-    pub(super) fn new(entries: &[Entry]) -> Option<Self> {
-        let mut ways = Vec::new();
-        for entry in entries {
-            if let Stage::GivingWay(first, turn) = entry.stage
-                && !ways.contains(&(first, turn))
-            {
-                ways.push((first, turn));
-            }
-        }
+    pub(super) fn new(places: &Places) -> Option<Self> {
+        let ways: Vec<_> = places.leaders().collect();
         if ways.is_empty() {
             return None;
         }
-        let (turns, now) = (Turns::new(entries), Instant::now());
+        let (turns, now) = (Turns::new(&places.order, places.reserved()), Instant::now());
         Some(Self { ways, turns, now })
     }
 
     /// Whether one of them gives way to that reservation, and goes on no later than the sleeper would that gives way to
     /// it, too. (A leader's range may connect the reservation with older ones, whose turns are longer.)
-    pub(super) fn may_be_followed_by(&self, asleep: &Entry, first: RequestId) -> bool {
-        let Some(own) = self.turns.under_way(&asleep.request, self.now) else {
+    pub(super) fn may_be_followed_by(
+        &self,
+        order: &QueueOrder,
+        asleep: &Entry,
+        first: RequestId,
+    ) -> bool {
+        let Some(own) = self.turns.under_way(order, &asleep.request, self.now) else {
             return false;
         };
         let has_pass = asleep

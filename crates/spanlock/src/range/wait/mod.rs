@@ -20,54 +20,97 @@
 //!   blocker are one atomic operation, and so are leaving and checking for the mark. Either the blocker leaves first,
 //!   and the waiter sees that and does not sleep; or the mark is first, and the blocker wakes the waiter when it
 //!   leaves. So no wake-up is lost.
-//! - *Sleep*: on the thread's own parker, until a signal, the end of the turn or the deadline.
+//! - *Sleep*: on the thread's own parker, until a signal, the end of the turn or the deadline. A task does not spin,
+//!   and leaves the loop instead of sleeping (`poll.rs`).
 //!
 //! | file | content |
 //! |---|---|
+//! | `acquisition.rs` | what a lock kind does for the loop |
 //! | `awake.rs` | the requests in the queue that are awake |
-//! | `driver.rs` | the loop, and the trait with which a lock kind takes part in it |
+//! | `driver.rs` | the loop |
 //! | `entry.rs` | where a request in the queue stands |
 //! | `leaders.rs` | the requests in the queue that give way, and who may follow them |
+//! | `lines.rs` | requests that want the same and sleep behind the same |
+//! | `places.rs` | the requests in the queue, and where to find them |
+//! | `poll.rs` | one poll of a task: the loop, until it has to wait |
+//! | `pursued.rs` | what becomes of a request whose code panics |
 //! | `queue.rs` | which requests sleep, and which of them a departure wakes |
 //! | `reservation.rs` | patience, reservations and their turns |
+//! | `tasks.rs` | what the queue does for tasks: turns of those that are woken, alarms, cancelled requests |
 //! | `turns.rs` | which reservations in the queue share their turns |
+//! | `watched.rs` | what the queue does for those who look for deadlocks |
 
+mod acquisition;
 mod awake;
 mod driver;
 mod entry;
 mod leaders;
+mod lines;
+mod places;
+mod poll;
+mod pursued;
 mod queue;
 mod reservation;
+mod tasks;
 mod turns;
+mod watched;
 
 pub use reservation::Fairness;
 
-pub(super) use driver::{Acquisition, Attempt, Holder, Refused, Reserves, Waiter};
+pub(super) use acquisition::{Acquisition, Attempt, Holder, Refused, Reserves};
+pub(super) use driver::Waiter;
 pub(super) use entry::HolderId;
+pub(super) use poll::{Kept, Runner, at_once};
+pub(super) use queue::WaitsFor;
 pub(super) use reservation::Patience;
 
+use super::inspect::{Request, WaitingRequest};
+use super::order::QueueOrder;
+use super::thread;
+use crate::deadlock::{self, Deadlocks, Detection};
 use crate::wait::Wakeups;
 use prim::atomic::{AtomicU32, Ordering};
-use prim::sync::{Mutex, MutexGuard};
+use prim::clock::Instant;
+use prim::sync::{Arc, Mutex, OnceLock, Weak};
+use prim::timer::{self, Due};
 use queue::Queue;
+use std::ptr;
 
-/// A lock's queue with its mutex, and what newcomers check without the mutex.
+/// A lock's queue, and what newcomers check without its mutex.
 pub(super) struct WaitQueue {
     /// How many requests have a reservation. A hint: the queue has the true number.
     reservations: AtomicU32,
     patience: Patience,
+    deadlocks: Deadlocks,
+    /// Made by the first request that sleeps. The timer calls it, and may be about to do so when the lock is gone.
+    queue: OnceLock<Arc<SharedQueue>>,
+}
+
+/// A queue and its mutex.
+struct SharedQueue {
     queue: Mutex<Queue>,
+    /// What those who look call it, if anybody does.
+    number: u64,
 }
 
 impl WaitQueue {
     prim::const_fn! {
-        pub(super) const fn new(patience: Patience) -> Self {
+        pub(super) const fn new(patience: Patience, deadlocks: Deadlocks) -> Self {
             Self {
                 reservations: AtomicU32::new(0),
                 patience,
-                queue: Mutex::new(Queue::new()),
+                deadlocks,
+                queue: OnceLock::new(),
             }
         }
+    }
+
+    /// The queue of a lock with an order of its own, which is made at once.
+    pub(super) fn ordered(patience: Patience, order: QueueOrder) -> Self {
+        // Those who look for deadlocks, and the observer, know positions only.
+        let made = Self::new(patience, Deadlocks::OFF);
+        made.queue.get_or_init(|| SharedQueue::new(order, None, 0));
+        made
     }
 
     pub(super) fn patience(&self) -> Patience {
@@ -80,19 +123,40 @@ impl WaitQueue {
         self.reservations.load(Ordering::Relaxed) != 0
     }
 
-    /// The queue, to read.
-    pub(super) fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock()
+    /// The sleeping requests, as tools show them.
+    pub(super) fn waiters(&self) -> Vec<WaitingRequest> {
+        let queue = self.queue.get();
+        queue.map_or_else(Vec::new, |queue| queue.queue.lock().waiters())
     }
 
-    /// Changes the queue: under its mutex, with the hint kept true. The threads that `change` signals are woken after
-    /// the mutex is free. There is no other way to change the queue.
+    /// Calls `visit` with the sleeping requests while they live: under the mutex.
+    pub(super) fn each_waiter(&self, visit: impl FnMut(&Request, WaitsFor<'_>)) {
+        if let Some(queue) = self.queue.get() {
+            queue.queue.lock().each_waiter(visit);
+        }
+    }
+
+    fn shared(&self) -> &Arc<SharedQueue> {
+        self.queue.get().unwrap_or_else(|| {
+            let detection = self.detection();
+            // Taken before, since to make the queue must not block, not even where an atomic operation does.
+            let number = detection.map_or(0, |_| deadlock::new_number());
+            self.queue
+                .get_or_init(|| SharedQueue::new(QueueOrder::Positions, detection, number))
+        })
+    }
+
+    /// Changes the queue: under its mutex, with the hint kept true. Whom `change` signals is woken after the mutex is
+    /// free. Only the timer changes the queue in another way.
     #[cold] // A thread sleeps, or is about to.
     #[inline(never)]
     pub(super) fn with_queue<R>(&self, change: impl FnOnce(&mut Queue, &mut Wakeups) -> R) -> R {
+        let shared = self.shared();
         let mut wakeups = Wakeups::default();
-        let mut queue = self.queue.lock();
+        let mut queue = shared.queue.lock();
         let result = change(&mut queue, &mut wakeups);
+        queue.watch(&mut wakeups);
+        let detection = queue.is_to_be_watched(ptr::from_ref(self).addr());
         let reservations = queue.reservations();
         // Relaxed: a hint, and written under the mutex only. Written only when it changes, because all acquisitions
         // read its cache line.
@@ -100,7 +164,65 @@ impl WaitQueue {
             self.reservations.store(reservations, Ordering::Relaxed);
         }
         drop(queue);
-        wakeups.deliver();
+        if let Some(detection) = detection {
+            deadlock::watch(shared, detection);
+        }
+        shared.deliver(wakeups);
         result
+    }
+}
+
+impl SharedQueue {
+    fn new(order: QueueOrder, detection: Option<Detection>, number: u64) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            queue: Mutex::new(Queue::new(order, detection)),
+        })
+    }
+
+    fn deliver(self: &Arc<Self>, wakeups: Wakeups) {
+        let (mut tasks, mut alarm) = wakeups.deliver();
+        // First: foreign code may take its time.
+        while let Some(when) = alarm {
+            let whom: Weak<dyn Due> = Arc::downgrade(self) as Weak<dyn Due>;
+            if timer::at(when, whom) {
+                break;
+            }
+            // Where there is no timer, turns of tasks have no length.
+            let (more, next) = self.ring(when).deliver();
+            tasks.append(more);
+            alarm = next;
+        }
+        thread::call_tasks(tasks);
+    }
+
+    /// Does what is due at that time. Returns what is to be done when the mutex is free.
+    fn ring(&self, at: Instant) -> Wakeups {
+        let mut wakeups = Wakeups::default();
+        self.queue.lock().ring(at, &mut wakeups);
+        wakeups
+    }
+}
+
+impl Due for SharedQueue {
+    // The hint of how many reservations there are stays as it was. It is in the lock, where each acquisition reads it
+    // without a look at the queue, and the lock may be gone by now. If it is too large, the next request goes to the
+    // queue in vain, and that corrects it. If it is too small, newcomers overtake a reservation until somebody changes
+    // the queue: a request that was woken here and acts, or the next holder that others sleep behind and that leaves.
+    fn due(self: Arc<Self>, at: Instant) {
+        self.deliver(self.ring(at));
+    }
+}
+
+impl Drop for SharedQueue {
+    /// Leaked futures have left their wakers.
+    fn drop(&mut self) {
+        let mut queue = self.queue.lock();
+        let (left, is_watched) = (queue.take_wakers(), queue.is_watched());
+        drop(queue);
+        if is_watched {
+            deadlock::forget(self.number);
+        }
+        thread::call_tasks(left);
     }
 }

@@ -32,6 +32,10 @@
 //! that its patience has ended. It asks for its reservation when a later one overtakes it after that. While
 //! reservations pause it has to wait for it: after the pause all get theirs that have asked.
 //!
+//! Requests that want the same range in the same mode, and sleep behind the same, stand in a *line* (`lines.rs`). What
+//! is in the way of one of them is in the way of all, so a dispatch moves a line as a whole, whatever its length. The
+//! first in a line is its head, and it alone reserves.
+//!
 //! # Invariants
 //!
 //! 1. A request sleeps behind a request that is awake, or gives way for a turn to an earlier request with a
@@ -39,7 +43,8 @@
 //!    wakes when its turn ends.
 //! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holder_left`].
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`granted`](Queue::granted) and
-//!    [`gave_up`](Queue::gave_up) after finitely many steps of its own.
+//!    [`gave_up`](Queue::gave_up) after finitely many steps of its own. An awake request of a task does so, or its turn
+//!    ends (`tasks.rs`), if another request is behind it or gives way to it.
 //!
 //! # Edges
 //!
@@ -49,36 +54,79 @@
 //!
 //! The lock's mutex guards the queue. Nothing in this file waits.
 
-use super::awake::Awake;
+mod dispatch;
+
 use super::entry::{Entry, HolderId, RequestId, Stage};
-use super::leaders::Leaders;
+use super::lines::{Behind, LineId};
+use super::places::Places;
 use super::reservation::Turn;
 use super::turns::Turns;
+use super::watched::Watching;
+use crate::deadlock::Detection;
 use crate::range::inspect::{Request, WaitingRequest};
-use crate::range::raw::Mode;
-use crate::wait::Wakeups;
+use crate::range::order::QueueOrder;
+use crate::range::sought::Sought;
+use crate::wait::{Alarm, Wakeups};
 use prim::clock::{self, Duration, Instant};
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+/// What a request sleeps behind.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::range) enum WaitsFor<'a> {
+    Holder(HolderId),
+    Request(&'a Request),
+}
 
 /// The sleeping and the awake requests of one lock, first come first.
 #[derive(Debug)]
 pub(in crate::range) struct Queue {
-    entries: Vec<Entry>,
+    pub(super) places: Places,
+    /// The wakers of the tasks that sleep.
+    pub(super) wakers: BTreeMap<RequestId, Waker>,
+    /// What keeps the ranges of tasks, in a lock over keys.
+    pub(super) ranges: BTreeMap<RequestId, Box<[Option<Sought>; 2]>>,
+    /// How many names were given out.
+    named: RequestId,
+    /// When the queue is called next, to end turns of tasks.
+    pub(super) alarm: Alarm,
     /// When the next reservation may be granted: see [`Patience::pause`](super::Patience::pause).
     paused_until: u64,
+    pub(super) watching: Watching,
+    /// How many requests a dispatch has looked at.
+    #[cfg(test)]
+    pub(super) looks: usize,
 }
 
 impl Queue {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(order: QueueOrder, detection: Option<Detection>) -> Self {
         Self {
-            entries: Vec::new(),
+            places: Places::new(order),
+            wakers: BTreeMap::new(),
+            ranges: BTreeMap::new(),
+            named: 0,
+            alarm: Alarm::none(),
             paused_until: 0,
+            watching: Watching::new(detection),
+            #[cfg(test)]
+            looks: 0,
         }
+    }
+
+    /// How ranges compare in the lock.
+    pub(super) fn order(&self) -> &QueueOrder {
+        &self.places.order
+    }
+
+    /// The name of a request that is about to be entered.
+    pub(super) fn new_id(&mut self) -> RequestId {
+        self.named += 1;
+        self.named
     }
 
     /// How many requests have a reservation.
     pub(super) fn reservations(&self) -> u32 {
-        let reserved = self.entries.iter().filter(|entry| entry.reserved.is_some());
-        reserved.count() as u32
+        u32::try_from(self.places.reservations()).unwrap_or(u32::MAX)
     }
 
     /// How long no reservation is granted from now on.
@@ -95,35 +143,37 @@ impl Queue {
         let wants_what_is_shared = |one: &Entry, other: &Entry| {
             other
                 .shares
-                .is_some_and(|shares| one.request.conflicts(&shares))
+                .is_some_and(|shares| self.order().conflict(&one.request, &shares))
         };
-        let others = self.entries.iter().filter(|other| other.id != entry.id);
+        let others = self.places.upgrades().filter(|other| other.id != entry.id);
         let mut others = others.filter(|other| wants_what_is_shared(entry, other));
         others.any(|other| wants_what_is_shared(other, entry))
     }
 
     /// The first reservation that the request `id` has to give way to.
     ///
-    /// Entries are in order of arrival, so every entry is ahead of a request that is not entered yet. A reservation
-    /// that waits for the request's own thread, as `waits_for_it` decides, is not in its way, nor is any later one.
+    /// Entries are in order of arrival, so every entry is ahead of a request that is not entered yet and has no name. A
+    /// reservation that waits for the request's own thread, as `waits_for_it` decides, is not in its way, nor is any
+    /// later one.
     pub(super) fn reservation_ahead_of(
         &self,
-        id: RequestId,
+        id: Option<RequestId>,
         request: &Request,
         waits_for_it: impl Fn(&Request) -> bool,
     ) -> Option<&Entry> {
-        self.entries
-            .iter()
-            .take_while(|entry| entry.id != id)
-            .filter(|entry| entry.reserved.is_some())
+        self.places
+            .reserved()
+            .take_while(|entry| id.is_none_or(|id| entry.id < id))
             // [later-bypass] No later reservation counts either.
             .take_while(|entry| !waits_for_it(&entry.request) || !prim::intact!("later-bypass"))
-            .find(|entry| entry.request.conflicts(request) && !waits_for_it(&entry.request))
+            .find(|entry| {
+                self.order().conflict(&entry.request, request) && !waits_for_it(&entry.request)
+            })
     }
 
     /// See [`Turns::under_way`].
     pub(super) fn turn(&self, request: &Request, now: Instant) -> Option<Turn<Instant>> {
-        Turns::new(&self.entries).under_way(request, now)
+        Turns::new(self.order(), self.places.reserved()).under_way(self.order(), request, now)
     }
 
     /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more. If it asks for a
@@ -132,7 +182,7 @@ impl Queue {
         let refused = self.enter(entry);
         // [sleep-dispatch]
         if prim::intact!("sleep-dispatch") {
-            self.dispatch(wakeups, |e| e.stage == Stage::BehindRequest(entry.id));
+            self.dispatch_behind(Behind::Request(entry.id), None, wakeups);
         }
         refused
     }
@@ -145,72 +195,85 @@ impl Queue {
 
     /// The same of a request that is in the queue, asleep or awake.
     pub(super) fn reserve_in_place(&mut self, id: RequestId, now: Instant) -> Option<Duration> {
-        let at = self.position(id).expect("a request that sleeps is entered");
-        self.grant_reservation(at, now)
+        self.grant_reservation(id, now)
     }
 
     /// The last turn in which the request gave way.
     pub(super) fn gave_way(&self, id: RequestId) -> Option<Turn<Instant>> {
-        self.entries[self.position(id)?].gave_way
+        self.places.get(id)?.gave_way
     }
 
     /// Notes that a sleeping request goes on without having been woken: it has given way for a turn, and so have those
     /// that followed it.
     pub(super) fn turn_ended(&mut self, id: RequestId, turn: Turn<Instant>, wakeups: &mut Wakeups) {
-        let at = self.position(id).expect("a request that sleeps is entered");
-        let was = self.entries[at].stage;
-        self.entries[at].stage = Stage::Awake;
-        self.entries[at].gave_way = Some(turn);
-        let followers = self.entries.iter_mut().filter(|e| e.stage.follows(was));
-        followers.for_each(|follower| follower.gave_way = Some(turn));
-        self.dispatch_followers(was, wakeups);
-    }
-
-    /// Dispatches the requests that have followed one which is no longer at that stage.
-    fn dispatch_followers(&mut self, was: Stage, wakeups: &mut Wakeups) {
-        // [follow-ends] They sleep without an end of their own.
-        if prim::intact!("follow-ends") {
-            self.dispatch(wakeups, |entry| entry.stage.follows(was));
+        let was = self.places.stage(id);
+        let request = self.places.of(id).request;
+        self.detach(id, Stage::Awake, request);
+        self.places.change(id, |entry| entry.gave_way = Some(turn));
+        for follower in self.followers(was) {
+            self.places
+                .change(follower, |entry| entry.gave_way = Some(turn));
         }
+        self.dispatch_followers(was, wakeups);
     }
 
     /// Enters a request at the end of the queue, or renews it where it is. It keeps a reservation it already has.
     fn enter(&mut self, entry: Entry) -> Option<Duration> {
-        let at = self.position(entry.id).unwrap_or_else(|| {
-            self.entries.push(Entry {
-                reserved: None,
-                ..entry
-            });
-            self.entries.len() - 1
-        });
-        let known = self.entries[at];
-        self.entries[at] = Entry {
-            reserved: known.reserved,
-            asks: known.asks,
-            gave_way: known.gave_way,
+        let id = entry.id;
+        let known = self.places.get(id).copied();
+        let next = self.next_in_line(id);
+        self.places.put(Entry {
+            reserved: known.and_then(|known| known.reserved),
+            asks: known.is_some_and(|known| known.asks),
+            gave_way: known.and_then(|known| known.gave_way),
+            wants: entry.reserved.is_some(),
             ..entry
-        };
-        self.grant_reservation(at, entry.reserved?)
+        });
+        self.promote(next, known.and_then(|known| known.reserved));
+        if let Stage::BehindHolder(holder) = entry.stage
+            && let Some(line) = self.same_line(Behind::Request(id), &entry)
+        {
+            // They would wake to find the same holder in their way.
+            let holder = Behind::Holder(holder);
+            self.places.move_line(line, holder, entry.behind);
+        }
+        let now = entry.reserved?;
+        if self.places.is_in_line(id) {
+            // Who would give way to it gives way to the head of its line.
+            return None;
+        }
+        self.grant_reservation(id, now)
+    }
+
+    /// The line of those who want what the entry wants, behind that.
+    fn same_line(&self, behind: Behind, entry: &Entry) -> Option<LineId> {
+        self.places.lines.same(self.order(), behind, entry)
     }
 
     /// Grants a reservation, and one to each request that has asked in vain; unless reservations pause: then the result
     /// is for how long.
-    fn grant_reservation(&mut self, at: usize, now: Instant) -> Option<Duration> {
-        if self.entries[at].reserved.is_some() {
+    fn grant_reservation(&mut self, id: RequestId, now: Instant) -> Option<Duration> {
+        let entry = *self.places.of(id);
+        if entry.reserved.is_some() {
             return None;
         }
-        self.entries[at].asks = true;
+        self.places.change(id, |entry| entry.asks = true);
         let pause = self.pauses_for();
         if !pause.is_zero() {
             return Some(pause);
         }
-        for entry in &mut self.entries {
-            if entry.asks {
-                (entry.reserved, entry.asks) = (Some(now), false);
-            }
+        for id in self.places.asking() {
+            self.reserve_since(id, now);
         }
-        self.pause(self.entries[at].patience.pause(Duration::MAX));
+        self.pause(entry.patience.pause(Duration::MAX));
         None
+    }
+
+    fn reserve_since(&mut self, id: RequestId, since: Instant) {
+        self.places.change(id, |entry| {
+            (entry.reserved, entry.asks) = (Some(since), false);
+        });
+        self.limit_turn(id);
     }
 
     /// No reservation is granted for that long.
@@ -223,126 +286,138 @@ impl Queue {
     pub(super) fn granted(
         &mut self,
         id: RequestId,
+        wakeups: &mut Wakeups,
         mut holder_of: impl FnMut(&Request) -> HolderId,
     ) -> bool {
-        self.remove(id);
-        let mut any = false;
-        for entry in &mut self.entries {
-            if entry.stage.is_behind(id) {
-                entry.stage = Stage::BehindHolder(holder_of(&entry.request));
-                any = true;
-            }
+        let at = self.places.get(id).map(|entry| entry.origin.at);
+        self.remove(id, wakeups);
+        let lines = self.places.lines.behind(Behind::Request(id));
+        let ways = self.places.giving_way_to(id);
+        for &line in &lines {
+            // They all want the same.
+            let Some(head) = self.places.lines.head(line) else {
+                continue;
+            };
+            let holder = holder_of(&self.places.of(head).request);
+            self.watching.note(holder, at);
+            let blocker = self.places.lines.blocker(line);
+            self.places.move_line(line, Behind::Holder(holder), blocker);
         }
-        any
+        for &way in &ways {
+            let entry = self.places.of(way);
+            let (holder, blocker) = (holder_of(&entry.request), entry.behind);
+            self.watching.note(holder, at);
+            self.places
+                .move_to(way, Stage::BehindHolder(holder), blocker);
+        }
+        !(lines.is_empty() && ways.is_empty())
     }
 
     /// Removes a request that no longer wants its range.
     pub(super) fn gave_up(&mut self, id: RequestId, wakeups: &mut Wakeups) {
-        let was = self.remove(id);
+        let was = self.remove(id, wakeups);
         // [give-up-dispatch]
         if prim::intact!("give-up-dispatch") {
-            self.dispatch(wakeups, |entry| entry.stage.is_behind(id));
+            self.dispatch_waiting_for(id, wakeups);
         }
         if let Some(was) = was {
             self.dispatch_followers(was, wakeups);
         }
     }
 
-    /// Dispatches the requests behind a holder that left.
-    pub(in crate::range) fn holder_left(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
-        self.dispatch(wakeups, |entry| entry.stage == Stage::BehindHolder(holder));
-    }
-
-    /// Dispatches the shared requests behind a holder that has become shared.
-    pub(in crate::range) fn holder_downgraded(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
-        self.dispatch(wakeups, |entry| {
-            entry.stage == Stage::BehindHolder(holder) && entry.request.mode == Mode::Shared
-        });
-    }
-
     /// The sleeping requests, as tools show them.
     pub(in crate::range) fn waiters(&self) -> Vec<WaitingRequest> {
-        self.entries
-            .iter()
-            .filter(|entry| entry.stage != Stage::Awake)
+        self.places
+            .all()
+            .filter(|entry| entry.stage.is_asleep())
             .map(|entry| WaitingRequest {
                 request: entry.request,
-                behind: entry.behind,
+                behind: self.blocker(entry),
             })
             .collect()
     }
 
-    fn position(&self, id: RequestId) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.id == id)
+    /// What a request sleeps behind.
+    pub(super) fn blocker(&self, entry: &Entry) -> Request {
+        match entry.line {
+            Some(line) => self.places.lines.blocker(line),
+            None => entry.behind,
+        }
+    }
+
+    /// Calls `visit` with each request that sleeps, and with what it sleeps behind.
+    pub(in crate::range) fn each_waiter(&self, mut visit: impl FnMut(&Request, WaitsFor<'_>)) {
+        for entry in self.places.all() {
+            let other = match self.places.stage(entry.id) {
+                Stage::Awake | Stage::Idle => continue,
+                Stage::BehindHolder(holder) => {
+                    visit(&entry.request, WaitsFor::Holder(holder));
+                    continue;
+                }
+                Stage::BehindRequest(other)
+                | Stage::GivingWay(other, _)
+                | Stage::Following(other) => self.places.of(other),
+            };
+            visit(&entry.request, WaitsFor::Request(&other.request));
+        }
     }
 
     /// Removes a request, if it is in the queue. Returns where it stood.
-    fn remove(&mut self, id: RequestId) -> Option<Stage> {
-        let at = self.position(id)?;
-        let entry = self.entries.remove(at);
-        if let Some(since) = entry.reserved {
+    pub(super) fn remove(&mut self, id: RequestId, wakeups: &mut Wakeups) -> Option<Stage> {
+        let since = self.places.get(id)?.reserved;
+        let stage = self.places.stage(id);
+        let next = self.next_in_line(id);
+        self.promote(next, since);
+        self.end_reservation(id);
+        wakeups.discard(self.wakers.remove(&id));
+        self.watching.removed(id);
+        self.places.take(id);
+        // The future has them as well: nothing is freed here.
+        self.ranges.remove(&id);
+        Some(stage)
+    }
+
+    /// The request has no reservation any more.
+    pub(super) fn end_reservation(&mut self, id: RequestId) {
+        let Entry {
+            reserved, patience, ..
+        } = *self.places.of(id);
+        if let Some(since) = reserved {
+            self.places.change(id, |entry| entry.reserved = None);
             let lasted = Instant::now().saturating_duration_since(since);
             if self.reservations() == 0 {
-                self.pause(entry.patience.pause(lasted));
+                self.pause(patience.pause(lasted));
             }
         }
-        Some(entry.stage)
     }
 
-    /// Notes that a later request has overtaken a sleeping one, which gets its reservation if that is due.
-    ///
-    /// Not before: where many requests wait for the same range some always overtake others, and a reservation makes all
-    /// others sleep. Then each would have to be woken for its turn, and overtake others that sleep.
-    fn overtake(&mut self, at: usize) {
-        let Entry { due, asks, .. } = self.entries[at];
-        let now = Instant::now();
-        if asks || due.is_some_and(|due| now >= due) {
-            self.grant_reservation(at, now);
-        }
+    /// Moves a request, out of its line if it is in one.
+    pub(super) fn detach(&mut self, id: RequestId, stage: Stage, behind: Request) {
+        let next = self.next_in_line(id);
+        self.places.move_to(id, stage, behind);
+        self.promote(next, self.places.of(id).reserved);
     }
 
-    /// The reservation that a sleeping request gives way to without being woken: one that another request gives way to
-    /// already. Otherwise each would be woken to find out at its admission, one after the other.
-    fn reservation_to_follow(
-        &self,
-        asleep: &Entry,
-        leaders: &Leaders,
-    ) -> Option<(RequestId, Request)> {
-        // What its thread holds may be what the reservation waits for. Only the thread can tell.
-        if asleep.holds {
-            return None;
-        }
-        let first = self.reservation_ahead_of(asleep.id, &asleep.request, |_| false)?;
-        let follows = leaders.may_be_followed_by(asleep, first.id);
-        follows.then_some((first.id, first.request))
+    /// Who is the head of a line if that one leaves it.
+    fn next_in_line(&self, id: RequestId) -> Option<RequestId> {
+        let line = self.places.get(id)?.line?;
+        let mut members = self.places.lines.members(line);
+        (members.next() == Some(id)).then(|| members.next())?
     }
 
-    /// Wakes the entries that `is_meant` selects, first come first. An entry that conflicts with an awake request is
-    /// put behind that request instead. A request that has to give way to a reservation follows one that does so
-    /// already, if there is one. Otherwise it is woken here and finds that out at its admission.
-    fn dispatch(&mut self, wakeups: &mut Wakeups, is_meant: impl Fn(&Entry) -> bool) {
-        let mut awake = Awake::new(&self.entries);
-        let leaders = Leaders::new(&self.entries);
-        for at in 0..self.entries.len() {
-            let entry = self.entries[at];
-            if !is_meant(&entry) {
-                continue;
-            }
-            if let Some(other) = awake.conflicting_with(&self.entries, &entry) {
-                self.entries[at].stage = Stage::BehindRequest(self.entries[other].id);
-                self.entries[at].behind = self.entries[other].request;
-                if other > at {
-                    self.overtake(at);
-                }
-            } else if let Some(leaders) = &leaders
-                && let Some((first, request)) = self.reservation_to_follow(&entry, leaders)
-            {
-                self.entries[at].stage = Stage::Following(first);
-                self.entries[at].behind = request;
-            } else {
-                self.entries[at].stage = Stage::Awake;
-                awake.add(&self.entries, at);
-                wakeups.signal(entry.parker);
+    /// A request is the head of its line, and reserves for it if it wants to: as the one before, which had its
+    /// reservation since then.
+    fn promote(&mut self, next: Option<RequestId>, since: Option<Instant>) {
+        let Some(id) = next else {
+            return;
+        };
+        let Entry {
+            wants, reserved, ..
+        } = *self.places.of(id);
+        if wants && reserved.is_none() {
+            match since {
+                Some(since) => self.reserve_since(id, since),
+                None => _ = self.grant_reservation(id, Instant::now()),
             }
         }
     }

@@ -106,7 +106,7 @@ const FIRST_TURN: Duration = Duration::from_millis(10);
 
 /// A turn in which reservations are in force. `T` is a duration since the first reservation was granted, or a point in
 /// time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn<T> {
     /// When the first of the rounds began.
     pub(super) since: T,

@@ -6,7 +6,7 @@
 //! takes its place: never a bias ([`Bias::Off`]), or one as soon as a reader can set it ([`Bias::Eager`]).
 
 use super::account::{Account, OVERDUE};
-use super::policy::{Bias, Event, Policy, bias_of, report};
+use super::options::{Bias, Event, Policy, bias_of, report};
 use super::state::{Arrival, Path, Word};
 use super::table::{self, Publication, ReaderRow};
 use crate::wait::Wait;

@@ -24,14 +24,14 @@ use crate::wait::Wait;
 use account::{LOOK, TIMED};
 use bias::BiasState;
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed};
-use policy::{Bias, Event, Policy, Standard, bias_of, report};
+use options::{Bias, Event, Policy, Standard, bias_of, report};
 use prim::clock::{self, Duration, Instant};
 use table::{Publication, ReaderRow};
 
 mod account;
 pub(super) mod bias;
 mod hint;
-pub(super) mod policy;
+pub(super) mod options;
 pub(super) mod pthread;
 mod state;
 pub mod table;
@@ -92,8 +92,7 @@ pub use hint::Sampler;
 ///   leaves the bias set.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and counts as a slow
 ///   reader.
-/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on and the underlying lock's guards
-///   may leave theirs.
+/// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards).
 /// - **Not for** locks that are mostly written, or used by one thread at a time.
 /// - **Leaked guards**: a lock may be moved and dropped while a leaked read guard of it exists. If the lock is moved
 ///   before it is dropped (`drop(lock)` and `into_inner` do that), the publication stays in the table at the old
@@ -148,6 +147,10 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
         Self { bias, raw, policy }
     }
 
+    pub(super) const fn underlying(&self) -> &L {
+        &self.raw
+    }
+
     /// The policy, with what it has counted.
     pub const fn policy(&self) -> &P {
         &self.policy
@@ -164,7 +167,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     /// `slow` acquires the underlying lock. It is given `wait`, and so captures nothing: what it captured the fast path
     /// would store on the stack.
     #[inline(always)] // As above.
-    fn read_by(
+    pub(super) fn read_by(
         &self,
         wait: Wait,
         slow: impl FnOnce(&L, Wait) -> Option<L::SharedGuard>,
@@ -272,7 +275,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
 
     /// The writer's critical section ends. The underlying lock is still held as it was.
     #[inline]
-    fn leave(&self, token: WriteToken<L::ExclusiveGuard>) -> L::ExclusiveGuard {
+    pub(super) fn leave(&self, token: WriteToken<L::ExclusiveGuard>) -> L::ExclusiveGuard {
         match token.what() {
             Way::Under(guard) => guard,
             Way::Bias(guard) => {
@@ -284,7 +287,7 @@ impl<L: RawRwLock, P: Policy> Bravo<L, P> {
     }
 
     #[inline]
-    fn leave_shared(&self, token: ReadToken<L::SharedGuard>) {
+    pub(super) fn leave_shared(&self, token: ReadToken<L::SharedGuard>) {
         match token.what() {
             // SAFETY: the token owns the publication. The lock lives, so its drop has not retracted it, and locks of
             // this type are released by token alone.

@@ -52,7 +52,7 @@
 //! - The table, the bias and the underlying lock (`futex/anonymous.rs`) have the other edges.
 
 use super::bias::BiasState;
-use super::policy::{Policy, bias_of};
+use super::options::{Policy, bias_of};
 use super::state::Word;
 use super::table::{self, Publication, ReaderRow};
 use crate::rw::futex::{FutexRwLock, GiveWay, Preference, ReadersFirst};

@@ -19,7 +19,7 @@
 //! the upgradable reader, and the upgradable reader for the reader in the table. So a thread that reads must not read
 //! again while another may upgrade.
 
-use super::policy::{Event, Policy, report};
+use super::options::{Event, Policy, report};
 use super::{Bravo, UnderToken, Way, WriteToken};
 use crate::rw::raw::{Token, granted};
 use crate::rw::watch::{self, Mode};

@@ -59,7 +59,9 @@
 //! 5. An upgradable reader waits, when it upgrades, as a writer, and is the only thread that a departure may let in. So
 //!    while there is one, all writers are woken where 2 or 3 wakes one (**futex-wake-upgrader**). When it leaves or
 //!    becomes a plain reader, all are woken as in 3, because others may wait to be upgradable
-//!    (**futex-next-upgradable**).
+//!    (**futex-next-upgradable**). But if readers give way to waiting writers and one waits, that one is next. It is
+//!    woken if no reader is left (**futex-writer-next**), and otherwise by the last as in 2. Those who wait to be
+//!    upgradable are woken when it leaves. Otherwise they would come before it again and again.
 //! 6. A reader that backs out leaves as in 2 (**futex-back-out**): a writer may have observed it in the count and gone
 //!    to sleep. If a writer is inside, that writer wakes the sleepers.
 //! 7. A reader in a forked child that finds the mark of a writer of the parent does as in 4 (`forked.rs`).
@@ -99,17 +101,17 @@ use state::{MOST_READERS, READER_WAITS, Reader, State, UPGRADABLE, WRITER, WRITE
 /// - **Cost**: one atomic operation to acquire and one to release, two more for a reader that finds a writer in its
 ///   way, and a system call to sleep and one to wake.
 /// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits. When a writer leaves, the readers that
-///   wait compete with other writers. There is no order among writers, and upgradable readers that come one after
-///   another may starve them. [`ReadersFirst`] starves writers while readers keep coming.
+///   wait compete with other writers, and when an upgradable reader leaves, a writer that waits goes first. There is no
+///   order among writers. [`ReadersFirst`] starves writers while readers keep coming.
 /// - **Recursion**: under [`ReadersFirst`] a thread that reads may read again. Under [`WritersFirst`] it may wait for a
-///   writer that waits for it.
+///   writer that waits for it, unless it asks by [`ReadRecursive`](super::ReadRecursive).
 /// - **Upgrade**: one reader at a time may be upgradable, beside plain readers. To upgrade, it waits for those as a
 ///   writer.
 /// - **Limits**: when 2^27 readers hold the lock, the next one waits. A reader that finds a writer in its way is
 ///   counted for a moment. Just then the lock seems held, and a try to write or to upgrade, or a timed one, may fail
 ///   although nobody holds the lock.
 /// - **Not for** many processors that read often, which compete for the word: put [`Bravo`](super::Bravo) around it.
-/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on.
+/// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards).
 ///
 /// Source: our own, after the futex locks in use everywhere since Drepper's *Futexes are Tricky* (2004).
 #[repr(C)] // The layout does not depend on the preference, which is no data: see `preferring`.
@@ -172,7 +174,7 @@ impl<P: Preference> FutexRwLock<P> {
     }
 
     #[inline]
-    fn read(&self, wait: Wait) -> Option<ThreadBound> {
+    pub(super) fn read(&self, wait: Wait) -> Option<ThreadBound> {
         match wait {
             Wait::Forever => match self.try_count_reader() {
                 Ok(()) => Some(ThreadBound::new()),
@@ -313,7 +315,9 @@ impl<P: Preference> FutexRwLock<P> {
             // Not again, where another reader has: a hundred that mark the word keep off those who are to leave.
             let is_marked = seen.has_waiting_reader() || self.mark(seen, marked);
             // A reader that gives up leaves its mark. Some writer then makes a wake-up that wakes nobody.
-            if is_marked && futex::wait(&self.state, marked, wait.deadline()) == Woken::TimedOut {
+            let deadline = wait.deadline();
+            let sleep = || futex::wait(&self.state, marked, deadline);
+            if is_marked && watch::asleep(deadline, sleep) == Woken::TimedOut {
                 return enter(self.state()).ok().map(|()| ThreadBound::new());
             }
         }
@@ -339,8 +343,9 @@ impl<P: Preference> FutexRwLock<P> {
                 let marked = State(self.state.fetch_or(WRITER_WAITS, Ordering::Release));
                 slept = Slept::Yes;
                 let sleeps = marked.holders() != held || !prim::intact!("futex-mark");
-                if sleeps && futex::wait(&self.signals, signals, wait.deadline()) == Woken::TimedOut
-                {
+                let deadline = wait.deadline();
+                let sleep = || futex::wait(&self.signals, signals, deadline);
+                if sleeps && watch::asleep(deadline, sleep) == Woken::TimedOut {
                     if self.enter_exclusive(held, self.state(), slept).is_ok() {
                         return Some(ThreadBound::new());
                     }

@@ -3,7 +3,7 @@
 //! The bit `UPGRADABLE` of the word is its hold. An upgrade is one step, from that bit alone to the bit `WRITER`. While
 //! plain readers are inside, the upgradable reader waits as a writer does.
 
-use super::{FutexRwLock, Preference, Reader, Slept, State};
+use super::{FutexRwLock, GiveWay, Preference, Reader, Slept, State};
 use crate::rw::raw::{ThreadBound, granted};
 use crate::rw::watch::{self, Mode};
 use crate::wait::Wait;
@@ -56,8 +56,13 @@ impl<P: Preference> FutexRwLock<P> {
         let held = Reader::Upgradable.held();
         let before = State(self.state.fetch_sub(held - rest, leave));
         debug_assert!(before.is_upgradable(), "a read lock was released twice");
-        // [futex-next-upgradable]
-        if before.has_waiters() && prim::intact!("futex-next-upgradable") {
+        if P::GIVE_WAY == GiveWay::ToWaitingWriters && before.has_waiting_writer() {
+            // [futex-writer-next]
+            if before.readers() + rest == 0 && prim::intact!("futex-writer-next") {
+                self.wake_writer(State(before.0 - held));
+            }
+        } else if before.has_waiters() && prim::intact!("futex-next-upgradable") {
+            // [futex-next-upgradable]
             self.wake_all();
         }
     }

@@ -122,7 +122,7 @@ impl Stack {
             let mut spin = Spin::new(spin::ON_HOLDER);
             while !local.parker.is_signalled(ticket) {
                 if !spin.round() {
-                    local.parker.park(ticket, None);
+                    watch::asleep(None, || local.parker.park(ticket, None));
                 }
             }
             Waited::Signalled
@@ -171,7 +171,7 @@ fn swap(place: &AtomicPtr<Node>, new: *mut Node, order: Ordering) -> *mut Node {
 ///   Nor for many processors that read often: put [`Bravo`](crate::rw::Bravo) around it.
 /// - **Not in a forked child**, unless no other thread of the parent used the lock at the time. A thread that waited
 ///   keeps its place, and the child would wait for it.
-/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on.
+/// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards).
 ///
 /// Source: Brandenburg and Anderson (as there), PF-Q; sleeping and the queue of writers are ours.
 pub struct PhaseFairQueue {

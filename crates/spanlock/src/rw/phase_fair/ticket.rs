@@ -43,7 +43,7 @@ const TURN: u32 = 2;
 ///   wakes one. Nor for many processors that read often: put [`Bravo`](crate::rw::Bravo) around it.
 /// - **Not in a forked child**, unless no other thread of the parent used the lock at the time. A thread that waited
 ///   keeps its place, and the child would wait for it.
-/// - **Threads**: guards stay on their threads, unless the feature `send_guard` is on.
+/// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards).
 ///
 /// Source: Brandenburg and Anderson, *Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems*,
 /// Real-Time Systems 46 (2010), PF-T; sleeping is ours.

@@ -83,14 +83,10 @@ impl sealed::Exclusion for ByNode {
     type OfNode = NodeLock;
     type Held<'a> = HeldNodes<'a>;
 
-    fn exclude<'a>(
-        &'a self,
-        _: u64,
-        _: u64,
-        nodes: impl Iterator<Item = &'a NodeLock>,
-    ) -> HeldNodes<'a> {
+    fn exclude<'a>(&'a self, changed: impl Iterator<Item = (u64, &'a NodeLock)>) -> HeldNodes<'a> {
         let mut last = ptr::null();
         // The node comes next to itself, so that each lock is taken once.
+        let nodes = changed.map(|(_, lock)| lock);
         let others = nodes.filter(|lock| !ptr::eq(std::mem::replace(&mut last, *lock), *lock));
         let mut held = others.map(HeldNode::new).fuse();
         HeldNodes(std::array::from_fn(|_| held.next()))

@@ -9,18 +9,19 @@
 //!   level 0   head -> 10 ---> 20 ---> 30 -----------------> 50
 //!                                          ^
 //!   to insert 40 with two levels, change     20 at level 1, and 30 at level 0
-//!     ByRange   one lock of the positions    20 ..= 40: from the predecessor at the top level to the key
+//!     ByRange   one lock of positions        30 and 20
 //!     ByNode    a lock in each predecessor   30 and 20
 //!   to remove 30 with one level
-//!     ByRange                                20 ..= 30
+//!     ByRange                                30 and 20
 //!     ByNode                                 30, the node itself, and 20
 //! ```
 //!
 //! # Edges: steps that must not be left out
 //!
-//! - **set-neighbourhood**: the exclusion begins with the predecessor at the *top* level of the node, which is the
-//!   first in the order of keys; with locks in nodes it includes all predecessors. Two updates that change a link of
-//!   the same predecessor then have the predecessor in common.
+//! - **set-neighbourhood**: the exclusion includes the predecessors at all levels of the node, up to the *top*. Two
+//!   updates that change a link of the same predecessor then have the predecessor in common.
+//! - **set-several**: an update of several keys excludes others of all these keys before it looks at any of them.
+//! - **set-range**: the exclusion of a range of keys begins with the predecessors of its first key.
 //! - **set-victim**: the exclusion of a removal includes the node that is removed. An insertion behind that node has it
 //!   as a predecessor.
 
@@ -29,6 +30,7 @@ mod by_range;
 
 pub use by_node::{ByNode, NodeLock};
 pub use by_range::ByRange;
+pub(crate) use by_range::{Pieces, add_each};
 
 /// How updates of a map exclude each other: [`ByRange`] or [`ByNode`].
 pub trait Exclusion: sealed::Exclusion {}
@@ -48,14 +50,11 @@ pub(crate) mod sealed {
 
         /// Waits until all conflicting updates have ended, and excludes more of them.
         ///
-        /// `from` is the position of the first predecessor, or 0 for the head, and `to` that of the key. `nodes` are
-        /// what the nodes have whose links change, the largest key first. The same node may come several times in a
-        /// row.
+        /// `changed` are the nodes whose links change: the position of each, 0 for the head, and what it has for this.
+        /// The largest key comes first, and the same node may come several times in a row.
         fn exclude<'a>(
             &'a self,
-            from: u64,
-            to: u64,
-            nodes: impl Iterator<Item = &'a Self::OfNode>,
+            changed: impl Iterator<Item = (u64, &'a Self::OfNode)>,
         ) -> Self::Held<'a>;
     }
 }

@@ -4,6 +4,7 @@ use super::view::{View, entry};
 use crate::ordered::exclusion::{ByRange, Exclusion};
 use crate::ordered::key::Key;
 use crate::ordered::node::NodePtr;
+use std::cmp::Ordering;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -33,13 +34,27 @@ impl<'v, K: Key, V, X: Exclusion, R: RangeBounds<K>> Iter<'v, K, V, X, R> {
             range,
         }
     }
+}
 
-    fn is_beyond(&self, key: &K) -> bool {
-        match self.range.end_bound() {
-            Bound::Included(last) => key > last,
-            Bound::Excluded(end) => key >= end,
-            Bound::Unbounded => false,
-        }
+/// Where a key is, seen from the place before the first key that a range may have.
+pub(super) fn before_or_after_start<K: Ord>(range: &impl RangeBounds<K>, key: &K) -> Ordering {
+    let is_before = match range.start_bound() {
+        Bound::Included(start) => key < start,
+        Bound::Excluded(start) => key <= start,
+        Bound::Unbounded => false,
+    };
+    match is_before {
+        true => Ordering::Less,
+        false => Ordering::Greater,
+    }
+}
+
+/// Whether a key is behind a range.
+pub(super) fn is_beyond<K: Ord>(range: &impl RangeBounds<K>, key: &K) -> bool {
+    match range.end_bound() {
+        Bound::Included(last) => key > last,
+        Bound::Excluded(end) => key >= end,
+        Bound::Unbounded => false,
     }
 }
 
@@ -51,7 +66,7 @@ impl<'v, K: Key, V, X: Exclusion, R: RangeBounds<K>> Iterator for Iter<'v, K, V,
             let node = self.ahead?;
             // SAFETY: found under the pin, and no link leads to a head.
             let (key, value) = unsafe { entry(node) };
-            if self.is_beyond(key) {
+            if is_beyond(&self.range, key) {
                 self.ahead = None;
                 return None;
             }

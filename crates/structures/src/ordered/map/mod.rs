@@ -38,6 +38,7 @@
 //! [`reclaim`](super::reclaim) explains when nodes are freed, [`exclusion`](super::exclusion) what an update locks.
 
 mod iter;
+mod several;
 mod update;
 mod view;
 
@@ -51,7 +52,7 @@ use crate::ordered::reclaim::{Bag, Pin};
 use prim::thread::Table;
 use std::fmt;
 
-/// A concurrent ordered map: a skip list whose updates take one range lock.
+/// A concurrent ordered map: a skip list whose updates lock positions in one range lock.
 ///
 /// Threads search, insert and remove at the same time through a shared reference. [`pin`](Self::pin) gives a [`View`],
 /// which has the operations: what they lend, such as a reference to a value, lives as long as the view.
@@ -80,18 +81,20 @@ use std::fmt;
 ///
 /// # Cost
 /// A search visits one or two nodes for each doubling of the number of keys, and makes no atomic read-modify-write. An
-/// update searches, allocates, and takes one range lock (with [`ByNode`](crate::ordered::ByNode), one lock for each
-/// predecessor). A node takes the size of key and value, and two words on average for its links. Removed nodes are
-/// freed later, some hundred for each thread.
+/// update searches, allocates, and locks the positions of two nodes on average, or of three to remove one (with
+/// [`ByNode`](crate::ordered::ByNode), the nodes). A node takes the size of key and value, and two words on average for
+/// its links. Removed nodes are freed later, some hundred for each thread.
 ///
 /// # Progress and blocking
 /// [`get`](View::get), [`contains`](View::contains) and iteration are wait-free: they neither wait nor start over.
 /// [`first`](View::first) and [`last`](View::last) start over if an update was faster, and do not wait. Updates wait
-/// for updates of neighbours, and are as fair as the range lock. Functions that the caller passes run outside the lock,
-/// and may use the same map.
+/// for updates of neighbours, and for operations on a range or on several keys that include theirs, and are as fair as
+/// the range lock. Functions that the caller passes run outside the lock, and may use the same map.
 ///
 /// # Consistency
-/// Operations on single keys, `first`, `last` and [`pop_first`](View::pop_first) are linearisable. An iteration yields
+/// Operations on single keys, `first`, `last` and [`pop_first`](View::pop_first) are linearisable. So are
+/// [`snapshot`](View::snapshot), [`remove_range`](View::remove_range) and [`update_many`](View::update_many) among
+/// themselves and with all updates; a search may see a part of one. An iteration yields
 /// keys in ascending order, each once. It yields each key that is in the map all the time, and none that is not in the
 /// map at any time; what is inserted or removed meanwhile it may yield or not.
 ///

@@ -20,7 +20,25 @@ impl<K, V, N: Default> Fresh<K, V, N> {
     /// A node of the height that a new key gets, by lot.
     pub(super) fn of_random_height(pin: &Pin, key: K, value: V) -> Self {
         let wins = prim::wins(pin.random(), DIGITS) as usize;
-        Self(NodePtr::new(key, value, 1 + wins.min(MAX_HEIGHT - 1)))
+        Self::new(key, value, 1 + wins.min(MAX_HEIGHT - 1))
+    }
+
+    /// A node with the same key as another, for its place.
+    ///
+    /// # Panics
+    /// When a key's clone is another key: in that place it would break the order.
+    pub(super) fn instead(key: &K, value: V, height: usize) -> Self
+    where
+        K: Key + Clone,
+    {
+        let fresh = Self::new(key.clone(), value, height);
+        assert!(fresh.key() == key, "a key's clone is another key");
+        fresh
+    }
+
+    /// A node of that height.
+    pub(super) fn new(key: K, value: V, height: usize) -> Self {
+        Self(NodePtr::new(key, value, height))
     }
 
     /// A node with the same key and value, and so many levels.
@@ -31,11 +49,11 @@ impl<K, V, N: Default> Fresh<K, V, N> {
         }
         // SAFETY: no other thread knows the node, and this thread gives it up.
         let (key, value) = unsafe { self.give_up().into_parts() };
-        Self(NodePtr::new(key, value, height))
+        Self::new(key, value, height)
     }
 
     /// The node, which is not dropped any more.
-    fn give_up(self) -> NodePtr<K, V, N> {
+    pub(super) fn give_up(self) -> NodePtr<K, V, N> {
         ManuallyDrop::new(self).0
     }
 }
@@ -68,12 +86,12 @@ pub(super) enum Found<K, V, N> {
 }
 
 /// What an update makes of the links.
-struct Change<'a, K, V, N> {
-    path: &'a Path<K, V, N>,
+pub(super) struct Change<'a, K, V, N> {
+    pub(super) path: &'a Path<K, V, N>,
     /// The links up to this level change.
-    height: usize,
+    pub(super) height: usize,
     /// The node that leaves the map.
-    victim: Option<NodePtr<K, V, N>>,
+    pub(super) victim: Option<NodePtr<K, V, N>>,
 }
 
 impl<K, V, N> Path<K, V, N> {
@@ -96,7 +114,7 @@ impl<K, V, N> Change<'_, K, V, N> {
     ///
     /// # Safety
     /// The caller has been pinned since before the search, and excludes other updates.
-    unsafe fn is_valid(&self) -> bool {
+    pub(super) unsafe fn is_valid(&self) -> bool {
         // [set-validate]
         if !prim::intact!("set-validate") {
             return true;
@@ -110,6 +128,33 @@ impl<K, V, N> Change<'_, K, V, N> {
             let found = unsafe { pred.link(level) }.peek().node().map(NodePtr::of);
             !has_left && found == next
         })
+    }
+}
+
+impl<K, V, N> Change<'_, K, V, N> {
+    /// Puts an heir of the same height in the place of a node, which leaves the map.
+    ///
+    /// # Safety
+    /// The caller has been pinned since before the search, and excludes other updates. The path is valid, but for what
+    /// the caller has changed in larger keys since. No other thread knows the heir.
+    pub(super) unsafe fn put(&self, node: NodePtr<K, V, N>, heir: NodePtr<K, V, N>) {
+        for level in 0..self.height {
+            // SAFETY: the search has found the node, and it has as many levels.
+            let next = unsafe { node.link(level) }.peek().node();
+            // SAFETY: this thread's own node.
+            unsafe { heir.link(level) }.prepare(next);
+        }
+        // SAFETY: as above.
+        let last = unsafe { node.link(0) };
+        // [set-replacement]
+        if !prim::intact!("set-replacement") {
+            last.leave(last.peek().node());
+        }
+        last.leave(Some(heir.raw()));
+        for (level, pred) in self.path.preds[..self.height].iter().enumerate().rev() {
+            // SAFETY: the search has found the node, at this level, and the caller is pinned.
+            unsafe { pred.link(level) }.lead_to(Some(heir.raw()));
+        }
     }
 }
 
@@ -136,7 +181,7 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
     ///
     /// # Safety
     /// The caller has been pinned since before the search.
-    unsafe fn exclude(&self, change: &Change<'_, K, V, X::OfNode>, key: &K) -> X::Held<'_> {
+    unsafe fn exclude(&self, change: &Change<'_, K, V, X::OfNode>) -> X::Held<'_> {
         let Change { path, victim, .. } = change;
         // [set-neighbourhood]
         let height = if prim::intact!("set-neighbourhood") {
@@ -145,25 +190,29 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
             1
         };
         // [set-victim]
-        let includes_victim = prim::intact!("set-victim");
-        let top = path.preds[height - 1];
-        let from = if top == self.head {
-            0
-        } else {
-            // SAFETY: the search has found the node, the caller is pinned, and it is not the head.
-            unsafe { top.key() }.position()
-        };
-        let to = match key.position() {
-            position if victim.is_none() || includes_victim => position,
-            position => position.saturating_sub(1).max(from),
-        };
-        let victim = victim.filter(|_| includes_victim);
+        let victim = victim.filter(|_| prim::intact!("set-victim"));
         let changed = victim
             .into_iter()
             .chain(path.preds[..height].iter().copied());
-        // SAFETY: the search has found the nodes, and the pin outlives the result: the caller drops it before.
-        let of_nodes = changed.map(|node| unsafe { node.lock() });
-        self.exclusion.exclude(from, to, of_nodes)
+        let changed = changed.map(|node| {
+            // SAFETY: the search has found the node, and the caller is pinned.
+            let position = unsafe { self.position(node) };
+            // SAFETY: likewise, and the pin outlives the result: the caller drops it before.
+            (position, unsafe { node.lock() })
+        });
+        self.exclusion.exclude(changed)
+    }
+
+    /// The position of a node: that of the head is 0.
+    ///
+    /// # Safety
+    /// The node is alive.
+    pub(super) unsafe fn position(&self, node: NodePtr<K, V, X::OfNode>) -> u64 {
+        if node == self.head {
+            return 0;
+        }
+        // SAFETY: the caller's, and it is not the head.
+        unsafe { node.key() }.position()
     }
 
     /// Waits until the update has ended that replaces a node.
@@ -181,10 +230,8 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
             height: unsafe { node.height() },
             victim: Some(node),
         };
-        // SAFETY: likewise; a node that a search has found has a key.
-        let key = unsafe { node.key() };
         // SAFETY: the caller's.
-        drop(unsafe { self.exclude(&change, key) });
+        drop(unsafe { self.exclude(&change) });
     }
 
     /// Inserts a node where the search has found nothing that stays. Fails if the map has changed since.
@@ -204,7 +251,7 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
             victim: None,
         };
         // SAFETY: the caller's.
-        let held = unsafe { self.exclude(&change, fresh.key()) };
+        let held = unsafe { self.exclude(&change) };
         // SAFETY: the caller's.
         if !unsafe { change.is_valid() } {
             return Err(fresh);
@@ -237,10 +284,8 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
             height: unsafe { node.height() },
             victim: Some(node),
         };
-        // SAFETY: likewise; a node that a search has found has a key.
-        let key = unsafe { node.key() };
         // SAFETY: the caller's.
-        let held = unsafe { self.exclude(&change, key) };
+        let held = unsafe { self.exclude(&change) };
         // SAFETY: the caller's.
         if !unsafe { change.is_valid() } {
             return Err(());
@@ -285,28 +330,13 @@ impl<K: Key, V, X: Exclusion> RangeSkipMap<K, V, X> {
             victim: Some(node),
         };
         // SAFETY: the caller's.
-        let held = unsafe { self.exclude(&change, fresh.key()) };
+        let held = unsafe { self.exclude(&change) };
         // SAFETY: the caller's.
         if !unsafe { change.is_valid() } {
             return Err(fresh);
         }
-        for level in 0..height {
-            // SAFETY: as above, and it has as many levels.
-            let next = unsafe { node.link(level) }.peek().node();
-            // SAFETY: this thread's own node.
-            unsafe { heir.link(level) }.prepare(next);
-        }
-        // SAFETY: as above.
-        let last = unsafe { node.link(0) };
-        // [set-replacement]
-        if !prim::intact!("set-replacement") {
-            last.leave(last.peek().node());
-        }
-        last.leave(Some(heir.raw()));
-        for (level, pred) in path.preds[..height].iter().enumerate().rev() {
-            // SAFETY: the search has found the node, at this level, and the caller is pinned.
-            unsafe { pred.link(level) }.lead_to(Some(heir.raw()));
-        }
+        // SAFETY: as above: the caller is pinned, other updates are excluded, and the path is valid.
+        unsafe { change.put(node, heir) };
         drop(held);
         // SAFETY: no link leads to the node any more, and no other thread does this again.
         unsafe { self.bags.get(pin.number()).retire(node) };

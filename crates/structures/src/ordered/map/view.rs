@@ -1,7 +1,7 @@
 //! Views: the operations of a map.
 
 use super::RangeSkipMap;
-use super::iter::Iter;
+use super::iter::{Iter, before_or_after_start};
 use super::update::{Found, Fresh};
 use crate::ordered::exclusion::{ByRange, Exclusion};
 use crate::ordered::key::Key;
@@ -10,10 +10,10 @@ use crate::ordered::reclaim::Pin;
 use crate::ordered::search::{Path, find, reach};
 use std::cmp::Ordering;
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 
 /// The path to a key, and its node.
-type Located<K, V, N> = (Path<K, V, N>, NodePtr<K, V, N>);
+pub(super) type Located<K, V, N> = (Path<K, V, N>, NodePtr<K, V, N>);
 
 /// A view of a [`RangeSkipMap`], from [`pin`](RangeSkipMap::pin).
 ///
@@ -38,8 +38,8 @@ type Located<K, V, N> = (Path<K, V, N>, NodePtr<K, V, N>);
 /// drop(value);
 /// ```
 pub struct View<'m, K: Key, V, X: Exclusion = ByRange> {
-    map: &'m RangeSkipMap<K, V, X>,
-    pin: Pin,
+    pub(super) map: &'m RangeSkipMap<K, V, X>,
+    pub(super) pin: Pin,
 }
 
 /// The key and the value of a node.
@@ -107,23 +107,25 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
         // SAFETY: the head is alive.
         let start = unsafe { self.map.head.link(0) };
         loop {
-            let node = NodePtr::of(start.load().node()?);
-            // SAFETY: found by a link, and pinned since before.
-            let link = unsafe { node.link(0) }.load();
-            if !link.has_left() {
+            let first = NodePtr::of(start.load().node()?);
+            let mut node = first;
+            let found = loop {
+                // SAFETY: found by a link, and pinned since before.
+                let link = unsafe { node.link(0) }.load();
+                if !link.has_left() {
+                    break Some(node);
+                }
+                let Some(next) = link.node() else {
+                    break None;
+                };
+                node = NodePtr::of(next);
+            };
+            // Nodes before the one found have left. While they are linked an update is between its marks and its last
+            // link, and excludes others from the head to what comes behind them. So this is the first entry, if that
+            // update has not ended before.
+            if found == Some(first) || start.load().node() == Some(first.raw()) {
                 // SAFETY: pinned for as long as the references live.
-                return Some(unsafe { entry(node) });
-            }
-            // An update is between its mark and its last link, and excludes others at the head. So what comes after
-            // the node is the first, if that update has not ended before.
-            if start.load().node() != Some(node.raw()) {
-                continue;
-            }
-            let next = NodePtr::of(link.node()?);
-            // SAFETY: found by a link, and pinned since before.
-            if !unsafe { next.link(0) }.load().has_left() {
-                // SAFETY: pinned for as long as the references live.
-                return Some(unsafe { entry(next) });
+                return found.map(|node| unsafe { entry(node) });
             }
         }
     }
@@ -132,9 +134,9 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
     #[must_use]
     pub fn last(&self) -> Option<(&K, &V)> {
         let head = self.map.head;
-        loop {
+        'over: loop {
             // SAFETY: pinned.
-            let node = unsafe { reach(head, |_| Ordering::Less) }.pred;
+            let mut node = unsafe { reach(head, |_| Ordering::Less) }.pred;
             if node == head {
                 return None;
             }
@@ -143,21 +145,25 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
             if link.node().is_some() {
                 continue; // An update was faster: a larger key, or an heir.
             }
-            if !link.has_left() {
-                // SAFETY: pinned for as long as the references live.
-                return Some(unsafe { entry(node) });
+            let mut has_left = link.has_left();
+            while has_left {
+                // As for the first: what comes before the nodes that have left is the last, if it still leads there.
+                // SAFETY: found, and not the head.
+                let key = unsafe { node.key() };
+                // SAFETY: pinned.
+                let pred = unsafe { reach(head, |other| other.cmp(key)) }.pred;
+                // SAFETY: found, and pinned since before.
+                let before = unsafe { pred.link(0) }.load();
+                if before.node() != Some(node.raw()) {
+                    continue 'over;
+                }
+                if pred == head {
+                    return None;
+                }
+                (node, has_left) = (pred, before.has_left());
             }
-            // As for the first: what comes before the node is the last, if it still leads to it.
-            // SAFETY: found, and not the head.
-            let key = unsafe { node.key() };
-            // SAFETY: pinned.
-            let pred = unsafe { reach(head, |other| other.cmp(key)) }.pred;
-            // SAFETY: found, and pinned since before.
-            let before = unsafe { pred.link(0) }.load();
-            if !before.has_left() && before.node() == Some(node.raw()) {
-                // SAFETY: pinned for as long as the references live, and not the head.
-                return (pred != head).then(|| unsafe { entry(pred) });
-            }
+            // SAFETY: pinned for as long as the references live, and not the head.
+            return Some(unsafe { entry(node) });
         }
     }
 
@@ -252,6 +258,9 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
     /// assert_eq!(view.update(&"seen", |count| count + 1), Some(&1));
     /// assert_eq!(view.update(&"unseen", |count| count + 1), None);
     /// ```
+    ///
+    /// # Panics
+    /// When the key's clone is another key.
     pub fn update(&self, key: &K, mut change: impl FnMut(&V) -> V) -> Option<&V>
     where
         K: Clone,
@@ -260,7 +269,8 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
             let (path, node) = self.locate(key)?;
             // SAFETY: found, and pinned since before.
             let value = change(unsafe { node.value() });
-            let fresh = Fresh::of_random_height(&self.pin, key.clone(), value);
+            // SAFETY: found, and pinned since before.
+            let fresh = Fresh::instead(key, value, unsafe { node.height() });
             // SAFETY: pinned since before the search, which has found the node.
             if let Ok(heir) = unsafe { self.map.replace(&self.pin, &path, node, fresh) } {
                 // SAFETY: pinned for as long as the reference lives.
@@ -322,18 +332,7 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
     /// The entries whose keys are in a range, in the order of their keys. Wait-free. A range that ends before it starts
     /// has no entries.
     pub fn range<R: RangeBounds<K>>(&self, range: R) -> Iter<'_, K, V, X, R> {
-        let is_before = |key: &K| match range.start_bound() {
-            Bound::Included(start) => key < start,
-            Bound::Excluded(start) => key <= start,
-            Bound::Unbounded => false,
-        };
-        let order = |key: &K| {
-            if is_before(key) {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            }
-        };
+        let order = |key: &K| before_or_after_start(&range, key);
         // SAFETY: pinned.
         let first = unsafe { reach(self.map.head, order) }.next;
         // SAFETY: found under the pin.
@@ -343,7 +342,7 @@ impl<'m, K: Key, V, X: Exclusion> View<'m, K, V, X> {
     /// Searches for a key. `None` if the key is not in the map. If the node was replaced and is about
     /// to be unlinked, waits until its heir is linked.
     #[inline]
-    fn locate(&self, key: &K) -> Option<Located<K, V, X::OfNode>> {
+    pub(super) fn locate(&self, key: &K) -> Option<Located<K, V, X::OfNode>> {
         loop {
             // SAFETY: pinned.
             let path = unsafe { self.map.locate(key) };

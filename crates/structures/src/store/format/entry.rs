@@ -22,15 +22,18 @@ pub(crate) enum What {
     Write,
     /// A file is cut off or extended. `a` is the size, `b` the page that contains its end, if there is an item for it.
     Truncate,
+    /// A further log of the file begins. `a` is its first page, `b` that page's generation.
+    Branch,
     /// A change of directories: see `format/tree.rs`.
     Tree(u8),
 }
 
 impl What {
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Write => 1,
             Self::Truncate => 2,
+            Self::Branch => 3,
             Self::Tree(code) => code,
         }
     }
@@ -40,6 +43,7 @@ impl What {
             0 => None,
             1 => Some(Self::Write),
             2 => Some(Self::Truncate),
+            3 => Some(Self::Branch),
             code => Some(Self::Tree(code)),
         }
     }
@@ -51,12 +55,21 @@ pub(crate) struct Head {
     pub(crate) what: What,
     /// The opening that wrote it.
     pub(crate) epoch: u32,
-    /// Counts the entries of the directories' log. Zero in logs of files.
+    /// Counts the entries of the directories' log. In logs of files [`IN_PLACE`](Self::IN_PLACE) or
+    /// [`BY_TIME`](Self::BY_TIME).
     pub(crate) number: u32,
     /// Nanoseconds since 1970.
     pub(crate) time: i64,
     pub(crate) a: u64,
     pub(crate) b: u64,
+}
+
+impl Head {
+    /// The entry counts where it is in its log, and before those that count by time. Version 1 had no others.
+    pub(crate) const IN_PLACE: u32 = 0;
+
+    /// Entries of all logs of a file count in the order of their times.
+    pub(crate) const BY_TIME: u32 = 1;
 }
 
 /// The bytes of an entry that is not marked yet. Most writes fit into one slot.

@@ -15,8 +15,9 @@ pub const PAGE: usize = 4096;
 /// [`PAGE`] as a position.
 pub(crate) const PAGE_BYTES: u64 = PAGE as u64;
 
-/// The version of the format. A store of another version is refused.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of the format that stores have once they were opened. A store of version 1 becomes one of this version
+/// when it is opened; any other is refused.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A page of zeros, not on the stack.
 pub(crate) fn zeros() -> Box<[u8; PAGE]> {

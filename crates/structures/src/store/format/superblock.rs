@@ -10,6 +10,9 @@ pub(crate) const SUPERBLOCK: usize = 128;
 /// Where the copies are.
 pub(crate) const COPIES: [u64; 2] = [0, PAGE_BYTES];
 
+/// A version that can be read. It has one log for each file.
+const FIRST: u32 = 1;
+
 const MAGIC: &[u8; 16] = b"spanlock store\r\n";
 
 /// The first page of the inode slots.
@@ -21,6 +24,8 @@ pub(crate) const SLOTS_OF_A_PAGE: u64 = PAGE_BYTES / super::slot::SLOT as u64;
 /// A copy of the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Superblock {
+    /// The version of the format: [`FIRST`], or [`FORMAT_VERSION`].
+    pub(crate) version: u32,
     /// A random number, which all checksums cover: nothing of another store is taken for this one's.
     pub(crate) id: u64,
     pub(crate) blocks: u64,
@@ -51,7 +56,7 @@ impl Superblock {
     pub(crate) fn bytes(&self) -> [u8; SUPERBLOCK] {
         let mut bytes = [0; SUPERBLOCK];
         put(&mut bytes, 0, MAGIC);
-        put(&mut bytes, 16, &FORMAT_VERSION.to_le_bytes());
+        put(&mut bytes, 16, &self.version.to_le_bytes());
         put(&mut bytes, 24, &self.id.to_le_bytes());
         put(&mut bytes, 32, &self.blocks.to_le_bytes());
         put(&mut bytes, 40, &self.inodes.to_le_bytes());
@@ -68,24 +73,26 @@ impl Superblock {
     /// Reads one copy.
     ///
     /// # Errors
-    /// When it is none of this version, or does not match its checksum, or is nonsense.
+    /// When it is none of a version that is known, or does not match its checksum, or is nonsense.
     pub(crate) fn parse(bytes: &[u8; SUPERBLOCK]) -> Result<Self> {
         if bytes[..16] != MAGIC[..] {
             return Err(Error::NotAStore("it does not begin as one"));
         }
         let version = u32_at(bytes, 16);
+        let known = FIRST..=FORMAT_VERSION;
         if checksum(&[], &bytes[..SUPERBLOCK - 4]) != u32_at(bytes, SUPERBLOCK - 4) {
             // A later version may well have its checksum elsewhere.
-            return Err(if version == FORMAT_VERSION {
+            return Err(if known.contains(&version) {
                 Error::Corrupt("a superblock does not match its checksum".to_owned())
             } else {
                 Error::Version(version)
             });
         }
-        if version != FORMAT_VERSION {
+        if !known.contains(&version) {
             return Err(Error::Version(version));
         }
         let parsed = Self {
+            version,
             id: u64_at(bytes, 24),
             blocks: u64_at(bytes, 32),
             inodes: u64_at(bytes, 40),

@@ -3,11 +3,15 @@
 use super::{Life, Node};
 use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::track::Track;
+use smallvec::SmallVec;
 use std::hint::select_unpredictable;
 use std::ptr;
 
 /// The most areas of a chunk: a change of the structure copies one, and a search of one reads a line or two of keys.
 pub(super) const CHUNK: usize = prim::sized(32, 2);
+
+/// So many hints are all read and compared: that takes less time than a branch that is predicted wrongly.
+const FEW: usize = 8;
 
 /// Some areas that follow each other; at least one. Which they are does not change: a change of the structure puts
 /// another chunk in its place.
@@ -83,7 +87,8 @@ impl Chunk {
 /// directory in its place.
 #[derive(Debug)]
 pub(super) struct Directory {
-    pub(super) slots: Box<[Slot]>,
+    /// A single one is here, so that a search in a space of few areas follows a pointer less.
+    pub(super) slots: SmallVec<[Slot; 1]>,
     pub(super) life: Life,
     _track: Track,
 }
@@ -122,7 +127,7 @@ impl Clone for Slot {
 impl Directory {
     pub(super) fn new(slots: Vec<Slot>) -> Self {
         Self {
-            slots: slots.into(),
+            slots: slots.into_iter().collect(),
             life: Life::new(),
             _track: Track::new(),
         }
@@ -258,7 +263,7 @@ impl Directory {
 ///
 /// It halves a long directory without branches on hints, which a processor could not predict. It reads as many as a
 /// chunk has one after the other, and stops at the first beyond the key: one branch for the processor to predict, and
-/// none that what follows has to wait for if the thread does the same again.
+/// none that what follows has to wait for if the thread does the same again. If they are [few](FEW), it reads them all.
 #[inline]
 fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) -> usize {
     // Relaxed: hints order nothing, and are checked.
@@ -272,7 +277,11 @@ fn last_at_or_before<T>(all: &[T], hint: impl Fn(&T) -> &AtomicU64, key: u64) ->
         // As long as the longer one: what is before and after does no harm.
         rest = &all[first..first + high.len()];
     }
-    let end = rest.iter().position(is_beyond).unwrap_or(rest.len());
+    let end = if rest.len() <= FEW {
+        rest.iter().filter(|of| !is_beyond(of)).count()
+    } else {
+        rest.iter().position(is_beyond).unwrap_or(rest.len())
+    };
     first + end.saturating_sub(1)
 }
 

@@ -50,15 +50,14 @@ pub fn single() -> Vec<Op> {
 
 /// Sequences that reach what short ones do not: second log pages, rewritten logs, recycled pages and inodes.
 pub fn long() -> Vec<Vec<Op>> {
-    let rewrite = |syncs: usize| -> Vec<Op> {
+    // The first page alone from some round on. Of the other pages a recycled log page may then have earlier entries
+    // than the rewritten log has.
+    let rewrite = |syncs: usize, alone: usize| -> Vec<Op> {
         let mut ops = vec![Op::Create("/foo")];
-        for round in 0..280 {
-            ops.push(Op::Write(
-                "/foo",
-                round as u64 % 5 * 4096,
-                4096,
-                round as u8,
-            ));
+        let rounds = if alone < 280 { alone + 210 } else { alone };
+        for round in 0..rounds {
+            let page = if round < alone { round as u64 % 5 } else { 0 };
+            ops.push(Op::Write("/foo", page * 4096, 4096, round as u8));
             if round % syncs == syncs - 1 {
                 ops.push(Op::Sync);
             }
@@ -99,13 +98,26 @@ pub fn long() -> Vec<Vec<Op>> {
         .into_iter()
         .chain(cuts)
         .collect();
+    // The number of a file with many entries, and then the pages of its log, become those of a file with few.
+    let recycled = (0..4).flat_map(|round| {
+        let many = (0..18).map(move |write| Op::Write("/foo", 4096 * write % 5, 20_000, round));
+        let gone = [Op::Sync, Op::Unlink("/foo"), Op::Sync, Op::Create("/bar")];
+        let few = (0..6).map(move |_| Op::Write("/bar", 0, 100, round));
+        let first = [Op::Create("/foo")].into_iter().chain(many).chain(gone);
+        first
+            .chain(few)
+            .chain([Op::Sync, Op::Unlink("/bar"), Op::Sync])
+    });
+    let recycled = recycled.collect();
     vec![
-        rewrite(1000),
-        rewrite(20),
+        rewrite(1000, 280),
+        rewrite(20, 280),
         names,
         inodes.collect(),
         sizes,
         cuts,
+        rewrite(1000, 150),
+        recycled,
     ]
 }
 

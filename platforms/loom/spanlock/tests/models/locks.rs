@@ -1,6 +1,7 @@
 //! The range locks that models run on.
 
 use prim::clock::Duration;
+use spanlock_loom::range::keys::KeyRangeLock;
 use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
 use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
@@ -52,6 +53,12 @@ locks! {
         SkipEx::builder().height(3).fast_path(FastPath::Off).build();
     pub higher_skip_list: SkipRw = SkipRw::builder().height(3).fast_path(FastPath::Off).build();
     pub unfair_exclusive_skip_list: SkipEx = SkipEx::builder().height(2).fairness(UNFAIR).build();
+
+    /// Over keys that are numbers.
+    pub keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).build();
+    pub slow_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fast_path(FastPath::Off).build();
+    pub fair_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fairness(AT_ONCE).build();
+    pub unfair_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build();
 
     /// Moves when its threads meet for the first time, and learns then.
     pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();

@@ -6,6 +6,8 @@
 //! `mutants.rs` weakens each named edge in turn and expects the model named with it to fail.
 
 mod barrier;
+mod deadlocks;
+mod keys;
 mod list;
 mod locks;
 mod mutants;
@@ -15,3 +17,4 @@ mod rw;
 mod segment;
 mod skip;
 mod slots;
+mod tasks;

@@ -45,7 +45,17 @@ spanlock_testkit::mutants! {
     range::two_writers_overlapping::list: release release-acquire sleeper wake
     range::two_writers_overlapping::segments: admit-writer leave-writer mark-sleeper wake-sleeper
     range::two_writers_overlapping::tree: lost-race node-acquire node-publish node-winner
+    deadlocks::a_ring_that_never_was_is_not_told: second-look
+    deadlocks::one_of_two_owners_is_refused: refused-wakes
     owners::a_wait_is_cancelled::unfair_list: cancel
+    tasks::a_holder_awaits_a_task_that_gives_way::fair_list: task-way-ends
+    tasks::a_reservation_ends_with_the_turn::fair_list: turn-takes-reservation
+    tasks::a_task_awaits_its_second_request::unfair_list: equal-wakers
+    tasks::a_task_is_polled_with_another_waker::unfair_list: waker-swap
+    tasks::a_waker_asks_for_a_range::unfair_list: tasks-unpinned
+    tasks::a_waiting_task_is_cancelled::unfair_list: cancel
+    tasks::a_woken_task_is_dropped_before_another::unfair_list: cancel-dispatch
+    tasks::a_woken_task_is_never_polled::unfair_list: task-turn-ends
     owners::of_different_heights::a_writer_begins_behind_a_piece::slow_skip_list: pieces-descend
     owners::an_upgrade_beside_a_reader::unfair_list: replaced
     owners::two_upgrades::unfair_list: one-upgrade
@@ -53,6 +63,12 @@ spanlock_testkit::mutants! {
     list::fast_path_against_regular_path::list: demote fast-acquire fast-publish fast-release unlink-acquire
     list::neighbours_are_unlinked_together::slow_list: cut-off
     list::unlinked_by_one_that_goes_beyond::slow_exclusive_list: unlink
+    keys::figure_one_with_a_lasting_separator::slow_keys: scan-counted
+    keys::a_key_is_compared_while_its_holder_leaves::slow_keys: key-life
+    keys::of_different_heights::a_writer_begins_behind_a_scan_that_is_over::slow_keys: scan-over
+    keys::panics::a_comparison_panics_anywhere: panic-leaves
+    keys::panics::a_sleeper_that_panics_passes_the_turn_on: panic-gives-up
+    keys::panics::an_innocent_thread_does_not_panic: innocent
     skip::a_search_that_starts_over_does_not_come_to_the_same_node::higher_exclusive_skip_list: tower-gone
     skip::entering_behind_one_that_leaves::slow_exclusive_skip_list: tower-prepare tower-publish
     skip::searching_past_neighbours_that_leave::slow_exclusive_skip_list: tower-cut-off
@@ -86,6 +102,11 @@ spanlock_testkit::mutants! {
     slots::two_writers_overlapping::slots: board-part move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
+    rw::tasks::a_task_beside_a_reader_that_backs_out: failed-looks
+    rw::tasks::two_tasks_in_each_other_s_way: task-tries-again task-withdrew
+    rw::tasks::a_woken_task_is_dropped: woken-passes-on
+    rw::tasks::a_woken_task_is_never_polled: woken-turn-ends
+    rw::tasks::a_writing_task_and_a_writer: task-listed task-released
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened
     rw::a_bias_brings_what_a_writer_did::returning: bias-drain bias-set row-in-use
     rw::a_bias_is_set_beside_a_writer::returning: bias-checked
@@ -108,7 +129,7 @@ spanlock_testkit::mutants! {
     rw::a_fast_reader_and_two_writes::biased: bias-closed bias-reader-fenced bias-seen bias-writer-fenced
     rw::a_try_does_not_wait::ticket: phase-try
     rw::a_writer_after_a_handover_waits_for_readers::one_node: cohort-handed
-    rw::an_upgradable_before_a_writer::futex: futex-leave-upgradable
+    rw::an_upgradable_before_a_writer::futex: futex-leave-upgradable futex-writer-next
     rw::an_upgrade_beside_a_reader_and_a_writer::futex: futex-wake-upgrader
     rw::an_upgrade_beside_a_writer::futex: futex-enter-upgradable
     rw::downgrade_keeps_writers_out::ticket: phase-downgrade

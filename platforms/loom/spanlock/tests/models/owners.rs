@@ -8,6 +8,7 @@ models! {
     another_thread_releases:
         3 on list slow_skip_list,
         2 on moving_slots slots bucket_slots;
+    another_thread_releases_and_locks: 2 on list slow_skip_list moving_slots;
     a_part_is_released: 1 on unfair_list fair_list;
     a_part_that_is_shared_is_released:
         2 on unfair_list slow_skip_list,

@@ -19,13 +19,17 @@ unsafe impl RawRangeMutex for Specified {
     type Token = Span;
 
     fn lock_exclusive(&self, ask: Ask<'_, Span>) -> Option<Span> {
-        assert!(ask.wait == Wait::Forever, "maps wait");
         let span = ask.span;
         loop {
             let mut held = self.held.lock();
             if !held.iter().any(|other| other.overlaps(span)) {
                 held.push(span);
                 return Some(span);
+            }
+            match ask.wait {
+                Wait::Never => return None,
+                Wait::Forever => {}
+                Wait::Until(_) => unreachable!("maps wait, or try"),
             }
             let seen = self.releases.load(Ordering::Relaxed);
             drop(held);

@@ -10,5 +10,6 @@ mod lock;
 mod mutants;
 mod reading;
 mod reclaiming;
+mod several;
 mod updating;
 mod world;

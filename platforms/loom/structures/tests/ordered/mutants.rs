@@ -13,6 +13,8 @@ spanlock_testkit::mutants! {
     updating::insert_behind_a_removal::by_node: set-mark set-victim
     updating::two_insert_around_a_low_node::specified: set-neighbourhood
     updating::insert_behind_a_removal::specified: set-mark set-victim
+    several::a_snapshot_beside_a_change_of_two::specified: set-several
+    several::a_range_leaves_beside_an_insertion_before_it::specified: set-range
     reading::search_beside_an_insertion::specified: set-publish
     reading::search_beside_replacements::specified: set-leave set-replacement
     reclaiming::a_reader_stands_on_removed_nodes::specified: set-grace set-pin set-seal set-new-threads

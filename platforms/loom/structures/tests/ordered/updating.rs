@@ -22,6 +22,15 @@ fn two_insert_around_a_low_node<X: Exclusion + Send + Sync + 'static>(exclusion:
     has(&map, &[3, 5, 7]);
 }
 
+/// The same where the predecessors are far from each other: they are in ranges of their own.
+fn two_insert_around_a_far_node<X: Exclusion + Send + Sync + 'static>(exclusion: X) {
+    let map = map(exclusion, &[500]);
+    let other = spawn(&map, |map| map.pin().insert(501, 0).copied());
+    assert_eq!(map.pin().insert(3, 0), None);
+    assert_eq!(other.join().unwrap(), None);
+    has(&map, &[3, 500, 501]);
+}
+
 /// One key: the later value replaces the earlier.
 fn two_insert_one_key<X: Exclusion + Send + Sync + 'static>(exclusion: X) {
     let map = map(exclusion, &[]);
@@ -125,6 +134,7 @@ fn insert_behind_a_replacement<X: Exclusion + Send + Sync + 'static>(exclusion: 
 scenarios! {
     two_insert []: 3 on specified by_node list;
     two_insert_around_a_low_node [0, 1, 1, 1, 1, 1]: 3 on specified by_node;
+    two_insert_around_a_far_node [0, 1, 1, 1, 1, 1]: 3 on specified, 2 on list;
     two_insert_one_key []: 3 on specified by_node;
     insert_behind_a_removal []: 3 on specified by_node list;
     insert_over_a_removal []: 3 on specified by_node;

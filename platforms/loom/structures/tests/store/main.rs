@@ -89,6 +89,22 @@ fn a_truncation_beside_a_writer() {
     });
 }
 
+/// Pages are counted beside one who adds a page and then cuts all off: no page is subtracted that is not added.
+#[test]
+fn a_count_beside_a_truncation() {
+    check(2, || {
+        let world = World::written(&[0]);
+        let other = world.spawn(|world| {
+            world.write(1, 11);
+            world.file.truncate(0).expect("room");
+        });
+        let pages = world.file.stat().expect("known").pages;
+        assert!(pages <= 2, "{pages}");
+        other.join().unwrap();
+        assert_eq!(world.file.stat().expect("known").pages, 0);
+    });
+}
+
 /// Two writers extend a file. Its size is the larger end, and its time the later one.
 #[test]
 fn two_writers_extend() {
@@ -156,7 +172,7 @@ fn pages_come_back() {
         let other = world.spawn(|world| world.write(0, 11));
         world.write(1, 21);
         other.join().unwrap();
-        // A page for the log, and one that is prepared.
-        assert_eq!(world.free_pages() + 1, before);
+        // A page that is prepared for the log; and one for that of the other's group, if it begins, and its next.
+        assert!(matches!(before - world.free_pages(), 1 | 3));
     });
 }

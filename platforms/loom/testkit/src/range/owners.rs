@@ -19,12 +19,12 @@ impl<L> Deref for LockOf<L> {
     }
 }
 
-type Lock<L> = Arc<RangeLock<Lent<LockOf<L>>>>;
+pub(super) type Lock<L> = Arc<RangeLock<Lent<LockOf<L>>>>;
 
 /// What an owner holds of a world, and the world.
-struct Held<L: Owned> {
-    world: Arc<World<L>>,
-    holding: Holding<Lock<L>>,
+pub(super) struct Held<L: Owned> {
+    pub(super) world: Arc<World<L>>,
+    pub(super) holding: Holding<Lock<L>>,
 }
 
 impl<L: Owned> Held<L> {
@@ -42,13 +42,13 @@ impl<L: Owned> Held<L> {
         self.world.slots[at].with(|slot| unsafe { *slot })
     }
 
-    fn done(self) {
+    pub(super) fn done(self) {
         self.touch();
     }
 }
 
 /// The lock as an owner sees it.
-fn by<'a, L: Owned>(world: &Arc<World<L>>, owner: &'a Owner) -> By<'a, Lock<L>> {
+pub(super) fn by<'a, L: Owned>(world: &Arc<World<L>>, owner: &'a Owner) -> By<'a, Lock<L>> {
     let lock = RangeLock::from_raw(Lent(LockOf(Arc::clone(world))));
     Arc::new(lock).by_arc(owner)
 }
@@ -73,6 +73,18 @@ pub fn another_thread_releases<L: Owned>(world: &Arc<World<L>>) {
     mine.touch();
     let releases = act(move |_: &Arc<World<L>>| mine.done());
     world.meet([releases, write(1..3)]);
+    world.is_free();
+}
+
+/// The same, where the thread that releases uses what it has taken over for a range of its own.
+pub fn another_thread_releases_and_locks<L: Owned>(world: &Arc<World<L>>) {
+    let mine = owned(world, 0..2, Mode::Exclusive);
+    mine.touch();
+    let locks = act(move |world: &Arc<World<L>>| {
+        mine.done();
+        owned(world, 2..3, Mode::Exclusive).done();
+    });
+    world.meet([locks, write(1..3)]);
     world.is_free();
 }
 

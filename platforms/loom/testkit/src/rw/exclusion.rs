@@ -3,6 +3,16 @@
 use super::*;
 
 in_steps! {
+    Recursive;
+
+    /// A thread that reads, reads again while a writer waits for it.
+    fn reading_again_beside_a_writer: read_again_beside([write]), was_written(1);
+
+    /// The same beside a reader that comes behind the writer.
+    fn reading_again_beside_a_writer_and_a_reader: read_again_beside([write, read]), is_free();
+}
+
+in_steps! {
     Lock;
 
     /// A reader and a writer.

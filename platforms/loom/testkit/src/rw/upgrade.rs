@@ -17,6 +17,9 @@ in_steps! {
     /// What one that only reads saw is before what a writer does next.
     fn an_upgradable_before_a_writer: meet([write, read_upgradable]);
 
+    /// Another one that may upgrade waits beside a writer.
+    fn an_upgradable_before_a_writer_and_another: meet([write, read_upgradable, read_upgradable]), was_written(1);
+
     /// A thread that reads, reads again while an upgrade waits for it.
     fn reading_twice_beside_an_upgrade: read_twice_beside([read_and_upgrade]);
 

@@ -15,6 +15,10 @@ spanlock_testkit::mutants! {
     range::two_writers_overlapping::song: spin-lock-acquire spin-lock-release
     rw::a_fast_reader_a_writer_and_another_reader::bravo: paper-seen
     rw::a_fast_reader_and_a_writer::bravo: paper-depart paper-reader paper-revoked paper-writer
+    rw::a_reader_and_a_writer::parking: parking-acquire parking-alone parking-release
+    rw::three_writers::parking: parking-tell parking-told
+    rw::a_reader_and_a_writer::std: std-acquire std-release
+    rw::three_writers::std: std-signal std-signalled
     rw::two_readers_and_a_writer::bravo: paper-set
     "
 }

@@ -4,7 +4,7 @@ use spanlock::range::Span;
 use spanlock::range::raw::{Ask, RawRangeMutex};
 use spanlock_testkit_loom::range::*;
 use spanlock_testkit_loom::{locks, models};
-use spanlock_workbench_loom::{Bitmap, BitmapToken, KernelRw, LustreEx, Pnova, Song};
+use spanlock_workbench_loom::{Bitmap, BitmapToken, KernelRw, LustreEx, Pnova, Song, TriedTree};
 
 /// A bitmap with a word for each position: 64 bits are one position.
 struct Sparse(Bitmap);
@@ -34,16 +34,17 @@ locks! {
     song: Song = Song::new(2);
     kernel_rw: KernelRw = KernelRw::new();
     lustre_ex: LustreEx = LustreEx::new();
+    tried: TriedTree = TriedTree::new();
 }
 
 models! {
-    two_writers_overlapping: 3 on bitmap sparse_bitmap pnova song kernel_rw lustre_ex;
+    two_writers_overlapping: 3 on bitmap sparse_bitmap pnova song kernel_rw lustre_ex tried;
     a_reader_and_a_writer: 3 on pnova kernel_rw;
     three_writers: 1 on song kernel_rw lustre_ex;
     overlapping_readers_coexist: 2 on pnova kernel_rw;
     disjoint_holders_coexist:
         all on bitmap,
-        2 on song lustre_ex;
+        2 on song lustre_ex tried;
     disjoint_writers_come_and_go: all on bitmap;
     writers_come_and_go_beside_a_wide_one: 2 on song;
     sleepers_are_woken_one_after_another: 2 on kernel_rw lustre_ex;

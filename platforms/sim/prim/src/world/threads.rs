@@ -57,11 +57,11 @@ pub(crate) fn sleep(address: usize, deadline: Option<Duration>) -> Woken {
     })
 }
 
-/// Wakes the first threads in the queue of an address, at most `at_most`.
+/// Wakes the first threads in the queue of an address, at most `at_most`. Returns whether there were any.
 #[track_caller]
-pub(crate) fn wake(address: usize, at_most: usize) {
+pub(crate) fn wake(address: usize, at_most: usize) -> bool {
     if !is_running() {
-        return;
+        return false;
     }
     let at = Location::caller();
     // The kernel takes the lock of the queue, which is a fence.
@@ -76,11 +76,13 @@ pub(crate) fn wake(address: usize, at_most: usize) {
         if !left.is_empty() {
             world.sleepers.insert(address, left);
         }
+        let any = !woken.is_empty();
         for sleeper in woken {
             world.threads[sleeper].woken = Woken::Recheck;
             world.resume_at(sleeper, time + wake);
         }
-    });
+        any
+    })
 }
 
 /// Starts a new virtual thread and returns its number.

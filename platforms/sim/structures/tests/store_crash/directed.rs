@@ -7,9 +7,12 @@
 //!        .                                        rewrites it, unless that waits for the slow writer   [clean-waits]
 //!   writes its entry, returns
 //! ```
+//!
+//! Or the busy one fills the store with another file, until the log of the first is compacted, unless that waits for
+//! the slow writer [compact-alone].
 
 use crate::store::medium::Simulated;
-use crate::store::{Durable, Geometry, Medium, Options, PAGE, Store, make};
+use crate::store::{Durable, Error, File, Geometry, Medium, Options, PAGE, Store, make};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::Duration;
 use prim::thread;
@@ -84,10 +87,34 @@ fn options() -> Options {
 
 /// What is wrong after the process was killed when both writers had returned.
 pub fn a_rewriting_meets_a_slow_writer() -> Result<(), String> {
-    schedule().unwrap_or_else(|error| Err(error.to_string()))
+    // So many that the log, which had one page, has more than three.
+    let busy = |file: &Shared, _: &Shared| {
+        (0..4 * PAGE / 64).try_for_each(|_| file.write_at(&[2; PAGE], PAGE as u64).map(drop))
+    };
+    found(schedule(1, busy), (1, 2))
 }
 
-fn schedule() -> crate::store::Result<Result<(), String>> {
+/// The same, where the store is full.
+pub fn a_compaction_meets_a_slow_writer() -> Result<(), String> {
+    let busy = |_: &Shared, other: &Shared| {
+        let mut pages = (0..).map(|page| other.write_at(&[3; PAGE], page * PAGE as u64));
+        match pages.find_map(Result::err) {
+            Some(Error::NoSpace) | None => Ok(()),
+            Some(error) => Err(error),
+        }
+    };
+    // The log has three pages, so it is not yet rewritten for its length.
+    found(schedule(3 * PAGE / 64 - 10, busy), (1, 9))
+}
+
+/// A file of that store.
+type Shared = File<Arc<Slow>>;
+
+/// The first bytes of the pages after it. The slow writer writes the first; before, both were written so often.
+fn schedule(
+    writes_before: usize,
+    busy: impl FnOnce(&Shared, &Shared) -> crate::store::Result<()> + Send + 'static,
+) -> crate::store::Result<(u8, u8)> {
     let medium = Simulated::new(vec![0; 64 * PAGE], Durable::Never);
     let medium = Arc::new(Slow {
         medium,
@@ -102,15 +129,13 @@ fn schedule() -> crate::store::Result<Result<(), String>> {
     )?;
     let (store, _) = Store::open(Arc::clone(&medium), options())?;
     let file = Arc::new(store.create("/shared", 0o644)?);
-    file.write_at(&[9; 2 * PAGE], 0)?;
+    let other = store.create("/other", 0o644)?;
+    (0..writes_before).try_for_each(|_| file.write_at(&[9; 2 * PAGE], 0).map(drop))?;
     medium.state.store(ARMED, Ordering::Release);
     let slow = Arc::clone(&file);
     let slow = thread::spawn(move || slow.write_at(&[1; PAGE], 0).map(drop));
     medium.wait_while(ARMED);
-    // So many that the log, which had one page, has more than three.
-    let busy = thread::spawn(move || {
-        (0..4 * PAGE / 64).try_for_each(|_| file.write_at(&[2; PAGE], PAGE as u64).map(drop))
-    });
+    let busy = thread::spawn(move || busy(&file, &other));
     // In simulated time: it does all that it can without the slow one.
     sleep(Duration::from_millis(100));
     medium.state.store(OPEN, Ordering::Release);
@@ -120,8 +145,13 @@ fn schedule() -> crate::store::Result<Result<(), String>> {
     let (store, _) = Store::open(left, options())?;
     let mut content = vec![0; 2 * PAGE];
     store.open_file("/shared")?.read_at(&mut content, 0)?;
-    Ok(match (content[0], content[PAGE]) {
-        (1, 2) => Ok(()),
-        found => Err(format!("a write that had returned is lost: {found:?}")),
-    })
+    Ok((content[0], content[PAGE]))
+}
+
+/// Whether they are as they were written.
+fn found(pages: crate::store::Result<(u8, u8)>, expected: (u8, u8)) -> Result<(), String> {
+    match pages.map_err(|error| error.to_string())? {
+        pages if pages == expected => Ok(()),
+        pages => Err(format!("a write that had returned is lost: {pages:?}")),
+    }
 }

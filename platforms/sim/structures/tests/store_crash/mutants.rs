@@ -26,10 +26,12 @@ enum Hunt {
     Concurrent(u64),
     /// A slow writer beside a rewriting of the log.
     Slow,
+    /// A slow writer beside a compaction of the log in a full store.
+    Full,
 }
 
 use Crash::{Lines, Sectors};
-use Hunt::{Concurrent, Long, Ops, Slow};
+use Hunt::{Concurrent, Full, Long, Ops, Slow};
 
 const FOO: &str = "/foo";
 const WRITE: Op = Op::Write(FOO, 0, 8192, 9);
@@ -40,16 +42,24 @@ const AGAIN: [Op; 4] = [WRITE, WRITE, WRITE, WRITE];
 const MUTANTS: &[(&str, Hunt, &str)] = &[
     (
         "as-published",
-        Long(Lines, 0),
+        Long(Lines, 6),
         "P3's scheme: marks of recycled log pages count",
     ),
-    ("mark", Long(Sectors, 4), "H1"),
+    ("mark", Long(Sectors, 7), "H1"),
     ("size-max", Ops(Lines, &[WRITE, SHORT]), "H2; NOVA_BUG7"),
     ("round-pages", Concurrent(0), "H3"),
     ("link-first", Long(Lines, 0), "H4"),
+    ("branch-first", Concurrent(2), "H4, of a group's log"),
+    ("later", Concurrent(2), "a clock that stands still"),
+    (
+        "by-time",
+        Concurrent(2),
+        "logs of two groups, one after the other",
+    ),
     ("free-after", Ops(Sectors, &AGAIN), "H5"),
     ("free-at-sync", Ops(Sectors, &AGAIN), "H5, page cache"),
     ("clean-waits", Slow, "H6"),
+    ("compact-alone", Full, "H6, in a full store"),
     ("clean-sync", Long(Sectors, 0), "H6, page cache"),
     ("data-fence", Ops(Lines, &[WRITE]), "PMFS_BUG2, WINEFS_BUG2"),
     ("data-flush", Ops(Lines, &[WRITE]), "PMFS_BUG4"),
@@ -145,6 +155,7 @@ fn hunt(edge: Option<&'static str>, hunt: Hunt) -> Result<(), String> {
         }),
         Concurrent(first) => concurrent::search::<Pages>(edge, first..first + 3000).map(drop),
         Slow => with_mutant(edge, directed::a_rewriting_meets_a_slow_writer),
+        Full => with_mutant(edge, directed::a_compaction_meets_a_slow_writer),
     }
 }
 
@@ -181,7 +192,7 @@ fn every_mutant_is_killed() {
 fn nothing_is_found_where_nothing_is_weakened() {
     for &(_, by, _) in MUTANTS
         .iter()
-        .filter(|(_, by, _)| matches!(by, Ops(..) | Slow))
+        .filter(|(_, by, _)| matches!(by, Ops(..) | Slow | Full))
     {
         if let Err(trace) = hunt(None, by) {
             panic!("{by:?}\n{trace}");

@@ -2,6 +2,8 @@
 
 use crate::range::inspect::Request;
 use crate::range::list::node::Node;
+use crate::range::order::{Order, Positions};
+use crate::range::sought::Sought;
 use crate::range::span::Span;
 use crate::range::thread::{Pin, ThreadRecord};
 use std::ptr::NonNull;
@@ -16,10 +18,53 @@ pub(in crate::range) trait StartHints: Send + Sync {
     /// Whether the lock may move from its list to [slots](crate::range::slots).
     const MAY_MOVE: bool = false;
 
+    /// Whether the lock is one over [keys](crate::range::keys), whose nodes bear them. To compare keys is to run
+    /// foreign code, which may panic.
+    const KEYED: bool = false;
+
+    /// How ranges compare in the lock.
+    type Order: Order;
+
+    /// What a request keeps of other nodes, so that it may compare itself with them when it does not walk.
+    type Kept: Default;
+
+    fn order(&self) -> &Self::Order;
+
     /// A node for a request.
     #[inline]
     fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
         record.take_node()
+    }
+
+    /// A node without a tower, for the fast path of an owner.
+    #[inline]
+    fn take_plain_node(&self, record: &ThreadRecord) -> NonNull<Node> {
+        record.take_node()
+    }
+
+    /// Whether a node that no other thread knows can be the fast path's, which is used again at once: no level will
+    /// lead to it.
+    #[inline]
+    fn make_plain(&self, node: NonNull<Node>) -> bool {
+        // SAFETY: the caller has the node, which is alive.
+        !unsafe { node.as_ref() }.is_tall()
+    }
+
+    /// A node that no other thread knows is about to bear a request for that range.
+    #[inline]
+    fn bear(&self, _node: NonNull<Node>, _span: Span) {}
+
+    /// Keeps what the words in a node's request name. A walk has reached the node.
+    fn keep(&self, _kept: &Self::Kept, _node: NonNull<Node>) {}
+
+    /// What keeps a range while its request is in the queue, if anything has to.
+    fn own(&self, _span: Span) -> Option<Sought> {
+        None
+    }
+
+    /// A range as people read it, where the words of a span are no numbers.
+    fn describe(&self, _span: Span) -> Option<String> {
+        None
     }
 
     /// A start hint: a node that stands before every node which conflicts with the request. `None`: the walk begins at
@@ -34,9 +79,19 @@ pub(in crate::range) trait StartHints: Send + Sync {
     #[inline]
     fn enter(&self, _pin: &Pin, _node: NonNull<Node>, _passed: usize) {}
 
-    /// Makes known that a range is about to be held shared.
+    /// Makes known that a node is about to hold a range shared.
     #[inline]
-    fn announce_shared(&self, _span: Span) {}
+    fn announce_shared(&self, _node: NonNull<Node>, _span: Span) {}
+
+    /// What was made known of a node.
+    #[inline]
+    fn announced(&self, _node: NonNull<Node>) -> Announced {
+        Announced::NOTHING
+    }
+
+    /// What was made known is over: the node is marked as gone, or was never inserted.
+    #[inline]
+    fn ended(&self, _announced: Announced) {}
 
     /// Removes links to nodes that are gone, in one pass along each level.
     fn sweep(&self, _pin: &Pin) {}
@@ -51,4 +106,19 @@ pub struct NoIndex;
 
 impl Index for NoIndex {}
 
-impl StartHints for NoIndex {}
+impl StartHints for NoIndex {
+    type Order = Positions;
+    type Kept = ();
+
+    fn order(&self) -> &Positions {
+        &Positions
+    }
+}
+
+/// What an index was told of a node that is shared: its number there, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) struct Announced(pub(in crate::range) u32);
+
+impl Announced {
+    pub(in crate::range) const NOTHING: Self = Self(0);
+}

@@ -18,6 +18,7 @@ use super::index::{Index, StartHints};
 use super::tower::{AtomicTowerLink, MAX_LEVELS, TallNode, TowerLink};
 use crate::range::inspect::Request;
 use crate::range::list::node::Node;
+use crate::range::order::Positions;
 use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::range::thread::{Pin, ThreadRecord};
@@ -28,8 +29,8 @@ use std::ptr::NonNull;
 /// One node in `2^DIGITS` of a level is in the next level, too.
 const DIGITS: u32 = 2;
 
-/// Where nodes are linked in each level, and what a writer has to know to begin at one of them.
-pub struct SkipIndex {
+/// Where nodes are linked in each level.
+pub(in crate::range) struct Levels {
     heads: [AtomicTowerLink; MAX_LEVELS],
     /// How many levels nodes may be in.
     limit: u16,
@@ -38,6 +39,11 @@ pub struct SkipIndex {
     enter_after: Option<u8>,
     /// How many levels have ever been in use. A hint: a search that begins lower takes longer.
     used: AtomicU32,
+}
+
+/// The levels, and what a writer has to know to begin at a node that it finds there.
+pub struct SkipIndex {
+    levels: Levels,
     /// The length, less one, of the longest range that was ever to be held shared.
     max_shared_len: AtomicU64,
 }
@@ -52,28 +58,27 @@ struct InsertionPoint<'a> {
 /// The search stands on a node that is gone [tower-cut-off].
 struct CutOff;
 
-impl SkipIndex {
+impl Levels {
     pub(in crate::range::list) const MAX: u32 = MAX_LEVELS as u32;
 
     /// Enough for some thousands of ranges held at a time.
-    pub(in crate::range::list) const DEFAULT: u32 = prim::sized(6, MAX_LEVELS) as u32;
+    pub(in crate::range) const DEFAULT: u32 = prim::sized(6, MAX_LEVELS) as u32;
 
     prim::const_fn! {
         #[expect(clippy::cast_possible_truncation, reason = "the builder checks that it is at most `MAX`")]
-        pub(in crate::range::list) const fn new(limit: u32, enter_after: Option<u8>) -> Self {
+        pub(in crate::range) const fn new(limit: u32, enter_after: Option<u8>) -> Self {
             Self {
                 heads: prim::array![AtomicTowerLink::new(); MAX_LEVELS],
                 limit: limit as u16,
                 enter_after,
                 used: AtomicU32::new(0),
-                max_shared_len: AtomicU64::new(0),
             }
         }
     }
 
-    /// An index for any number of ranges.
-    pub(in crate::range) fn of_many() -> Self {
-        Self::new(Self::MAX, None)
+    /// Draws by lot in how many levels a node may be.
+    pub(in crate::range) fn draw(&self, record: &ThreadRecord) -> u32 {
+        prim::wins(record.random(), DIGITS).min(self.limit.into())
     }
 
     /// After how many ranges a node enters the levels. A node that a short walk finds is not worth the upkeep.
@@ -150,34 +155,126 @@ impl SkipIndex {
     }
 
     /// How many levels are in use, as far as this thread knows.
-    fn used(&self) -> usize {
+    pub(in crate::range) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed) as usize
     }
 
-    /// Where a node with that range belongs, in each level.
+    /// The last node that a search passes which goes past those that `is_before` accepts.
+    pub(in crate::range) fn last_before<'a>(
+        &'a self,
+        pin: &'a Pin,
+        is_before: impl Fn(&Node) -> bool,
+    ) -> Option<&'a Node> {
+        Some(self.descend(pin, is_before, |_, _| ())?.base())
+    }
+
+    /// Where a node belongs in each level, behind those that `is_before` accepts.
     fn insertion_points<'a>(
         &'a self,
         pin: &'a Pin,
-        span: Span,
+        is_before: impl Fn(&Node) -> bool,
     ) -> [InsertionPoint<'a>; MAX_LEVELS] {
         let mut points = std::array::from_fn(|level| InsertionPoint {
             link: &self.heads[level],
             seen: TowerLink::NULL,
         });
-        self.descend(
-            pin,
-            |other| other.span().start() < span.start(),
-            |level, point| points[level] = point,
-        );
+        self.descend(pin, is_before, |level, point| points[level] = point);
         points
+    }
+
+    /// Enters a node that this thread holds, in each level behind those that `is_before` accepts.
+    pub(in crate::range) fn enter(
+        &self,
+        pin: &Pin,
+        node: NonNull<Node>,
+        passed: usize,
+        is_before: impl Fn(&Node) -> bool,
+    ) {
+        // SAFETY: this thread holds the node, so it is not reused.
+        let Some(node) = (unsafe { TallNode::of(node) }).filter(|_| passed >= self.enter_after())
+        else {
+            return;
+        };
+        // SAFETY: the same node, which is a tall one.
+        let tall = unsafe { node.as_ref() };
+        // SAFETY: this thread's request, which holds its range.
+        let levels = unsafe { tall.plan_links() };
+        if levels == 0 {
+            return;
+        }
+        if self.used.load(Ordering::Relaxed) < levels {
+            self.used.fetch_max(levels, Ordering::Relaxed);
+        }
+        let levels = levels as usize;
+        let mut points = self.insertion_points(pin, &is_before);
+        tall.prepare_links(0, &points.map(|point| point.seen)[..levels]);
+        let mut level = 0;
+        // From the lowest level up: a search that finds the node in one level finds it in all levels below.
+        while level < levels {
+            let InsertionPoint { link, seen } = points[level];
+            match link.replace(seen, TowerLink::to(node)) {
+                Ok(()) => level += 1,
+                Err(_) => {
+                    points = self.insertion_points(pin, &is_before);
+                    // [tower-prepare] The planned successor may have left the level.
+                    if prim::intact!("tower-prepare") {
+                        tall.prepare_links(level, &points.map(|point| point.seen)[level..levels]);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(in crate::range) fn sweep(&self, pin: &Pin) {
+        for level in (0..self.used()).rev() {
+            // If it is cut off, other threads are removing nodes there, and the next sweep removes the rest.
+            let _ = Self::go_along(pin, level, &self.heads[level], |_| true);
+        }
+    }
+
+    pub(in crate::range) fn clear(&self, pin: &Pin) {
+        for (level, head) in self.heads.iter().enumerate() {
+            let mut next = head.load().node();
+            while let Some(node) = next {
+                // SAFETY: linked in the level, so not retired yet.
+                next = unsafe { node.as_ref() }.link(level).load().node();
+                pin.unlinked(node.cast());
+            }
+        }
+    }
+}
+
+impl SkipIndex {
+    pub(in crate::range::list) const MAX: u32 = Levels::MAX;
+    pub(in crate::range::list) const DEFAULT: u32 = Levels::DEFAULT;
+
+    prim::const_fn! {
+        pub(in crate::range::list) const fn new(limit: u32, enter_after: Option<u8>) -> Self {
+            Self {
+                levels: Levels::new(limit, enter_after),
+                max_shared_len: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// An index for any number of ranges.
+    pub(in crate::range) fn of_many() -> Self {
+        Self::new(Self::MAX, None)
     }
 }
 
 impl Index for SkipIndex {}
 
 impl StartHints for SkipIndex {
+    type Order = Positions;
+    type Kept = ();
+
+    fn order(&self) -> &Positions {
+        &Positions
+    }
+
     fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
-        match prim::wins(record.random(), DIGITS).min(self.limit.into()) {
+        match self.levels.draw(record) {
             0 => record.take_node(),
             levels => record.take_tall_node(levels),
         }
@@ -196,7 +293,7 @@ impl StartHints for SkipIndex {
             let is_before = |node: &Node| {
                 node.span().start() < from && !node.request(node.load()).conflicts(request)
             };
-            let hint = self.descend(pin, is_before, |_, _| ())?.base();
+            let hint = self.levels.last_before(pin, is_before)?;
             // [shared-len-again] Relaxed: the hint was found by an Acquire, and comes after what it overlaps.
             let now = longest();
             if now == length || !prim::intact!("shared-len-again") {
@@ -208,40 +305,13 @@ impl StartHints for SkipIndex {
 
     fn enter(&self, pin: &Pin, node: NonNull<Node>, passed: usize) {
         // SAFETY: this thread holds the node, so it is not reused.
-        let Some(node) = (unsafe { TallNode::of(node) }).filter(|_| passed >= self.enter_after())
-        else {
-            return;
-        };
-        // SAFETY: the same node, which is a tall one.
-        let tall = unsafe { node.as_ref() };
-        let span = tall.base().span();
-        // SAFETY: this thread's request, which holds its range.
-        let levels = unsafe { tall.plan_links() };
-        if self.used.load(Ordering::Relaxed) < levels {
-            self.used.fetch_max(levels, Ordering::Relaxed);
-        }
-        let levels = levels as usize;
-        let mut points = self.insertion_points(pin, span);
-        tall.prepare_links(0, &points.map(|point| point.seen)[..levels]);
-        let mut level = 0;
-        // From the lowest level up: a search that finds the node in one level finds it in all levels below.
-        while level < levels {
-            let InsertionPoint { link, seen } = points[level];
-            match link.replace(seen, TowerLink::to(node)) {
-                Ok(()) => level += 1,
-                Err(_) => {
-                    points = self.insertion_points(pin, span);
-                    // [tower-prepare] The planned successor may have left the level.
-                    if prim::intact!("tower-prepare") {
-                        tall.prepare_links(level, &points.map(|point| point.seen)[level..levels]);
-                    }
-                }
-            }
-        }
+        let start = unsafe { node.as_ref() }.span().start();
+        let is_before = |other: &Node| other.span().start() < start;
+        self.levels.enter(pin, node, passed, is_before);
     }
 
     #[inline]
-    fn announce_shared(&self, span: Span) {
+    fn announce_shared(&self, _: NonNull<Node>, span: Span) {
         let length = span.last() - span.start();
         // [max-shared-len] Before the node is inserted, or becomes shared. Relaxed: a writer loads it after the fence
         // of its handshake, or after it has found a node inside the range.
@@ -251,29 +321,19 @@ impl StartHints for SkipIndex {
     }
 
     fn sweep(&self, pin: &Pin) {
-        for level in (0..self.used()).rev() {
-            // If it is cut off, other threads are removing nodes there, and the next sweep removes the rest.
-            let _ = Self::go_along(pin, level, &self.heads[level], |_| true);
-        }
+        self.levels.sweep(pin);
     }
 
     fn clear(&self, pin: &Pin) {
-        for (level, head) in self.heads.iter().enumerate() {
-            let mut next = head.load().node();
-            while let Some(node) = next {
-                // SAFETY: linked in the level, so not retired yet.
-                next = unsafe { node.as_ref() }.link(level).load().node();
-                pin.unlinked(node.cast());
-            }
-        }
+        self.levels.clear(pin);
     }
 }
 
 impl fmt::Debug for SkipIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SkipIndex")
-            .field("limit", &self.limit)
-            .field("used", &self.used)
+            .field("limit", &self.levels.limit)
+            .field("used", &self.levels.used)
             .field("max_shared_len", &self.max_shared_len)
             .finish()
     }

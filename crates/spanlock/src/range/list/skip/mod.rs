@@ -45,10 +45,10 @@
 //! As the list locks.
 
 mod index;
-mod levels;
-pub(in crate::range::list) mod tower;
+pub(in crate::range) mod levels;
+pub(in crate::range) mod tower;
 
-pub(in crate::range) use index::StartHints;
+pub(in crate::range) use index::{Announced, StartHints};
 pub use index::{Index, NoIndex};
 pub use levels::SkipIndex;
 pub(crate) use tower::TallNode;

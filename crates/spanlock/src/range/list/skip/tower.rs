@@ -42,14 +42,7 @@ impl Recycled for TallNode {
     }
 
     fn allocate() -> Box<Self> {
-        Box::new(Self {
-            base: Node::new(Height::Tall),
-            links: AtomicU32::new(1),
-            drawn: Cell::new(0),
-            levels: Cell::new(0),
-            pooled: Cell::new(ptr::null_mut()),
-            tower: std::array::from_fn(|_| AtomicTowerLink::new()),
-        })
+        Box::new(Self::new(Height::Tall))
     }
 
     #[inline]
@@ -59,6 +52,17 @@ impl Recycled for TallNode {
 }
 
 impl TallNode {
+    pub(in crate::range::list) fn new(height: Height) -> Self {
+        Self {
+            base: Node::new(height),
+            links: AtomicU32::new(1),
+            drawn: Cell::new(0),
+            levels: Cell::new(0),
+            pooled: Cell::new(ptr::null_mut()),
+            tower: std::array::from_fn(|_| AtomicTowerLink::new()),
+        }
+    }
+
     /// The tower of a node, if it has one.
     ///
     /// # Safety

@@ -81,8 +81,8 @@ impl Window {
         span: Span,
         slots: usize,
     ) -> Option<(Ballot, u32)> {
-        // An announcement again, after the request was blocked, says nothing.
-        if before == (span.start(), span.last()) {
+        // The same range again says nothing. Nor does one that overlaps the last: its thread asks for wide ranges.
+        if before.0 <= span.last() && span.start() <= before.1 {
             return None;
         }
         let earlier = before.1.saturating_sub(before.0);
@@ -259,12 +259,11 @@ mod tests {
         one_near[3] = FAR / 2;
         assert_eq!(samples(&window, one_near), (Ballot::Against, 10));
         assert_eq!(samples(&window, far), (Ballot::For, 10), "it begins anew");
-        let again = Span::of(0..1_000).expect("it has positions");
-        assert_eq!(
-            window.note_sample((0, 999), again, SLOTS),
-            None,
-            "the same again"
-        );
+        for range in [0..1_000, 999..u64::MAX] {
+            let span = Span::of(range.clone()).expect("it has positions");
+            let vote = window.note_sample((0, 999), span, SLOTS);
+            assert_eq!(vote, None, "{range:?} overlaps the last");
+        }
         assert_eq!(samples(&window, far), (Ballot::For, 10), "says nothing");
     }
 

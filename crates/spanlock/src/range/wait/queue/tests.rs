@@ -1,17 +1,31 @@
 //! Tests of the queue.
 
-use super::{Duration, Entry, HolderId, Instant, Mode, Queue, Request, RequestId, Stage};
+use super::{Duration, Entry, HolderId, Instant, Queue, Request, RequestId, Stage};
+use crate::range::order::QueueOrder;
+use crate::range::raw::Mode;
 use crate::range::span::Span;
+use crate::range::wait::entry::Sleeper;
+use crate::range::wait::watched::Origin;
 use crate::range::wait::{Fairness, Patience};
-use crate::wait::Wakeups;
+use crate::wait::{WakerId, Wakeups};
 use std::ops::Range;
+use std::panic::Location;
+use std::task::Waker;
 
 fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
     let request = Request::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
     Entry {
         id,
         request,
-        parker: Box::leak(Box::default()),
+        origin: Origin {
+            at: Location::caller(),
+            thread: None,
+            is_endless: true,
+        },
+        sleeper: Sleeper::Thread(Box::leak(Box::default())),
+        turn_ends: None,
+        wants: false,
+        line: None,
         reserved: None,
         asks: false,
         patience: Patience::NONE,
@@ -28,7 +42,7 @@ fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
 /// wide one might be woken. The wide request must be woken in the end.
 #[test]
 fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     let wide = 1;
     let mut holders = [1000, 2000];
     queue.sleep(asleep(wide, 0..2, holders[0]), &mut Wakeups::default());
@@ -43,19 +57,18 @@ fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
         queue.holder_left(holders[at], &mut wakeups);
         queue.holder_left(holders[other], &mut wakeups);
         // Woken, the newcomer asks for admission.
-        let first = queue.reservation_ahead_of(next, &newcomer.request, |_| false);
+        let first = queue.reservation_ahead_of(Some(next), &newcomer.request, |_| false);
         if let Some(stage) = first.map(|first| {
             let turn = queue.turn(&newcomer.request, Instant::now());
             Stage::GivingWay(first.id, turn.expect("the first turn is long"))
         }) {
             queue.sleep(Entry { stage, ..newcomer }, &mut wakeups);
         }
-        if queue.entries[0].stage == Stage::Awake {
+        if stage(&queue, wide) == Stage::Awake {
             return;
         }
-        assert_eq!(queue.entries[0].id, wide);
         holders[at] += 1;
-        queue.granted(next - 1, |_| holders[at]);
+        queue.granted(next - 1, &mut Wakeups::default(), |_| holders[at]);
         at = other;
     }
     panic!("the wide request was never woken");
@@ -68,7 +81,7 @@ fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
     let now = Instant::now();
     let later = now.checked_add(Duration::from_secs(3600));
     for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(QueueOrder::Positions, None);
         let mut wakeups = Wakeups::default();
         let first = Entry {
             due,
@@ -78,7 +91,7 @@ fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
         queue.sleep(asleep(2, 1..2, 2000), &mut wakeups);
         queue.holder_left(2000, &mut wakeups);
         queue.holder_left(1000, &mut wakeups);
-        assert_eq!(queue.entries[0].stage, Stage::BehindRequest(2));
+        assert_eq!(stage(&queue, 1), Stage::BehindRequest(2));
         assert_eq!(queue.reservations(), reservations, "due {due:?}");
     }
 }
@@ -88,21 +101,24 @@ fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
 fn reservations_pause_and_come_together() {
     let patience = Patience::of(Fairness::After(Duration::from_secs(3600)));
     let longest = patience.pause(Duration::MAX);
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     let mut wakeups = Wakeups::default();
     // Its patience has ended.
     let entry = |id| Entry {
         patience,
-        ..asleep(id, 0..2, 1000)
+        // Not in one line.
+        ..asleep(id, 0..2, 1000 + id as HolderId)
     };
     let reserves = |id| Entry {
         reserved: Some(Instant::now()),
         ..entry(id)
     };
     let reserved = |queue: &Queue| {
-        let all = queue.entries.iter();
-        let reserved = all.filter(|entry| entry.reserved.is_some());
-        reserved.map(|entry| entry.id).collect::<Vec<_>>()
+        queue
+            .places
+            .reserved()
+            .map(|entry| entry.id)
+            .collect::<Vec<_>>()
     };
     assert_eq!(queue.reserve(reserves(1)), None);
     queue.sleep(entry(2), &mut wakeups);
@@ -119,16 +135,16 @@ fn reservations_pause_and_come_together() {
     assert_eq!(queue.sleep(reserves(6), &mut wakeups), None);
     assert_eq!(reserved(&queue), [1, 3, 4, 6]);
     for id in [1, 3, 4] {
-        queue.granted(id, |_| 1000);
+        queue.granted(id, &mut Wakeups::default(), |_| 1000);
         assert!(queue.pauses_for() > longest / 2, "one is in force");
     }
-    queue.granted(6, |_| 1000);
+    queue.granted(6, &mut Wakeups::default(), |_| 1000);
     assert!(queue.pauses_for() < longest / 2, "as long as it lasted");
 }
 
 #[test]
 fn reservations_are_counted() {
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     let mut wakeups = Wakeups::default();
     let reserved = Entry {
         reserved: Some(Instant::now()),
@@ -144,7 +160,7 @@ fn reservations_are_counted() {
     queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
     queue.reserve(reserved);
     assert_eq!(queue.reservations(), 1);
-    assert!(!queue.granted(1, |_| 9));
+    assert!(!queue.granted(1, &mut Wakeups::default(), |_| 9));
     assert_eq!(queue.reservations(), 0);
 }
 
@@ -155,8 +171,12 @@ fn far_ahead() -> Instant {
         .unwrap()
 }
 
+fn reserve_since(queue: &mut Queue, id: RequestId, since: Option<Instant>) {
+    queue.places.change(id, |entry| entry.reserved = since);
+}
+
 fn stage(queue: &Queue, id: RequestId) -> Stage {
-    queue.entries[queue.position(id).unwrap()].stage
+    queue.places.stage(id)
 }
 
 /// Otherwise each sleeper would be woken only to find that it has to give way, and sleep again.
@@ -165,7 +185,7 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
     let (wide, other) = (1000, 2000);
     // Who gives way gives up, or its turn ends; or what it gives way to is granted.
     for end in ["gives up", "turn ends", "is granted"] {
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(QueueOrder::Positions, None);
         let mut wakeups = Wakeups::default();
         queue.sleep(asleep(1, 0..2, wide), &mut wakeups);
         for id in 2..4 {
@@ -177,11 +197,11 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
             ..asleep(4, 0..2, other)
         };
         queue.sleep(holder, &mut wakeups);
-        queue.entries[0].reserved = Some(far_ahead());
+        reserve_since(&mut queue, 1, Some(far_ahead()));
         queue.holder_left(other, &mut wakeups);
         assert_eq!(stage(&queue, 2), Stage::Awake, "nobody gives way so far");
         assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
-        let request = queue.entries[1].request;
+        let request = queue.places.of(2).request;
         let turn = queue.turn(&request, Instant::now()).unwrap();
         let leader = Entry {
             stage: Stage::GivingWay(1, turn),
@@ -204,7 +224,7 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
                 assert_eq!(stage(&queue, 3), Stage::Awake, "once in a round");
             }
             _ => {
-                queue.granted(1, |_| 3000);
+                queue.granted(1, &mut Wakeups::default(), |_| 3000);
                 let behind = Stage::BehindHolder(3000);
                 assert_eq!((stage(&queue, 2), stage(&queue, 3)), (behind, behind));
             }
@@ -217,17 +237,17 @@ fn a_sleeper_that_would_give_way_follows_one_that_does() {
 #[test]
 fn nobody_follows_one_that_gives_way_for_longer() {
     let (old, held, other) = (1000, 2000, 3000);
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     let mut wakeups = Wakeups::default();
     queue.sleep(asleep(1, 4..8, old), &mut wakeups);
     queue.sleep(asleep(2, 0..4, held), &mut wakeups);
     queue.sleep(asleep(3, 1..2, other), &mut wakeups);
     let since = far_ahead();
-    queue.entries[0].reserved = Some(since);
-    queue.entries[1].reserved = since.checked_add(Duration::from_secs(1));
+    reserve_since(&mut queue, 1, Some(since));
+    reserve_since(&mut queue, 2, since.checked_add(Duration::from_secs(1)));
     let both = asleep(4, 3..5, other);
     let long = queue.turn(&both.request, Instant::now()).unwrap();
-    let own = queue.turn(&queue.entries[2].request, Instant::now());
+    let own = queue.turn(&queue.places.of(3).request, Instant::now());
     assert_ne!(Some(long), own);
     let stage_of_both = Stage::GivingWay(2, long);
     let leader = Entry {
@@ -243,20 +263,18 @@ fn nobody_follows_one_that_gives_way_for_longer() {
 /// Reservations that are connected share their turns, also if only a request's own range connects them.
 #[test]
 fn connected_reservations_share_their_turns() {
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     let mut wakeups = Wakeups::default();
     let at = |number: u64| far_ahead().checked_add(Duration::from_secs(number));
     for (id, range) in [(1, 8..10), (2, 0..2), (3, 4..6), (4, 1..5)] {
         queue.sleep(asleep(id, range, 1000), &mut wakeups);
-        queue.entries[id - 1].reserved = at(id as u64);
+        reserve_since(&mut queue, id, at(id));
     }
     let since = |range: Range<u64>| {
         let request = asleep(9, range, 1000).request;
         let turn = queue.turn(&request, Instant::now())?;
-        queue
-            .entries
-            .iter()
-            .position(|entry| entry.reserved == Some(turn.since))
+        let mut reserved = queue.places.reserved();
+        reserved.position(|entry| entry.reserved == Some(turn.since))
     };
     // The second, third and fourth are connected; the second is their first in the queue.
     let all = [
@@ -281,7 +299,7 @@ fn each_wants_what_the_other_shares() {
             ..asleep(id, wish, 1000)
         }
     };
-    let mut queue = Queue::new();
+    let mut queue = Queue::new(QueueOrder::Positions, None);
     queue.sleep(upgrade(1, 0..10, 5..10), &mut Wakeups::default());
     queue.sleep(asleep(2, 0..20, 1000), &mut Wakeups::default());
     let second = |shared, wish| queue.would_wait_for_each_other(&upgrade(3, shared, wish));
@@ -294,4 +312,205 @@ fn each_wants_what_the_other_shares() {
     // Itself, again.
     assert!(!queue.would_wait_for_each_other(&upgrade(1, 0..10, 5..10)));
     assert!(!queue.would_wait_for_each_other(&asleep(3, 0..10, 1000)));
+}
+
+/// What it costs to wake the next one, in requests that a dispatch looks at, among so many that want these ranges.
+fn looks_each(requests: &[Request], task: impl Fn(RequestId) -> Sleeper) -> usize {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let everything = Request::new(Span::ALL, Mode::Exclusive, 1);
+    let mut holder = 1;
+    let mut wakeups = Wakeups::default();
+    for &request in requests {
+        let id = queue.new_id();
+        let sleeper = task(id);
+        if let Sleeper::Task { .. } = sleeper {
+            queue.wakers.insert(id, Waker::noop().clone());
+        }
+        let entry = Entry {
+            request,
+            sleeper,
+            due: None,
+            behind: everything,
+            ..asleep(id, 0..1, holder)
+        };
+        queue.sleep(entry, &mut wakeups);
+    }
+    queue.looks = 0;
+    queue.holder_left(holder, &mut wakeups);
+    let (mut left, mut most) = (requests.len(), queue.looks);
+    while left > 0 {
+        let awake = |entry: &&Entry| entry.stage == Stage::Awake;
+        let awake: Vec<_> = queue
+            .places
+            .all()
+            .filter(awake)
+            .map(|entry| entry.id)
+            .take(100)
+            .collect();
+        for id in awake {
+            holder += 1;
+            queue.granted(id, &mut wakeups, |_| holder);
+            queue.looks = 0;
+            queue.holder_left(holder, &mut wakeups);
+            most = most.max(queue.looks);
+            left -= 1;
+        }
+        if left + 50 < requests.len() {
+            break; // The rest is as these.
+        }
+    }
+    most
+}
+
+/// Whom a departure wakes is found without a look at those who wait for the same, or for something else.
+#[test]
+fn ten_thousand_cost_what_ten_do() {
+    let task = |id: RequestId| Sleeper::Task {
+        waker: WakerId::numbered(id),
+        deadline: None,
+    };
+    let alone = |range: Range<u64>| Request::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
+    for many in [10, 10_000] {
+        let same: Vec<_> = (0..many).map(|_| alone(0..10)).collect();
+        // The first is woken, and the second is put behind it with the rest.
+        assert_eq!(looks_each(&same, task), 2, "{many} want one range");
+        let five: Vec<_> = (0..many)
+            .map(|id| alone(id % 5 * 10..id % 5 * 10 + 10))
+            .collect();
+        assert!(looks_each(&five, task) <= 10, "{many} want five ranges");
+    }
+}
+
+/// A departure looks at each of those who slept behind the holder, if they want different ranges.
+#[test]
+fn a_holder_of_all_wakes_those_who_want_different_ranges() {
+    let alone = |at: u64| Request::new(Span::of(at..at + 1).unwrap(), Mode::Exclusive, 1);
+    let all: Vec<_> = (0..100).map(alone).collect();
+    let thread = |_| Sleeper::Thread(Box::leak(Box::default()));
+    assert_eq!(looks_each(&all, thread), 100);
+}
+
+/// Who sleeps behind a request that wants the same does not wake when that one meets another holder.
+#[test]
+fn a_line_waits_with_its_first() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    for id in 1..4 {
+        queue.sleep(asleep(id, 0..2, 1000), &mut wakeups);
+    }
+    queue.holder_left(1000, &mut wakeups);
+    assert_eq!(
+        [1, 2, 3].map(|id| stage(&queue, id)),
+        [
+            Stage::Awake,
+            Stage::BehindRequest(1),
+            Stage::BehindRequest(1)
+        ]
+    );
+    queue.sleep(asleep(1, 0..2, 2000), &mut wakeups);
+    assert_eq!(
+        [1, 2, 3].map(|id| stage(&queue, id)),
+        [Stage::BehindHolder(2000); 3]
+    );
+    queue.sleep(asleep(4, 0..2, 2000), &mut wakeups);
+    queue.holder_left(2000, &mut wakeups);
+    assert_eq!(stage(&queue, 1), Stage::Awake, "it keeps its place");
+    queue.gave_up(1, &mut wakeups);
+    assert_eq!(stage(&queue, 2), Stage::Awake);
+    assert_eq!(stage(&queue, 4), Stage::BehindRequest(2));
+}
+
+/// The first in a line reserves for all, and the next inherits what it has.
+#[test]
+fn the_next_in_line_inherits_the_reservation() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    let since = Instant::now();
+    for id in 1..4 {
+        let reserves = Entry {
+            reserved: Some(since),
+            ..asleep(id, 0..2, 1000)
+        };
+        assert_eq!(queue.sleep(reserves, &mut wakeups), None);
+    }
+    assert_eq!(queue.reservations(), 1);
+    queue.holder_left(1000, &mut wakeups);
+    assert_eq!(queue.places.of(2).reserved, Some(since));
+    queue.granted(1, &mut wakeups, |_| 2000);
+    assert_eq!(queue.reservations(), 1);
+}
+
+/// A task gives way, another request follows it and wants the same. When the turn ends the task may never be polled.
+#[test]
+fn who_has_followed_a_task_waits_for_no_longer_than_its_turn() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    let now = Instant::now();
+    queue.named = 3;
+    let first = Entry {
+        reserved: Some(now),
+        ..asleep(1, 0..4, 1000)
+    };
+    queue.sleep(first, &mut wakeups);
+    let turn = queue.turn(&first.request, now).expect("it is in force");
+    let task = Entry {
+        sleeper: Sleeper::Task {
+            waker: WakerId::numbered(2),
+            deadline: None,
+        },
+        stage: Stage::GivingWay(1, turn),
+        due: None,
+        ..asleep(2, 0..2, 0)
+    };
+    queue.wakers.insert(2, Waker::noop().clone());
+    queue.sleep(task, &mut wakeups);
+    let follower = Entry {
+        stage: Stage::Following(1),
+        due: None,
+        ..asleep(3, 0..2, 0)
+    };
+    queue.sleep(follower, &mut wakeups);
+    queue.watch(&mut wakeups);
+    queue.ring(turn.ends, &mut wakeups);
+    assert_eq!(stage(&queue, 2), Stage::Awake);
+    assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
+    let alarm = queue.places.first_alarm();
+    queue.ring(alarm.expect("its turn ends"), &mut wakeups);
+    assert_eq!(stage(&queue, 2), Stage::Idle);
+    assert_eq!(stage(&queue, 3), Stage::Awake);
+}
+
+/// It would be given to all that have asked, and newcomers would give way to a task that may never be polled.
+#[test]
+fn a_task_that_is_not_polled_in_its_turn_does_not_get_what_it_has_asked_for() {
+    let patience = Patience::of(Fairness::After(Duration::from_secs(3600)));
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    let reserves = |id, holder| Entry {
+        patience,
+        reserved: Some(Instant::now()),
+        ..asleep(id, 0..2, holder)
+    };
+    assert_eq!(queue.reserve(reserves(1, 1000)), None);
+    let task = Entry {
+        sleeper: Sleeper::Task {
+            waker: WakerId::numbered(2),
+            deadline: None,
+        },
+        ..reserves(2, 2000)
+    };
+    queue.wakers.insert(2, Waker::noop().clone());
+    assert!(queue.sleep(task, &mut wakeups).is_some(), "they pause");
+    queue.granted(1, &mut wakeups, |_| 1000);
+    queue.sleep(asleep(3, 0..1, 2000), &mut wakeups);
+    queue.holder_left(2000, &mut wakeups);
+    assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
+    queue.watch(&mut wakeups);
+    let alarm = queue.places.first_alarm();
+    queue.ring(alarm.expect("its turn ends"), &mut wakeups);
+    assert_eq!(stage(&queue, 2), Stage::Idle);
+    queue.paused_until = 0;
+    assert_eq!(queue.sleep(reserves(4, 3000), &mut wakeups), None);
+    let reserved: Vec<_> = queue.places.reserved().map(|entry| entry.id).collect();
+    assert_eq!(reserved, [4]);
 }

@@ -3,6 +3,7 @@
 //! The header of `mod.rs` explains the edges that are cited here.
 
 use super::address::LockAddress;
+use crate::rw::watch;
 use crate::wait::Wait;
 use prim::atomic::{AtomicU32, AtomicUsize, Ordering};
 use prim::barrier;
@@ -135,7 +136,7 @@ impl Slot {
             barrier::heavy();
         }
         if self.holds(lock) {
-            futex::wait(&self.awaited, asleep, deadline);
+            watch::asleep(deadline, || futex::wait(&self.awaited, asleep, deadline));
         }
     }
 }

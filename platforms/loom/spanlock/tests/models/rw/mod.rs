@@ -2,6 +2,7 @@
 
 mod bias;
 mod pthread;
+mod tasks;
 
 use pthread::{pthread, pthread_writers_first};
 use spanlock_loom::rw::{
@@ -92,6 +93,8 @@ models! {
     reading_twice_beside_a_writer:
         all on readers_first,
         3 on biased pthread;
+    reading_again_beside_a_writer: 3 on futex readers_first biased;
+    reading_again_beside_a_writer_and_a_reader: 2 on futex, 1 on biased;
     released_by_another_thread: 2 on biased pthread pthread_writers_first;
 }
 
@@ -166,6 +169,7 @@ models! {
     one_upgrade_at_a_time: 3 on futex biased;
     one_upgradable_after_another: 3 on futex biased;
     one_upgradable_beside_the_last: 3 on futex biased;
+    an_upgradable_before_a_writer_and_another: 2 on futex;
     an_upgrade_beside_a_reader_and_a_writer: 2 on futex biased;
     a_reader_goes_on_when_an_upgrade_gives_up: 2 on futex biased;
     reading_twice_beside_an_upgrade: 2 on biased;

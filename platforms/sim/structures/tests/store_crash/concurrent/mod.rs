@@ -59,9 +59,10 @@ pub struct Counts {
     pub states: usize,
 }
 
-fn options() -> Options {
+/// The clock stands still. Threads have one log together, or more.
+fn options(seed: u64) -> Options {
     Options {
-        stocks: 1,
+        stocks: [1, 3][seed as usize / 2 % 2],
         now: || 1_000,
         ..Options::default()
     }
@@ -107,7 +108,7 @@ fn schedule<T: Task>(seed: u64) -> Result<Counts, String> {
     };
     make(&medium, &geometry).map_err(|error| error.to_string())?;
     let (store, _) =
-        Store::open(Arc::clone(&medium), options()).map_err(|error| error.to_string())?;
+        Store::open(Arc::clone(&medium), options(seed)).map_err(|error| error.to_string())?;
     let store = Arc::new(store);
     let file = Arc::new(
         store
@@ -226,8 +227,8 @@ impl<T: Task> Judge<'_, T> {
 
     fn recover(&self, image: Vec<u8>) -> Result<(), String> {
         let medium = Arc::new(Simulated::new(image, durable(self.crash)));
-        let (store, _) =
-            Store::open(medium, options()).map_err(|error| format!("it is not opened: {error}"))?;
+        let (store, _) = Store::open(medium, options(0))
+            .map_err(|error| format!("it is not opened: {error}"))?;
         let file = store
             .open_file("/shared")
             .map_err(|error| error.to_string())?;

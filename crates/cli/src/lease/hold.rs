@@ -1,0 +1,173 @@
+//! A range that is held, for as long as a program runs.
+
+use super::{Server, Wanted, range, status};
+use crate::failure::{Failure, Result};
+use crate::parent::{self, code};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use spanlock_lease::{End, Lost, Mode, Pending, RangeLease, Refused, Span, Token};
+use spanlock_lease_postgres::{Postgres, State};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Command, ExitCode};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// As `timeout` has it.
+const NOT_IN_TIME: u8 = 124;
+const LOST: u8 = 125;
+
+/// After so long, those who wait are told for whom.
+const SOON: Duration = Duration::from_secs(1);
+
+/// How soon the program hears that its lease was not renewed: a small part of the shortest quarter that makes sense.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A lease.
+pub(super) struct Held {
+    token: Token,
+}
+
+impl Held {
+    pub(super) fn release(self) -> Result {
+        self.token.release().wait().map_err(lost)
+    }
+}
+
+fn lost(_: Lost) -> Failure {
+    Failure::Program {
+        why: "the lease was lost, and others may have had the range meanwhile".to_owned(),
+        code: LOST,
+    }
+}
+
+/// Waits for the range, and says for whom if that takes long.
+pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
+    let span = range::parse(&wanted.range).map_err(Failure::Arguments)?;
+    let mode = match wanted.shared {
+        true => Mode::Shared,
+        false => Mode::Exclusive,
+    };
+    let engine = Postgres::new(server.config()?, &wanted.resource).in_schema(&server.schema);
+    let refused = |why: &dyn std::fmt::Display| Failure::Input(format!("the leases: {why}"));
+    let opening = parent::without_signals(|| RangeLease::open(engine));
+    let lease = opening.wait().map_err(|error| refused(&error))?;
+    let request = lease.acquire(span.start()..=span.last(), mode, wanted.ttl);
+    let request = match wanted.within {
+        Some(limit) => request.within(limit),
+        None => request,
+    };
+    let answer = patiently(request.start(), || tell(server, wanted, span, mode));
+    match answer {
+        Ok(token) => Ok(Held { token }),
+        Err(why @ Refused::TimedOut) => Err(Failure::Program {
+            why: format!("{} of {}: {why}", wanted.range, wanted.resource),
+            code: NOT_IN_TIME,
+        }),
+        Err(why) => Err(refused(&why)),
+    }
+}
+
+/// Waits for an answer, and does something if it does not come soon.
+fn patiently<T: Send>(answer: Pending<T>, late: impl FnOnce()) -> T {
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        scope.spawn(move || sender.send(answer.wait()));
+        receiver.recv_timeout(SOON).unwrap_or_else(|_| {
+            late();
+            receiver.recv().expect("it is sent")
+        })
+    })
+}
+
+/// Says who is in the way.
+fn tell(server: &Server, wanted: &Wanted, span: Span, mode: Mode) {
+    // If the server does not answer now, what is said is that there is no answer.
+    let listed = status::list(server).unwrap_or_default();
+    let is_in_the_way = |state, other: Mode, held: Span| {
+        let excludes = mode == Mode::Exclusive || other == Mode::Exclusive;
+        state == State::Held && excludes && held.overlaps(span)
+    };
+    let holders = listed.iter().filter(|listed| {
+        listed.resource == wanted.resource && is_in_the_way(listed.state, listed.mode, listed.span)
+    });
+    let holders = holders.map(|held| {
+        let range = status::written(held.span);
+        format!("{range} ({}) by {}", status::mode(held.mode), held.client)
+    });
+    let holders: Vec<_> = holders.collect();
+    let why = match holders.is_empty() {
+        true => "the server to answer".to_owned(),
+        false => holders.join(", "),
+    };
+    eprintln!("waiting for {why}");
+}
+
+/// Runs a program under a lease; its exit code.
+pub(super) fn while_it_runs(
+    server: &Server,
+    wanted: &Wanted,
+    program: &[OsString],
+) -> Result<ExitCode> {
+    let Held { token } = acquire(server, wanted)?;
+    let (program, arguments) = program.split_first().expect("clap demands one");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("SPANLOCK_LEASE", token.id().to_string())
+        .env("SPANLOCK_FENCE", token.fence().to_string());
+    let ended = thread::scope(|scope| {
+        let (ends, ended) = mpsc::channel::<()>();
+        let token = &token;
+        let status = parent::wait_for(command, |process| {
+            let process = opened(process)?;
+            scope.spawn(move || guard(token, &process, &ended));
+            Ok(())
+        });
+        drop(ends);
+        status
+    });
+    // What a token does when it is dropped, it does later: this process may have ended by then.
+    let released = Held { token }.release();
+    let (_, status) = ended.map_err(|error| {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => 127,
+            _ => 126,
+        };
+        let why = format!("cannot run {}: {error}", program.display());
+        Failure::Program { why, code }
+    })?;
+    released?;
+    Ok(code(status))
+}
+
+/// The process, also when its number is another's.
+fn opened(process: u32) -> io::Result<OwnedFd> {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let process = process.expect("the kernel's ids are positive");
+    Ok(pidfd_open(process, PidfdFlags::empty())?)
+}
+
+/// Ends the program when the lease ends, unless the program ends first.
+fn guard(token: &Token, process: &OwnedFd, ended: &mpsc::Receiver<()>) {
+    let is_running = |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+    let send = |signal| {
+        // If it has ended meanwhile, there is nothing to do.
+        let _ = pidfd_send_signal(process, signal);
+    };
+    while token.check().is_ok() {
+        if !is_running(LOOK) {
+            return;
+        }
+    }
+    eprintln!("the lease was not renewed in time: the program is asked to end");
+    send(Signal::TERM);
+    let mut lost = token.lost();
+    while is_running(LOOK) {
+        if lost.try_wait() == Some(End::Lost) {
+            eprintln!("the lease is lost: the program is killed");
+            return send(Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `spanlock lease`: range leases between machines, from a shell.
+
+#[cfg(feature = "lease")]
+mod hold;
+#[cfg(feature = "lease")]
+mod range;
+#[cfg(feature = "lease")]
+mod status;
+
+use crate::failure::{Failure, Result};
+use crate::options::{Output, seconds};
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct Command {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List who holds and who waits. Changes nothing.
+    Status {
+        #[command(flatten)]
+        server: Server,
+        /// This resource alone.
+        resource: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Wait until a range could be had. Nothing is held afterwards.
+    ///
+    /// Exit code 124: it was not free in time.
+    Wait {
+        #[command(flatten)]
+        server: Server,
+        #[command(flatten)]
+        wanted: Wanted,
+    },
+    /// Hold a range while a program runs.
+    ///
+    /// The program finds the name of its lease in SPANLOCK_LEASE and the fence in SPANLOCK_FENCE. It gets SIGTERM when
+    /// three quarters of the ttl have passed without a renewal, and SIGKILL when the lease is lost. Exit codes: the
+    /// program's, or 128 plus the number of the signal that ended it; 124, the range was not free in time, and the
+    /// program did not run; 125, the lease was lost while it ran; 127, there is no such program.
+    Run {
+        #[command(flatten)]
+        server: Server,
+        #[command(flatten)]
+        wanted: Wanted,
+        /// The program and its arguments.
+        #[arg(last = true, required = true, value_name = "PROGRAM")]
+        program: Vec<OsString>,
+    },
+}
+
+#[derive(Args)]
+struct Server {
+    /// How to reach PostgreSQL: a URL, or words as in `host=/run/postgresql dbname=app`.
+    #[arg(
+        long,
+        env = "SPANLOCK_LEASES",
+        hide_env_values = true,
+        value_name = "CONNECTION"
+    )]
+    server: String,
+    /// The schema of the leases.
+    #[arg(long, default_value = "spanlock_lease", value_name = "NAME")]
+    schema: String,
+}
+
+#[derive(Args)]
+struct Wanted {
+    /// The resource that is locked: any name.
+    #[arg(long, value_name = "NAME")]
+    resource: String,
+    /// Positions: a number, A..B, A..=B, A.. or `..` for all.
+    #[arg(long, default_value = "..")]
+    range: String,
+    /// Share the range with others that do.
+    #[arg(long)]
+    shared: bool,
+    /// For how long the lease holds without a renewal.
+    #[arg(long, value_parser = seconds, default_value = "30", value_name = "SECONDS")]
+    ttl: Duration,
+    /// Give up after so long. By default, wait for as long as it takes.
+    #[arg(long, value_parser = seconds, value_name = "SECONDS")]
+    within: Option<Duration>,
+}
+
+#[cfg(not(feature = "lease"))]
+pub(crate) fn run(_command: &Command) -> Result<ExitCode> {
+    Err(Failure::Program {
+        why: "leases are not built in, since few need a client of PostgreSQL: \
+              cargo run --release --features lease -- lease …"
+            .to_owned(),
+        code: 1,
+    })
+}
+
+#[cfg(feature = "lease")]
+pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+    match &command.what {
+        What::Status {
+            server,
+            resource,
+            output,
+        } => status::run(server, resource.as_deref(), output).map(|()| ExitCode::SUCCESS),
+        What::Wait { server, wanted } => {
+            let held = hold::acquire(server, wanted)?;
+            held.release().map(|()| ExitCode::SUCCESS)
+        }
+        What::Run {
+            server,
+            wanted,
+            program,
+        } => hold::while_it_runs(server, wanted, program),
+    }
+}
+
+#[cfg(feature = "lease")]
+impl Server {
+    /// Where it is.
+    fn config(&self) -> Result<spanlock_lease_postgres::Config> {
+        self.server.parse().map_err(|error| {
+            // The text may have a password in it.
+            let what =
+                format!("--server: {error}; expected a URL or words such as host=… dbname=…");
+            Failure::Arguments(what)
+        })
+    }
+}

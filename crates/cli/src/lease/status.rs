@@ -1,0 +1,113 @@
+//! Who holds, and who waits.
+
+use super::Server;
+use crate::failure::{Failure, Result};
+use crate::options::{Format, Output};
+use crate::output::print;
+use serde::Serialize;
+use spanlock_lease::{Mode, Span};
+use spanlock_lease_postgres::{Listed, State, status};
+use std::time::Duration;
+
+pub(super) fn run(server: &Server, resource: Option<&str>, output: &Output) -> Result {
+    let mut all = list(server)?;
+    all.retain(|listed| resource.is_none_or(|resource| listed.resource == resource));
+    match output.format {
+        Format::Table => print(&table(&all)),
+        Format::Json => print(&lines(&all)),
+    }
+}
+
+/// All leases and wishes.
+pub(super) fn list(server: &Server) -> Result<Vec<Listed>> {
+    let config = server.config()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let listed = runtime.block_on(status(&config, &server.schema));
+    listed.map_err(|error| Failure::Input(format!("the leases: {error}")))
+}
+
+/// How a range is written, and read by `--range`.
+pub(super) fn written(span: Span) -> String {
+    match (span.start(), span.last()) {
+        (0, u64::MAX) => "..".to_owned(),
+        (start, u64::MAX) => format!("{start}.."),
+        (start, last) => format!("{start}..={last}"),
+    }
+}
+
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Shared => "shared",
+        Mode::Exclusive => "exclusive",
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Held => "held",
+        State::Awaited => "awaited",
+    }
+}
+
+fn table(all: &[Listed]) -> String {
+    if all.is_empty() {
+        return "nothing is held, and nobody waits\n".to_owned();
+    }
+    let time = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+    let head = ["RESOURCE", "RANGE", "MODE", "STATE", "FOR", "ENDS IN", "BY"].map(str::to_owned);
+    let rows = all.iter().map(|listed| {
+        [
+            listed.resource.clone(),
+            written(listed.span),
+            mode(listed.mode).to_owned(),
+            state(listed.state).to_owned(),
+            time(listed.age),
+            time(listed.left),
+            listed.client.clone(),
+        ]
+    });
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..rows[0].len()).filter_map(width).collect();
+    let line = |row: &[String; 7]| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<_> = cells
+            .map(|(cell, &width)| format!("{cell:width$}"))
+            .collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    resource: &'a str,
+    state: &'static str,
+    start: u64,
+    last: u64,
+    mode: &'static str,
+    client: &'a str,
+    id: String,
+    age_seconds: f64,
+    ends_in_seconds: f64,
+}
+
+fn lines(all: &[Listed]) -> String {
+    let line = |listed: &Listed| {
+        let line = Line {
+            resource: &listed.resource,
+            state: state(listed.state),
+            start: listed.span.start(),
+            last: listed.span.last(),
+            mode: mode(listed.mode),
+            client: &listed.client,
+            id: listed.id.to_string(),
+            age_seconds: listed.age.as_secs_f64(),
+            ends_in_seconds: listed.left.as_secs_f64(),
+        };
+        serde_json::to_string(&line).expect("numbers and strings") + "\n"
+    };
+    all.iter().map(line).collect()
+}

@@ -1,0 +1,243 @@
+//! `spanlock lease`, from outside, over a PostgreSQL server. Without one these tests are left out, and say so.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::str;
+
+/// A server for one test.
+struct Server {
+    at: String,
+}
+
+fn script(arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
+    let output = Command::new(script).args(arguments).output();
+    output.expect("the script is there")
+}
+
+impl Server {
+    fn start() -> Option<Self> {
+        let started = script(&["start"]);
+        if !started.status.success() {
+            let why = String::from_utf8_lossy(&started.stderr).trim().to_owned();
+            eprintln!("skipped, because {why}");
+            return None;
+        }
+        let at = str::from_utf8(&started.stdout).expect("it is text");
+        Some(Self {
+            at: at.trim().to_owned(),
+        })
+    }
+
+    fn folder(&self) -> &str {
+        let first = self.at.split(' ').next();
+        first
+            .and_then(|host| host.strip_prefix("host="))
+            .expect("it is reached by a socket")
+    }
+
+    /// Stops all its processes, as a machine that hangs does, or lets them go on.
+    fn signal(&self, signal: &str) {
+        let log = Path::new(self.folder()).join("data/postmaster.pid");
+        let pid = std::fs::read_to_string(log).expect("it runs");
+        let pid = pid
+            .lines()
+            .next()
+            .expect("its number is in the first line")
+            .to_owned();
+        let children = Command::new("pkill").args([signal, "-P", &pid]).status();
+        let itself = Command::new("kill").args([signal, &pid]).status();
+        assert!(children.is_ok() && itself.is_ok_and(|status| status.success()));
+    }
+
+    fn lease(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spanlock"));
+        command
+            .arg("lease")
+            .args(arguments)
+            .env("SPANLOCK_LEASES", &self.at);
+        command
+    }
+
+    /// The exit code, the output, and the messages.
+    fn done(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.lease(arguments).output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (status.code(), text(&stdout), text(&stderr))
+    }
+
+    /// Starts a program that says when it runs, and waits for that.
+    fn running(&self, arguments: &[&str], program: &str) -> Child {
+        let arguments = [&["run"], arguments, &["--", "sh", "-c", program]].concat();
+        let mut child = self
+            .lease(&arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.as_mut().expect("it is a pipe");
+        BufReader::new(out)
+            .read_line(&mut line)
+            .expect("it is text");
+        assert_eq!(line, "runs\n");
+        child
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal("-CONT");
+        script(&["stop", self.folder()]);
+    }
+}
+
+#[test]
+fn a_program_runs_while_a_range_is_held() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let (code, _, why) = server.done(&["status"]);
+    assert_eq!(code, Some(1), "{why}");
+    assert!(why.contains("nobody has opened one"), "{why}");
+    let print = "echo $SPANLOCK_LEASE $SPANLOCK_FENCE; exit 3";
+    let run = [
+        "run",
+        "--resource",
+        "file",
+        "--range",
+        "0..4096",
+        "--",
+        "sh",
+        "-c",
+        print,
+    ];
+    let (code, printed, why) = server.done(&run);
+    assert_eq!(code, Some(3), "{why}");
+    let (id, fence) = printed.trim().split_once(' ').expect("two words");
+    assert!(id.len() == 32 && fence.contains('.'), "{printed}");
+
+    let mut holder = server.running(
+        &["--resource", "file", "--range", "5..=9"],
+        "echo runs; sleep 600",
+    );
+    let (code, listed, why) = server.done(&["status", "file"]);
+    assert_eq!(code, Some(0), "{why}");
+    assert!(
+        listed.contains("5..=9") && listed.contains("exclusive"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains(&format!("spanlock[{}]@", holder.id())),
+        "{listed}"
+    );
+    let (_, listed, _) = server.done(&["status", "--format", "json"]);
+    assert!(listed.contains("\"start\":5,\"last\":9"), "{listed}");
+    let (code, nothing, _) = server.done(&["status", "other"]);
+    assert_eq!(
+        (code, nothing.as_str()),
+        (Some(0), "nothing is held, and nobody waits\n")
+    );
+
+    // Another resource, and another range, are free; this one is not.
+    for free in [["other", "7"], ["file", "10.."]] {
+        let [resource, range] = free;
+        let (code, _, why) = server.done(&["wait", "--resource", resource, "--range", range]);
+        assert_eq!(code, Some(0), "{why}");
+    }
+    let late = [
+        "wait",
+        "--resource",
+        "file",
+        "--range",
+        "9",
+        "--within",
+        "1.5",
+    ];
+    let (code, _, why) = server.done(&late);
+    assert_eq!(code, Some(124), "{why}");
+    assert!(
+        why.contains("waiting for 5..=9 (exclusive) by spanlock["),
+        "{why}"
+    );
+    assert!(
+        why.contains("9 of file: the range was not free in time"),
+        "{why}"
+    );
+
+    // A signal is the program's, and the range is free as soon as it has ended.
+    let number = holder.id().to_string();
+    assert!(
+        Command::new("kill")
+            .arg(number)
+            .status()
+            .is_ok_and(|status| status.success())
+    );
+    let ended = holder.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(128 + 15));
+    let (code, _, why) = server.done(&["wait", "--resource", "file", "--within", "600"]);
+    assert_eq!(code, Some(0), "{why}");
+}
+
+#[test]
+fn what_cannot_be_run_or_read_is_named() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let (code, _, why) = server.done(&["run", "--resource", "file", "--", "no-such-program"]);
+    assert_eq!(code, Some(127), "{why}");
+    assert!(why.contains("cannot run no-such-program"), "{why}");
+    assert_eq!(
+        server
+            .done(&["wait", "--resource", "file", "--within", "600"])
+            .0,
+        Some(0)
+    );
+    let (code, _, why) = server.done(&["wait", "--resource", "file", "--range", "9..3"]);
+    assert_eq!(code, Some(2), "{why}");
+    assert!(
+        why.contains("--range 9..3: nothing is between 9 and 3"),
+        "{why}"
+    );
+    let (code, _, why) = server.done(&["wait", "--resource", "file", "--ttl", "61"]);
+    assert_eq!(code, Some(1), "{why}");
+    assert!(why.contains("a lease is for 00:01:00 at most"), "{why}");
+    let nowhere = [
+        "status",
+        "--server",
+        "host=/nowhere user=a password=secret dbname=b",
+    ];
+    let (code, _, why) = server.done(&nowhere);
+    assert_eq!(code, Some(1), "{why}");
+    assert!(
+        why.contains("cannot be reached") && !why.contains("secret"),
+        "{why}"
+    );
+    let (code, _, why) = server.done(&["status", "--server", "host=a passwort=secret"]);
+    assert_eq!(code, Some(2), "{why}");
+    assert!(!why.contains("secret"), "{why}");
+}
+
+/// Also if it does not listen to the first signal.
+#[test]
+fn a_program_ends_when_its_lease_is_lost() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let told = tempfile::tempdir().expect("a folder");
+    let told: PathBuf = told.path().join("told");
+    let stubborn = format!(
+        "trap 'echo told > {}' TERM; echo runs; while :; do sleep 0.1; done",
+        told.display()
+    );
+    let arguments = ["--resource", "file", "--ttl", "2"];
+    let mut stubborn = server.running(&arguments, &stubborn);
+    server.signal("-STOP");
+    let ended = stubborn.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(125));
+}

@@ -1,0 +1,271 @@
+//! Who waits for whom. The parties are threads and owners.
+//!
+//! - A request waits for each holder in its way. So it is stuck if one of them is.
+//! - A thread waits in one place. It is stuck if that request is.
+//! - An owner may wait in several places, and goes on with whatever comes first. It is stuck if all are.
+//!
+//! A holder that waits nowhere ends a chain, and so does one that nobody knows.
+
+use super::account::Numbered;
+use super::report::{Deadlock, Held, Step};
+use crate::range::OwnerId;
+use crate::range::Span;
+use crate::range::raw::Mode;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
+
+/// Names one wait. No other has the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A request in a queue, by the queue's number and the request's number there.
+    Request(u64, u64),
+    /// An account, by its number.
+    #[cfg(feature = "rw")]
+    Account(u64),
+}
+
+/// A request that sleeps, and has no end but its grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) key: Key,
+    pub(crate) owner: OwnerId,
+    /// The thread that sleeps, if it is not a task.
+    pub(crate) thread: Option<u32>,
+    pub(crate) lock: usize,
+    pub(crate) span: Span,
+    pub(crate) mode: Mode,
+    pub(crate) at: &'static Location<'static>,
+    /// Who is in the way.
+    pub(crate) behind: Vec<(OwnerId, Held)>,
+}
+
+impl Wait {
+    /// Who does not go on before this wait is over.
+    fn parties(&self) -> impl Iterator<Item = u32> {
+        let thread = self.thread.map(OwnerId::of_thread);
+        let owner = Some(self.owner).filter(|&owner| owner.is_same(owner));
+        let thread = thread.filter(|&thread| owner != Some(thread));
+        owner.into_iter().chain(thread).map(OwnerId::number)
+    }
+
+    fn step(&self, held: Held) -> Step {
+        Step {
+            owner: self.owner,
+            thread: self.thread,
+            lock: self.lock,
+            span: self.span,
+            mode: self.mode,
+            place: self.at,
+            held,
+        }
+    }
+}
+
+/// Says of each wait in a lock which does not know its holders who is in the way, by the accounts; and adds those that
+/// stand in no queue.
+#[allow(clippy::ptr_arg, reason = "with `rw`, waits are added")]
+pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
+    for waiting in accounts {
+        let Some(wish) = waiting.account.waits else {
+            continue;
+        };
+        let others = accounts
+            .iter()
+            .filter(|other| other.account.thread != waiting.account.thread);
+        let holds = others.flat_map(|other| {
+            let owner = OwnerId::of_thread(other.account.thread);
+            other.account.holds.iter().map(move |held| (owner, held))
+        });
+        let in_the_way = holds.filter(|(_, held)| wish.waits_for(held));
+        let described = |span| {
+            move |(owner, held): (OwnerId, &super::Wish)| {
+                let (mode, place) = (held.mode, Some(held.at));
+                (owner, Held { span, mode, place })
+            }
+        };
+        let thread = Some(waiting.account.thread);
+        match wish.lock {
+            super::LockKey::Segments(_) => {
+                if let Some(wait) = waits.iter_mut().find(|wait| wait.thread == thread) {
+                    wait.behind = in_the_way.map(described(wait.span)).collect();
+                }
+            }
+            #[cfg(feature = "rw")]
+            super::LockKey::Whole(lock) => waits.push(Wait {
+                key: Key::Account(waiting.number),
+                owner: OwnerId::of_thread(waiting.account.thread),
+                thread,
+                lock,
+                span: Span::ALL,
+                mode: wish.mode,
+                at: wish.at,
+                behind: in_the_way.map(described(Span::ALL)).collect(),
+            }),
+        }
+    }
+}
+
+/// A ring: the waits in it, each with which of those in its way is the next.
+pub(super) struct Ring<'a>(Vec<(&'a Wait, Held)>);
+
+impl Ring<'_> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.0.iter().map(|(wait, _)| wait.key)
+    }
+
+    /// The waits of owners, those of the owners first that were made last.
+    pub(super) fn of_owners(&self) -> Vec<Key> {
+        let is_owner =
+            |wait: &Wait| wait.owner.thread().is_none() && wait.owner.is_same(wait.owner);
+        let owners = self.0.iter().filter(|(wait, _)| is_owner(wait));
+        let mut owners: Vec<_> = owners
+            .map(|(wait, _)| (wait.owner.number(), wait.key))
+            .collect();
+        owners.sort_unstable_by(|one, other| other.cmp(one));
+        owners.into_iter().map(|(_, key)| key).collect()
+    }
+
+    pub(super) fn told(&self) -> Deadlock {
+        Deadlock {
+            steps: self.0.iter().map(|(wait, held)| wait.step(*held)).collect(),
+        }
+    }
+}
+
+/// The rings among these waits.
+pub(super) fn rings<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Ring<'a>> {
+    let mut of_party: BTreeMap<u32, Vec<&Wait>> = BTreeMap::new();
+    for wait in waits {
+        for party in wait.parties() {
+            of_party.entry(party).or_default().push(wait);
+        }
+    }
+    let mut stuck: BTreeSet<u32> = of_party.keys().copied().collect();
+    // Who has a wait that nobody who is stuck is in the way of may go on. The rest is stuck.
+    loop {
+        let next = |wait: &&Wait| next_of(wait, &stuck).is_some();
+        let remain = |party: &u32| of_party[party].iter().all(next);
+        let remaining: BTreeSet<u32> = stuck.iter().copied().filter(remain).collect();
+        if remaining.len() == stuck.len() {
+            break;
+        }
+        stuck = remaining;
+    }
+    let mut rings = Vec::new();
+    let mut visited = BTreeSet::new();
+    for &party in &stuck {
+        let mut path: Vec<(u32, &Wait, Held)> = Vec::new();
+        let mut party = party;
+        while visited.insert(party) {
+            let wait = of_party[&party][0];
+            let (next, held) = next_of(wait, &stuck).expect("it is stuck");
+            path.push((party, wait, held));
+            party = next;
+        }
+        if let Some(at) = path.iter().position(|&(first, ..)| first == party) {
+            let ring = path[at..].iter().map(|&(_, wait, held)| (wait, held));
+            rings.push(Ring(ring.collect()));
+        }
+    }
+    rings
+}
+
+/// The first one in the way of a wait who is stuck.
+fn next_of(wait: &Wait, stuck: &BTreeSet<u32>) -> Option<(u32, Held)> {
+    let mut numbers = wait
+        .behind
+        .iter()
+        .map(|&(owner, held)| (owner.number(), held));
+    numbers.find(|(number, _)| stuck.contains(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Held, Key, Location, Mode, OwnerId, Span, Wait, rings};
+
+    fn held() -> Held {
+        Held {
+            span: Span::ALL,
+            mode: Mode::Exclusive,
+            place: None,
+        }
+    }
+
+    fn wait(owner: OwnerId, thread: Option<u32>, behind: &[OwnerId]) -> Wait {
+        Wait {
+            key: Key::Request(0, 0),
+            owner,
+            thread,
+            lock: 0,
+            span: Span::ALL,
+            mode: Mode::Exclusive,
+            at: Location::caller(),
+            behind: behind.iter().map(|&owner| (owner, held())).collect(),
+        }
+    }
+
+    /// A thread that waits for these.
+    fn thread(id: u32, behind: &[u32]) -> Wait {
+        let behind: Vec<_> = behind.iter().copied().map(OwnerId::of_thread).collect();
+        wait(OwnerId::of_thread(id), Some(id), &behind)
+    }
+
+    /// The numbers in each ring.
+    fn found(waits: &[Wait]) -> Vec<Vec<u32>> {
+        let rings = rings(waits.iter());
+        let owners = rings.iter().map(|ring| ring.told().steps);
+        let numbers = owners.map(|steps| steps.iter().map(|step| step.owner.number()).collect());
+        numbers.collect()
+    }
+
+    #[test]
+    fn a_chain_that_ends_is_no_ring() {
+        assert!(found(&[thread(1, &[2]), thread(2, &[3])]).is_empty());
+        assert!(found(&[thread(1, &[0])]).is_empty());
+    }
+
+    #[test]
+    fn rings_are_found_without_those_who_wait_for_them() {
+        let waits = [
+            thread(1, &[2]),
+            thread(2, &[3]),
+            thread(3, &[9, 2]),
+            thread(4, &[4]),
+        ];
+        assert_eq!(found(&waits), [vec![2, 3], vec![4]]);
+    }
+
+    #[test]
+    fn one_of_several_in_the_way_is_enough() {
+        assert_eq!(found(&[thread(1, &[7, 2]), thread(2, &[8, 1])]), [[1, 2]]);
+    }
+
+    #[test]
+    fn an_owner_is_stuck_if_all_its_waits_are() {
+        let [one, two] = [1, 2].map(OwnerId::test_owner);
+        let (first, second) = (OwnerId::of_thread(1), OwnerId::of_thread(2));
+        let waits = [wait(one, Some(1), &[two]), wait(two, Some(2), &[one])];
+        assert_eq!(found(&waits).len(), 1);
+        // It also waits for somebody who runs.
+        let mut more = waits.to_vec();
+        more.push(wait(one, None, &[OwnerId::of_thread(9)]));
+        assert!(found(&more).is_empty());
+        // A thread that waits for an owner holds its own ranges, too.
+        let waits = [
+            wait(one, Some(1), &[second]),
+            wait(second, Some(2), &[first]),
+        ];
+        assert_eq!(found(&waits).len(), 1);
+    }
+
+    #[test]
+    fn anonymous_owners_are_nobody() {
+        let nobody = crate::range::Owner::anonymous().id();
+        let other = OwnerId::of_thread(2);
+        let waits = [
+            wait(nobody, None, &[other]),
+            wait(other, Some(2), &[nobody]),
+        ];
+        assert!(found(&waits).is_empty());
+    }
+}

@@ -1,0 +1,429 @@
+//! The looks: which queues are watched, when somebody looks, and what comes of it.
+//!
+//! ```text
+//!   a request sleeps in a lock that detects:  the queue is watched, and the timer is asked to call
+//!   the timer calls:    look at all watched queues and accounts, each under its own mutex
+//!     a ring?                 look again soon
+//!     the same waits again?   tell it, or refuse one of them
+//!     no request in a queue?  it is not watched any more
+//!   a lock is dropped:  its queue is not watched any more
+//! ```
+//!
+//! A look reads one queue after the other, so what it has read need not have been so at one time. Say it finds a ring
+//! among requests that the look before has found, too, in the same order, each behind the same holders. Each of them
+//! has slept from the one look to the other, as numbers of requests and of queues are not used again. Then all of them
+//! slept at the moment between the looks, and nobody who sleeps releases anything [second-look].
+
+use super::account::{Accounts, Numbered};
+use super::graph::{self, Key, Ring, Wait};
+use super::report::{self, Deadlock, NotPolled, Report};
+use super::{Answer, Detection};
+use crate::observe::{self, LongHold};
+use prim::atomic::{AtomicU64, Ordering};
+use prim::clock::{Duration, Instant};
+use prim::sync::{Arc, Mutex, MutexGuard, Weak};
+use prim::thread;
+use prim::timer::{self, Due};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// A queue whose requests are looked at.
+pub(crate) trait Watched: Send + Sync {
+    /// Its [number](new_number).
+    fn number(&self) -> u64;
+
+    /// How it is to be looked at.
+    fn detection(&self) -> Detection;
+
+    /// Adds its requests to what is seen. `false`: it has none. Then it is not watched any more.
+    fn look(self: Arc<Self>, seen: &mut Seen) -> bool;
+
+    /// Refuses a request that sleeps, and is one of a deadlock.
+    fn refuse(self: Arc<Self>, request: u64, deadlock: &Deadlock);
+
+    /// Writes its requests for people.
+    fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// What a look finds.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) waits: Vec<Wait>,
+    pub(crate) idle: Vec<Idle>,
+}
+
+/// A task that was woken, and was not polled since.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    pub(crate) key: Key,
+    pub(crate) what: NotPolled,
+}
+
+/// The part of a period between a look that finds a ring, and the next.
+const SOON: u32 = 8;
+
+/// The most tasks that one look tells of.
+const MOST_IDLE: usize = 8;
+
+/// All that is known between two looks.
+struct State {
+    /// In the process after so many forks.
+    forks: u32,
+    /// By their numbers.
+    watched: BTreeMap<u64, Weak<dyn Watched>>,
+    accounts: Accounts,
+    /// Called by the timer.
+    tick: Option<Arc<Tick>>,
+    next: Option<Instant>,
+    /// What the last look found.
+    before: BTreeMap<Key, Wait>,
+    /// Which waits were part of what was told.
+    told: BTreeSet<Key>,
+    /// Which tasks were told that are not polled.
+    idle: BTreeSet<Key>,
+    /// Since when waits are seen, behind the same holders; `None`: the observer was told.
+    long: BTreeMap<Key, Option<Instant>>,
+}
+
+impl State {
+    const fn new() -> Self {
+        Self {
+            forks: 0,
+            watched: BTreeMap::new(),
+            accounts: Accounts::new(),
+            tick: None,
+            next: None,
+            before: BTreeMap::new(),
+            told: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            long: BTreeMap::new(),
+        }
+    }
+
+    /// Has the timer call by that time.
+    fn call_by(&mut self, when: Instant) {
+        if self.next.is_some_and(|next| next <= when) {
+            return;
+        }
+        self.next = Some(when);
+        let tick = self.tick.get_or_insert_with(|| Arc::new(Tick));
+        let whom: Weak<dyn Due> = Arc::downgrade(tick) as Weak<dyn Due>;
+        timer::at(when, whom);
+    }
+}
+
+/// Those of a process and of its children.
+const GENERATIONS: usize = 4;
+
+prim::global! {
+    /// A fork may come while a thread of the parent has the mutex, and that thread is not in the child. So a child has
+    /// another one.
+    static STATES: [Mutex<State>; 4] = prim::array!(Mutex::new(State::new()); 4);
+}
+
+prim::global! {
+    static QUEUES: AtomicU64 = AtomicU64::new(0);
+}
+
+/// A number for a queue, which no other has. Its address may be another's when its lock is dropped.
+pub(crate) fn new_number() -> u64 {
+    // Relaxed: each number is handed out once, and nothing else matters.
+    QUEUES.fetch_add(1, Ordering::Relaxed)
+}
+
+fn state() -> MutexGuard<'static, State> {
+    let forks = thread::forks();
+    let mut state = STATES[forks as usize % GENERATIONS].lock();
+    if state.forks != forks {
+        *state = State {
+            forks,
+            ..State::new()
+        };
+    }
+    state
+}
+
+/// Changes the accounts.
+pub(super) fn with_accounts(change: impl FnOnce(&mut Accounts)) {
+    change(&mut state().accounts);
+}
+
+/// Watches a queue, in which a request sleeps.
+#[cold] // The first after none did.
+pub(crate) fn watch(queue: &Arc<impl Watched + 'static>, detection: Detection) {
+    let watched: Weak<dyn Watched> = Arc::downgrade(queue) as Weak<dyn Watched>;
+    let mut state = state();
+    state.watched.insert(queue.number(), watched);
+    state.call_by(Instant::now() + detection.every);
+}
+
+/// Forgets a queue that is dropped while it is watched: otherwise its memory would stay until the next look.
+#[cold]
+pub(crate) fn forget(queue: u64) {
+    let forgotten = state().watched.remove(&queue);
+    drop(forgotten);
+}
+
+/// Has the timer call, for the sake of locks without a queue.
+#[cfg(feature = "rw")]
+pub(crate) fn watch_accounts(detection: Detection) {
+    state().call_by(Instant::now() + detection.every);
+}
+
+/// What the timer calls.
+struct Tick;
+
+impl Due for Tick {
+    fn due(self: Arc<Self>, at: Instant) {
+        // Dropped after the mutex is free, whatever happens: who is the last to know a queue forgets it.
+        let queues: Vec<_>;
+        let mut state = state();
+        if state.next.is_none_or(|next| next > at) {
+            // An earlier call has done its work.
+            return;
+        }
+        state.next = None;
+        queues = state.watched.values().filter_map(Weak::upgrade).collect();
+        // The call may be late: the next look is to come some time after this one.
+        let found = look(&mut state, &queues, Instant::now().max(at));
+        drop(state);
+        // What follows is foreign code.
+        found.tell(&queues);
+    }
+}
+
+/// What is to be told when the mutex is free.
+#[derive(Default)]
+struct Found {
+    reports: Vec<Report>,
+    refusals: Vec<(Key, Deadlock)>,
+    holds: Vec<LongHold>,
+}
+
+impl Found {
+    fn tell(self, queues: &[Arc<dyn Watched>]) {
+        for (key, deadlock) in &self.refusals {
+            if let Some((queue, request)) = queue_of(queues, *key) {
+                Arc::clone(queue).refuse(request, deadlock);
+            }
+        }
+        if let Some(observer) = observe::observer() {
+            self.holds
+                .iter()
+                .for_each(|hold| observer.held_for_long(hold));
+        }
+        for report in &self.reports {
+            report::tell(report);
+        }
+    }
+}
+
+/// The queue of a request, and its number there.
+fn queue_of(queues: &[Arc<dyn Watched>], key: Key) -> Option<(&Arc<dyn Watched>, u64)> {
+    match key {
+        Key::Request(queue, request) => {
+            let is_it = |other: &&Arc<dyn Watched>| other.number() == queue;
+            queues.iter().find(is_it).map(|queue| (queue, request))
+        }
+        #[cfg(feature = "rw")]
+        Key::Account(_) => None,
+    }
+}
+
+fn look(state: &mut State, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
+    let mut seen = Seen::default();
+    let mut every: Option<Duration> = None;
+    let mut remaining = BTreeMap::new();
+    for queue in queues {
+        let watched = Arc::downgrade(queue);
+        if Arc::clone(queue).look(&mut seen) {
+            remaining.insert(queue.number(), watched);
+            let period = queue.detection().every;
+            every = Some(every.map_or(period, |every| every.min(period)));
+        }
+    }
+    state.watched = remaining;
+    if !state.accounts.is_empty() {
+        every = every.or(super::by_environment().map(|detection| detection.every));
+        graph::join(&mut seen.waits, state.accounts.all());
+    }
+    let mut found = Found::default();
+    let Some(every) = every else {
+        (state.before, state.idle, state.long) = Default::default();
+        state.told.clear();
+        return found;
+    };
+    tell_idle(&mut state.idle, seen.idle, every, &mut found);
+    let now_waiting: BTreeMap<Key, Wait> = seen
+        .waits
+        .into_iter()
+        .map(|wait| (wait.key, wait))
+        .collect();
+    if observe::observer().is_some() {
+        note_long(state, &now_waiting, every, now, &mut found);
+    }
+    state.told.retain(|key| now_waiting.contains_key(key));
+    let is_new =
+        |told: &BTreeSet<Key>, ring: &Ring<'_>| ring.keys().any(|key| !told.contains(&key));
+    // [second-look]
+    let again =
+        |wait: &&Wait| state.before.get(&wait.key) == Some(wait) || !prim::intact!("second-look");
+    for ring in graph::rings(now_waiting.values().filter(again)) {
+        if is_new(&state.told, &ring) {
+            state.told.extend(ring.keys());
+            let deadlock = ring.told();
+            let refuses = |key: &Key| {
+                let queue = queue_of(queues, *key);
+                queue.is_some_and(|(queue, _)| queue.detection().answer == Answer::Refuse)
+            };
+            match ring.of_owners().into_iter().find(refuses) {
+                Some(victim) => found.refusals.push((victim, deadlock)),
+                None => found.reports.push(Report::Deadlock(deadlock)),
+            }
+        }
+    }
+    let rings = graph::rings(now_waiting.values());
+    let is_suspect = rings.iter().any(|ring| is_new(&state.told, ring));
+    drop(rings);
+    let next = if is_suspect { every / SOON } else { every };
+    state.before = now_waiting;
+    state.call_by(now + next);
+    found
+}
+
+/// Notes since when waits last, and which holders were in the way of one for a period.
+fn note_long(
+    state: &mut State,
+    waiting: &BTreeMap<Key, Wait>,
+    every: Duration,
+    now: Instant,
+    found: &mut Found,
+) {
+    let mut noted = BTreeMap::new();
+    for (&key, wait) in waiting {
+        let is_same = state.before.get(&key) == Some(wait);
+        let known = state.long.get(&key).filter(|_| is_same);
+        let mut since = known.copied().unwrap_or(Some(now));
+        if let Some(first) = since
+            && now.saturating_duration_since(first) >= every
+        {
+            let at_least = now.saturating_duration_since(first);
+            for &(owner, held) in &wait.behind {
+                let lock = wait.lock;
+                let is_told =
+                    |hold: &LongHold| (hold.owner, hold.lock, hold.held) == (owner, lock, held);
+                if !found.holds.iter().any(is_told) {
+                    found.holds.push(LongHold {
+                        owner,
+                        lock,
+                        held,
+                        at_least,
+                    });
+                }
+            }
+            since = None;
+        }
+        noted.insert(key, since);
+    }
+    state.long = noted;
+}
+
+/// Tells of tasks that have not been polled for a period.
+fn tell_idle(told: &mut BTreeSet<Key>, idle: Vec<Idle>, every: Duration, found: &mut Found) {
+    let (known, mut remaining) = (std::mem::take(told), BTreeSet::new());
+    for Idle { key, what } in idle {
+        if known.contains(&key) {
+            remaining.insert(key);
+        } else if what.at_least >= every {
+            // Where an executor stands still, as many as a report is read of.
+            if found.reports.len() < MOST_IDLE {
+                found.reports.push(Report::NotPolled(what));
+            }
+            remaining.insert(key);
+        }
+    }
+    *told = remaining;
+}
+
+/// Writes the requests of all watched queues, and all accounts.
+pub(super) fn describe(text: &mut dyn fmt::Write) -> fmt::Result {
+    let state = state();
+    let watched = state.watched.values();
+    let queues: Vec<_> = watched.filter_map(Weak::upgrade).collect();
+    let accounts: Vec<Numbered> = state.accounts.all().to_vec();
+    drop(state);
+    for queue in queues {
+        queue.describe(text)?;
+    }
+    for Numbered { account, .. } in accounts {
+        report::describe(&account, text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seen, Watched, forget, new_number, watch};
+    use crate::deadlock::{Answer, Deadlock, Detection};
+    use prim::atomic::{AtomicBool, Ordering};
+    use prim::clock::Duration;
+    use prim::sync::{Arc, Mutex};
+    use std::fmt;
+
+    /// A queue whose lock is dropped while a look reads it.
+    struct Dropped {
+        number: u64,
+        /// Itself, until then.
+        lock: Mutex<Option<Arc<Dropped>>>,
+        is_gone: Arc<AtomicBool>,
+    }
+
+    impl Watched for Dropped {
+        fn number(&self) -> u64 {
+            self.number
+        }
+
+        fn detection(&self) -> Detection {
+            Detection {
+                every: Duration::from_millis(1),
+                answer: Answer::Report,
+            }
+        }
+
+        fn look(self: Arc<Self>, _: &mut Seen) -> bool {
+            let lock = self.lock.lock().take();
+            drop(lock);
+            true
+        }
+
+        fn refuse(self: Arc<Self>, _: u64, _: &Deadlock) {}
+
+        fn describe(&self, _: &mut dyn fmt::Write) -> fmt::Result {
+            Ok(())
+        }
+    }
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            forget(self.number);
+            self.is_gone.store(true, Ordering::Release);
+        }
+    }
+
+    /// It forgets the queue after it has released its own mutex: otherwise this test does not end.
+    #[test]
+    fn a_look_may_be_the_last_that_knows_a_queue() {
+        let is_gone = Arc::new(AtomicBool::new(false));
+        let queue = Arc::new(Dropped {
+            number: new_number(),
+            lock: Mutex::new(None),
+            is_gone: Arc::clone(&is_gone),
+        });
+        *queue.lock.lock() = Some(Arc::clone(&queue));
+        watch(&queue, queue.detection());
+        drop(queue);
+        while !is_gone.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How an owner acquires ranges of several locks by one call, all or none.
+//!
+//! As [`many`](crate::range::many) does with the ranges of one lock: the locks are in an order that all calls agree on,
+//! and so are the ranges of each. So such calls do not deadlock with each other, nor with those that ask one of the
+//! locks.
+
+use super::by::OfOwner;
+use super::{Gained, Holding, Pieces, Place};
+use crate::range::many::Several;
+use crate::range::owner::Refusal;
+use crate::range::raw::{Mode, Wait};
+use std::ops::RangeBounds;
+
+/// Acquires these ranges. Of each lock, in ascending order, the holding to which they are added.
+#[track_caller]
+pub(in crate::range) fn lock_all<P: Place, R: RangeBounds<P::Key>>(
+    mut holdings: Vec<Holding<P>>,
+    ranges: Vec<Vec<(R, Mode)>>,
+    wait: Wait,
+) -> Result<Vec<Holding<P>>, Refusal> {
+    let mut all = OfTables(Vec::new());
+    // No closure: it would be the caller.
+    for (holding, ranges) in holdings.iter().zip(ranges) {
+        all.0.push(OfOwner::new(holding, ranges));
+    }
+    let held = all.acquire_all(wait)?.ok_or(Refusal::Busy)?;
+    let gained = held
+        .into_iter()
+        .map(|(table, gained)| (table, gained.keep()));
+    let gained: Vec<(usize, Pieces<P>)> = gained.collect();
+    drop(all);
+    for (table, pieces) in gained {
+        holdings[table].put(pieces);
+    }
+    // To find their places is to compare keys, which may panic: now all are in holdings.
+    holdings.iter_mut().for_each(Holding::sort);
+    Ok(holdings)
+}
+
+/// The ranges of each lock.
+struct OfTables<'a, P: Place>(Vec<OfOwner<'a, P>>);
+
+impl<'a, P: Place> Several for OfTables<'a, P> {
+    type Held = (usize, Gained<'a, P>);
+    type Refusal = Refusal;
+
+    fn count(&self) -> usize {
+        self.0.iter().map(Several::count).sum()
+    }
+
+    #[track_caller]
+    fn acquire(
+        &self,
+        mut at: usize,
+        wait: Wait,
+        _: Option<&Self::Held>,
+    ) -> Result<Option<Self::Held>, Refusal> {
+        for (table, ranges) in self.0.iter().enumerate() {
+            if let Some(further) = at.checked_sub(ranges.count()) {
+                at = further;
+                continue;
+            }
+            return match ranges.acquire(at, wait, None)? {
+                Some(gained) => Ok(Some((table, gained))),
+                None => Ok(None),
+            };
+        }
+        unreachable!("there are so many")
+    }
+}

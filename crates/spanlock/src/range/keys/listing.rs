@@ -1,0 +1,71 @@
+//! A listing of the holders and waiters of a lock over keys, for people who debug a hang.
+
+use super::{Compare, Key, KeyRange, KeyRangeLock};
+use crate::range::inspect::Request;
+use crate::range::owner::OwnerId;
+use crate::range::raw::Mode;
+
+/// A request: a range of keys, a mode, and who holds the range or asks for it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct KeyRequest<K: ?Sized + Key> {
+    /// The range.
+    pub range: KeyRange<K>,
+    /// How it is held or asked for.
+    pub mode: Mode,
+    /// Who holds it or asks for it: a thread, unless an [`Owner`](crate::range::Owner) was named.
+    pub owner: OwnerId,
+}
+
+impl<K: ?Sized + Key> KeyRequest<K> {
+    /// # Safety
+    /// As [`KeyRange::of_span`], of the request's span.
+    unsafe fn of(request: &Request) -> Self {
+        Self {
+            // SAFETY: the caller's promise.
+            range: unsafe { KeyRange::of_span(request.span) },
+            mode: request.mode,
+            owner: request.owner,
+        }
+    }
+}
+
+/// A sleeping request, and what it sleeps behind.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WaitingForKeys<K: ?Sized + Key> {
+    /// What is asked for.
+    pub request: KeyRequest<K>,
+    /// The holder, or the earlier request, that is in the way. `None`: it has just left.
+    pub behind: Option<KeyRequest<K>>,
+}
+
+/// The holders and waiters of a lock over keys at about one time: from [`KeyRangeLock::snapshot`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct KeySnapshot<K: ?Sized + Key> {
+    /// The holders, in order of range start.
+    pub holders: Vec<KeyRequest<K>>,
+    /// The sleeping requests, first come first.
+    pub waiters: Vec<WaitingForKeys<K>>,
+}
+
+impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
+    /// The requests that hold keys and those that wait, to find a hang. Copies their keys.
+    ///
+    /// Other threads go on while it is taken: holders that come or go meanwhile may be in it or not.
+    #[must_use]
+    pub fn snapshot(&self) -> KeySnapshot<K> {
+        let (mut holders, mut waiters) = (Vec::new(), Vec::new());
+        // SAFETY: a walk has reached the node that bears the keys, or the request is in the queue.
+        let shown = |request: &Request| unsafe { KeyRequest::of(request) };
+        self.raw
+            .each_holder(|_, request| holders.push(shown(request)));
+        self.raw.each_waiter(|request, behind| {
+            let request = shown(request);
+            let behind = behind.map(shown);
+            waiters.push(WaitingForKeys { request, behind });
+        });
+        KeySnapshot { holders, waiters }
+    }
+}

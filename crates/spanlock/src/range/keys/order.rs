@@ -1,0 +1,246 @@
+//! How ranges of keys compare: end by end, each by one comparison of keys at most.
+//!
+//! # Edges
+//!
+//! - **innocent**: where a thread compares for others, a panic of the comparison is no answer, and not its own.
+
+use super::cells::{self, End, Keys, is_point, with_ends};
+use super::range::describe;
+use super::{Compare, Key};
+use crate::range::inspect::Request;
+use crate::range::order::{Order, Ranges, Relation};
+use crate::range::sought::Sought;
+use crate::range::span::Span;
+use crate::range::thread;
+use prim::sync::Arc;
+use std::cmp::Ordering;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The order of a lock's ranges. All spans that it compares name ends of cells that are in use, or that a node bears
+/// which the running thread has reached by a walk that goes on.
+pub struct KeyOrder<K: ?Sized, C> {
+    by: C,
+    /// Invariant: keys are read and written, and the layout of a cell depends on their type.
+    keys: PhantomData<fn(&K) -> &K>,
+}
+
+impl<K: ?Sized + Key, C: Compare<K>> KeyOrder<K, C> {
+    pub(super) fn new(by: C) -> Self {
+        let keys = PhantomData;
+        Self { by, keys }
+    }
+
+    /// Which of two ends comes first.
+    #[inline]
+    fn compare(&self, one: u64, other: u64) -> Ordering {
+        let compare = |one: End<'_, K>, other: End<'_, K>| cells::compare(one, other, &self.by);
+        // SAFETY: they are compared while they live, as the type's documentation says.
+        unsafe { with_ends(one, other, compare) }
+    }
+
+    #[inline]
+    fn is_before(&self, one: u64, other: u64) -> bool {
+        self.compare(one, other) == Ordering::Less
+    }
+
+    /// Whether a span is one key.
+    #[inline]
+    pub(super) fn is_point(&self, span: Span) -> bool {
+        // SAFETY: as for `compare`.
+        unsafe { is_point::<K>(span) }
+    }
+
+    fn min(&self, one: u64, other: u64) -> u64 {
+        if self.is_before(other, one) {
+            other
+        } else {
+            one
+        }
+    }
+
+    fn max(&self, one: u64, other: u64) -> u64 {
+        if self.is_before(one, other) {
+            other
+        } else {
+            one
+        }
+    }
+}
+
+impl<K: ?Sized + Key, C: Compare<K>> Order for KeyOrder<K, C> {
+    #[inline]
+    fn overlap(&self, one: Span, other: Span) -> bool {
+        self.is_before(one.start(), other.last()) && self.is_before(other.start(), one.last())
+    }
+
+    #[inline]
+    fn starts_before(&self, one: Span, other: Span) -> bool {
+        self.is_before(one.start(), other.start())
+    }
+
+    #[inline]
+    fn is_behind(&self, one: Span, other: Span) -> bool {
+        !self.is_before(one.start(), other.last())
+    }
+
+    fn covers(&self, one: Span, other: Span) -> bool {
+        !self.is_before(other.start(), one.start()) && !self.is_before(one.last(), other.last())
+    }
+
+    fn hull(&self, one: Span, other: Span) -> Span {
+        let first = self.min(one.start(), other.start());
+        Span::named(first, self.max(one.last(), other.last()))
+    }
+
+    /// One comparison of keys where the other range ends before ours, and for two points; two elsewhere, or three.
+    #[inline]
+    fn relation(&self, other: &Request, mine: &Request) -> Relation {
+        let (theirs, ours) = (other.span, mine.span);
+        if self.is_point(theirs) && self.is_point(ours) {
+            return match self.compare(theirs.start(), ours.start()) {
+                Ordering::Less => Relation::Earlier,
+                Ordering::Equal if other.mode.conflicts(mine.mode) => Relation::Conflict,
+                Ordering::Equal | Ordering::Greater => Relation::Later,
+            };
+        }
+        if !self.is_before(ours.start(), theirs.last()) {
+            Relation::Earlier
+        } else if !self.is_before(theirs.start(), ours.last()) {
+            Relation::Later
+        } else if other.mode.conflicts(mine.mode) {
+            Relation::Conflict
+        } else if self.starts_before(theirs, ours) {
+            Relation::Earlier
+        } else {
+            Relation::Later
+        }
+    }
+}
+
+impl<K: ?Sized, C> fmt::Debug for KeyOrder<K, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyOrder")
+    }
+}
+
+impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
+    #[inline]
+    #[track_caller]
+    fn sought(&self, range: &impl RangeBounds<K>) -> Option<Sought> {
+        let found = Keys::of(range, &self.by, spare());
+        // No closure: it would be the caller.
+        match found {
+            Ok(Some(keys)) => Some(Sought::keys(keys)),
+            Ok(None) => None,
+            Err(keys) => panic!(
+                "range {} is reversed: expected its start not to be after its end",
+                self.describe(keys.span())
+            ),
+        }
+    }
+
+    fn everything(&self) -> Sought {
+        self.sought(&..).expect("it is not empty")
+    }
+
+    #[inline]
+    fn part(&self, span: Span) -> Sought {
+        // SAFETY: the span names ends of cells that are in use, as the caller promises.
+        let whole = unsafe { Keys::whole(span) };
+        Sought::keys(whole.unwrap_or_else(|| {
+            // SAFETY: the same.
+            unsafe { Keys::of_span::<K>(span, spare()) }
+        }))
+    }
+
+    fn without(&self, span: Span, other: Span) -> [Option<Span>; 2] {
+        let first = self.min(span.last(), other.start());
+        let before = self.is_before(span.start(), other.start());
+        let second = self.max(span.start(), other.last());
+        let behind = self.is_before(other.last(), span.last());
+        [
+            before.then(|| Span::named(span.start(), first)),
+            behind.then(|| Span::named(second, span.last())),
+        ]
+    }
+
+    fn intersection(&self, one: Span, other: Span) -> Option<Span> {
+        self.overlap(one, other).then(|| {
+            let first = self.max(one.start(), other.start());
+            Span::named(first, self.min(one.last(), other.last()))
+        })
+    }
+
+    fn joined(&self, one: Span, other: Span) -> Option<Span> {
+        let is_apart =
+            self.is_before(one.last(), other.start()) || self.is_before(other.last(), one.start());
+        (!is_apart).then(|| self.hull(one, other))
+    }
+
+    /// Each behind those before it that start no later. (The standard library's sort panics where a comparator is no
+    /// total order.)
+    fn sort<T>(&self, all: &mut [T], span_of: impl Fn(&T) -> Span) {
+        for sorted in 1..all.len() {
+            let next = span_of(&all[sorted]);
+            let starts_before = |other: &T| !self.starts_before(next, span_of(other));
+            let at = all[..sorted].partition_point(starts_before);
+            all[at..=sorted].rotate_right(1);
+        }
+    }
+
+    fn describe(&self, span: Span) -> String {
+        // SAFETY: the span names ends of cells that are in use, as the type's documentation says.
+        unsafe { describe::<K>(span) }
+    }
+}
+
+/// A cell that the running thread keeps.
+#[inline]
+fn spare() -> Option<Keys> {
+    thread::with_record(|record| record.list.keys().take())
+}
+
+/// The order where an innocent thread compares: one that releases what others wait for. A panic is no answer, and then
+/// the ranges count as apart: the request goes on, compares itself, and the panic is its own [innocent].
+#[derive(Debug)]
+pub(in crate::range) struct Contained<O>(pub(in crate::range) Arc<O>);
+
+/// The answer of a user's code, or another one if that panics.
+#[inline]
+pub(super) fn contained<R>(otherwise: R, ask: impl FnOnce() -> R) -> R {
+    if !prim::intact!("innocent") {
+        return ask();
+    }
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|payload| {
+        // To drop it is to run foreign code once more. Should that panic, that payload stays in memory.
+        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(another);
+        }
+        otherwise
+    })
+}
+
+impl<O: Order> Order for Contained<O> {
+    fn overlap(&self, one: Span, other: Span) -> bool {
+        contained(false, || self.0.overlap(one, other))
+    }
+
+    fn starts_before(&self, one: Span, other: Span) -> bool {
+        contained(false, || self.0.starts_before(one, other))
+    }
+
+    fn is_behind(&self, one: Span, other: Span) -> bool {
+        contained(false, || self.0.is_behind(one, other))
+    }
+
+    fn covers(&self, one: Span, other: Span) -> bool {
+        contained(false, || self.0.covers(one, other))
+    }
+
+    fn hull(&self, one: Span, other: Span) -> Span {
+        contained(one, || self.0.hull(one, other))
+    }
+}

@@ -1,0 +1,175 @@
+//! A limit on what all owners together hold of a lock.
+
+use super::inspect::Snapshot;
+use super::owner::{Owner, Refusal};
+use super::raw::{
+    Ask, AskBy, Asked, Mode, RawOwned, RawOwnedMutex, RawRangeLock, RawRangeMutex, Replaced,
+};
+use super::span::Span;
+use prim::atomic::{AtomicUsize, Ordering};
+use std::task::{Poll, Waker};
+
+/// A raw lock of which all owners together may hold or await so many ranges. A request beyond that is refused with
+/// [`Refusal::LockFull`]. It protects a lock from clients who ask for more and more.
+///
+/// ```
+/// use spanlock::range::{Limited, Owner, RangeLock, Refusal, slots::RawSlots};
+///
+/// let lock = RangeLock::from_raw(Limited::new(RawSlots::new(), 2));
+/// let client = Owner::new();
+/// let mut held = lock.by(&client).write(0..10)?;
+/// let other = lock.by(&client).read(20..30)?;
+/// assert_eq!(lock.by(&client).read(40..50).map(drop), Err(Refusal::LockFull));
+/// held.release(4..5); // Pieces count, and are never refused.
+/// assert_eq!(lock.raw().held_or_awaited(), 3);
+/// # drop(other);
+/// # Ok::<(), Refusal>(())
+/// ```
+///
+/// What threads hold does not count: a thread has few ranges, and its request without a limit of time is never refused.
+/// Owned guards count as an owner's, so use their tries: those that wait for ever panic when the lock is full.
+///
+/// # Cost
+/// Two more atomic operations for each range of an owner, on a counter that all owners share. The lock inside behaves
+/// as without it.
+#[derive(Debug)]
+pub struct Limited<L> {
+    raw: L,
+    limit: usize,
+    /// Ranges of owners, held or asked for.
+    count: AtomicUsize,
+}
+
+impl<L> Limited<L> {
+    /// Limits a raw lock to so many ranges of owners.
+    #[must_use]
+    pub fn new(raw: L, limit: usize) -> Self {
+        Self {
+            raw,
+            limit,
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many ranges owners hold or wait for. Pieces count.
+    #[must_use]
+    pub fn held_or_awaited(&self) -> usize {
+        // Relaxed, everywhere: the count orders nothing.
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// A range that is counted, until dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    /// Counts one more range, and returns how many there were.
+    fn one_more(count: &'a AtomicUsize) -> (Self, usize) {
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        (Self(count), before)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawRangeMutex> RawRangeMutex for Limited<L> {
+    type Token = L::Token;
+
+    fn lock_exclusive(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        self.raw.lock_exclusive(ask)
+    }
+
+    unsafe fn unlock(&self, token: L::Token) {
+        // SAFETY: the token came from the inner lock.
+        unsafe { self.raw.unlock(token) };
+    }
+
+    fn granule(&self, span: Span) -> Span {
+        self.raw.granule(span)
+    }
+
+    unsafe fn span_of(&self, token: &L::Token) -> Option<Span> {
+        // SAFETY: the token came from the inner lock.
+        unsafe { self.raw.span_of(token) }
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.raw.snapshot()
+    }
+}
+
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawRangeLock> RawRangeLock for Limited<L> {
+    fn lock_shared(&self, ask: Ask<'_, L::Token>) -> Option<L::Token> {
+        self.raw.lock_shared(ask)
+    }
+
+    unsafe fn downgrade(&self, token: L::Token) -> L::Token {
+        // SAFETY: an exclusive token, which came from the inner lock.
+        unsafe { self.raw.downgrade(token) }
+    }
+}
+
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawOwnedMutex> RawOwnedMutex for Limited<L> {
+    fn lock_by(&self, ask: AskBy<'_, L::Token>) -> Result<L::Token, Refusal> {
+        let (counted, before) = Counted::one_more(&self.count);
+        // What an owner has already is never refused, also if it is held in more pieces.
+        if before >= self.limit && matches!(ask.replaced(), Replaced::Nothing) {
+            return Err(Refusal::LockFull);
+        }
+        let token = self.raw.lock_by(ask)?;
+        std::mem::forget(counted);
+        Ok(token)
+    }
+
+    fn poll_by(
+        &self,
+        ask: AskBy<'_, L::Token>,
+        asked: &mut Asked,
+        waker: &Waker,
+    ) -> Poll<Result<L::Token, Refusal>> {
+        let (counted, before) = match asked.kept.leave_limit() {
+            true => (Counted(&self.count), 0),
+            false => Counted::one_more(&self.count),
+        };
+        if before >= self.limit && matches!(ask.replaced(), Replaced::Nothing) {
+            return Poll::Ready(Err(Refusal::LockFull));
+        }
+        let outcome = self.raw.poll_by(ask, asked, waker);
+        match &outcome {
+            Poll::Pending => {
+                asked.kept.enter_limit();
+                std::mem::forget(counted);
+            }
+            Poll::Ready(Ok(_)) => std::mem::forget(counted),
+            Poll::Ready(Err(_)) => {}
+        }
+        outcome
+    }
+
+    fn forget_by(&self, owner: &Owner, mode: Mode, asked: &mut Asked) {
+        let counted = asked.kept.leave_limit().then(|| Counted(&self.count));
+        self.raw.forget_by(owner, mode, asked);
+        drop(counted);
+    }
+
+    unsafe fn unlock_by(&self, token: L::Token) {
+        // SAFETY: the token came from the inner lock.
+        unsafe { self.raw.unlock_by(token) };
+        drop(Counted(&self.count));
+    }
+}
+
+// SAFETY: every method forwards to the inner lock, which keeps the promise.
+unsafe impl<L: RawOwned> RawOwned for Limited<L> {
+    unsafe fn share_by(&self, token: &L::Token) {
+        // SAFETY: an exclusive token, which came from the inner lock.
+        unsafe { self.raw.share_by(token) };
+    }
+}

@@ -1,0 +1,147 @@
+//! What a lock kind does for the loop: the trait [`Acquisition`], and what may come of it.
+
+use super::entry::HolderId;
+use crate::deadlock::{Deadlock, Wish};
+use crate::range::inspect::{Request, SelfDeadlock};
+use crate::range::owner::{Owner, Refusal};
+use std::panic::Location;
+
+/// One request, as its lock kind provides it to the loop.
+pub(in crate::range) trait Acquisition {
+    /// Proof of the acquisition.
+    type Token;
+
+    /// The holder or rival in the way, with all that is needed to check it. Dropped before the thread sleeps.
+    type Blocker;
+
+    /// When the request gets a reservation.
+    const RESERVES: Reserves;
+
+    /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
+    fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
+
+    /// Whether the blocker is still in the way. The thread spins on this.
+    fn is_blocked_by(&self, blocker: &Self::Blocker) -> bool;
+
+    /// Whether the attempt that met the blocker has waited for it. Then the thread does not spin again.
+    fn has_waited_for(&self, _: &Self::Blocker) -> bool {
+        false
+    }
+
+    /// Whether the blocker turns out to be a rival that withdraws, within a short spin. A request that may not wait
+    /// asks this.
+    fn sees_withdrawal_of(&self, _: &Self::Blocker) -> bool {
+        false
+    }
+
+    /// Whether this very thread holds the blocker, so that waiting for it would never end. Debug builds ask this.
+    fn deadlock_with(&self, blocker: &Self::Blocker) -> Option<SelfDeadlock>;
+
+    /// Marks the blocker, so that it calls [`Queue::holder_left`](super::Queue::holder_left) when it leaves. `None`: it
+    /// is no longer in the way. Called under the queue's mutex.
+    fn mark(&self, blocker: &Self::Blocker) -> Option<Holder>;
+
+    /// All that this thread holds in the lock.
+    ///
+    /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
+    fn held(&self) -> Vec<Request>;
+
+    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk:
+    /// no other walk may begin.
+    fn may_hold(&self) -> bool;
+
+    /// What it waits for, in words that the lock's holders can be compared with. Only of interest where the lock does
+    /// not know who they are.
+    fn wish(&self) -> Option<Wish> {
+        None
+    }
+
+    /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
+    /// Called under the queue's mutex.
+    fn adopt(&self, token: &Self::Token, sleeper: &Request) -> HolderId;
+
+    /// The token after at least one sleeper was adopted.
+    fn adopted(&self, token: Self::Token) -> Self::Token {
+        token
+    }
+}
+
+/// The result of one attempt.
+pub(in crate::range) enum Attempt<T, B> {
+    Granted(T),
+    Blocked(B),
+    /// Other requests were faster again and again. None of them needs to conflict with this one.
+    Overtaken,
+}
+
+/// The holder that a request goes to sleep behind.
+pub(in crate::range) struct Holder {
+    pub(in crate::range) id: HolderId,
+    pub(in crate::range) request: Request,
+    /// Where it has locked, if that is known.
+    pub(in crate::range) at: Option<&'static Location<'static>>,
+}
+
+/// When a request gets its reservation, once that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) enum Reserves {
+    /// When it finds its range taken again. This suits locks in which every blocker wakes its sleepers.
+    WhenWoken,
+    /// Also while it sleeps: blockers may come and go in turn, so that nothing ever wakes the sleeper.
+    WhileAsleep,
+}
+
+/// Why a request ends without its range.
+pub(in crate::range) enum Refused {
+    OutOfTime,
+    /// Its owner was cancelled.
+    Cancelled,
+    /// It and another request would wait for each other: both are of owners that share what the other wants alone.
+    OtherUpgrade,
+    /// In a box, so that the results of all requests stay small.
+    SelfDeadlock(Box<SelfDeadlock>),
+    /// It is part of a deadlock, and its lock refuses one of those.
+    Deadlock(Box<Deadlock>),
+}
+
+impl Refused {
+    /// The answer to the caller: a token, or `None`.
+    ///
+    /// # Panics
+    /// When the thread would have waited for itself.
+    #[track_caller]
+    pub(in crate::range) fn answer<T>(outcome: Result<T, Self>) -> Option<T> {
+        match outcome {
+            Ok(token) => Some(token),
+            // Only owners are cancelled or refused, and only owners upgrade.
+            Err(Self::OutOfTime | Self::Cancelled | Self::OtherUpgrade | Self::Deadlock(_)) => None,
+            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+        }
+    }
+
+    /// The answer to an owner.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    ///
+    /// # Panics
+    /// When the owner would have waited for itself.
+    #[track_caller]
+    pub(in crate::range) fn answer_owner<T>(
+        outcome: Result<T, Self>,
+        owner: &Owner,
+    ) -> Result<T, Refusal> {
+        // No closure: it would be the caller.
+        match outcome {
+            Ok(token) => Ok(token),
+            Err(Self::OutOfTime) => Err(Refusal::Busy),
+            Err(Self::Cancelled) => Err(Refusal::Cancelled),
+            Err(Self::OtherUpgrade) => Err(Refusal::OtherUpgrade),
+            Err(Self::Deadlock(deadlock)) => {
+                owner.note_deadlock(*deadlock);
+                Err(Refusal::Deadlock)
+            }
+            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What a queue does for those who look for deadlocks: it lists its requests, and refuses one of them.
+
+use super::entry::{Entry, HolderId, RequestId, Stage};
+use super::queue::Queue;
+use super::{Acquisition, Refused, SharedQueue, WaitQueue, Waiter};
+use crate::deadlock::{
+    self, Account, Deadlock, Detection, Held, Idle, Key, NotPolled, Published, Seen, Wait,
+};
+use crate::observe::{self, Observed, Outcome, Waiting};
+use crate::range::inspect::Request;
+use crate::range::order::QueueOrder;
+use crate::range::raw::Wait as Limit;
+use crate::wait::{Alarm, Wakeups};
+use prim::clock::{Duration, Instant};
+use prim::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::Location;
+
+type Place = &'static Location<'static>;
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub(super) at: Place,
+    /// The thread that waits, if it is not a task's.
+    pub(super) thread: Option<u32>,
+    /// Whether nothing but its grant, or a cancellation, ends the wait.
+    pub(super) is_endless: bool,
+}
+
+impl Origin {
+    fn waiting(&self, request: &Request, lock: usize) -> Waiting {
+        Waiting {
+            owner: request.owner,
+            thread: self.thread,
+            lock,
+            span: request.span,
+            mode: request.mode,
+            place: self.at,
+        }
+    }
+}
+
+/// What a queue keeps for those who look.
+#[derive(Debug)]
+pub(super) struct Watching {
+    detection: Option<Detection>,
+    /// An address within the lock, as it was when a request went to sleep.
+    lock: usize,
+    /// Until when the queue is known to those who look.
+    listed: Alarm,
+    /// Where holders have locked, as far as that is known.
+    locked_at: BTreeMap<HolderId, Place>,
+    /// The requests that are refused, and have not found out.
+    refused: BTreeMap<RequestId, Deadlock>,
+    /// When tasks were woken that have not been polled since.
+    woken: BTreeMap<RequestId, Instant>,
+}
+
+impl Watching {
+    pub(super) const fn new(detection: Option<Detection>) -> Self {
+        Self {
+            detection,
+            lock: 0,
+            listed: Alarm::none(),
+            locked_at: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            woken: BTreeMap::new(),
+        }
+    }
+
+    /// A holder has locked there, behind which a request is about to sleep.
+    pub(super) fn note(&mut self, holder: HolderId, at: Option<Place>) {
+        if let (Some(_), Some(at)) = (self.detection, at) {
+            self.locked_at.insert(holder, at);
+        }
+    }
+
+    pub(super) fn forget(&mut self, holder: HolderId) {
+        if self.detection.is_some() {
+            self.locked_at.remove(&holder);
+        }
+    }
+
+    /// A task was woken.
+    pub(super) fn woken(&mut self, id: RequestId) {
+        if self.detection.is_some() {
+            self.woken.insert(id, Instant::now());
+        }
+    }
+
+    /// And was polled.
+    pub(super) fn polled(&mut self, id: RequestId) {
+        self.woken.remove(&id);
+    }
+
+    /// Nothing of a request is kept any more.
+    pub(super) fn removed(&mut self, id: RequestId) {
+        self.polled(id);
+        self.refusal(id);
+    }
+
+    /// Takes the refusal of a request, if it was refused.
+    pub(super) fn refusal(&mut self, id: RequestId) -> Option<Deadlock> {
+        self.refused.remove(&id)
+    }
+}
+
+impl Queue {
+    /// What the observer was told of a request, if it was told since then.
+    pub(super) fn observed(&self, id: RequestId, since: Option<Instant>) -> Option<Observed> {
+        let (since, entry) = (since?, self.places.get(id)?);
+        let wait = entry.origin.waiting(&entry.request, self.watching.lock);
+        Some(Observed { wait, since })
+    }
+
+    /// Whether those who look have to be told of this queue.
+    pub(super) fn is_to_be_watched(&mut self, lock: usize) -> Option<Detection> {
+        self.watching.lock = lock;
+        let detection = self.watching.detection?;
+        let is_new = !self.places.is_empty() && self.watching.listed.set(Instant::now());
+        is_new.then_some(detection)
+    }
+
+    /// Whether those who look may know it.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watching.listed.is_set()
+    }
+
+    /// Those who wait, and the tasks that do not act.
+    fn look(&self, queue: u64, seen: &mut Seen) {
+        for entry in self.places.all() {
+            let key = Key::Request(queue, entry.id);
+            match self.places.stage(entry.id) {
+                Stage::BehindHolder(holder) if entry.origin.is_endless => {
+                    seen.waits.push(self.wait(key, entry, holder));
+                }
+                // The others act, or wait for one who does, or wait for a turn to end, or until their deadline.
+                _ => {}
+            }
+        }
+        let now = Instant::now();
+        for (&id, &since) in &self.watching.woken {
+            let key = Key::Request(queue, id);
+            let what = self.not_polled(self.places.of(id), now.saturating_duration_since(since));
+            seen.idle.push(Idle { key, what });
+        }
+    }
+
+    fn wait(&self, key: Key, entry: &Entry, holder: HolderId) -> Wait {
+        let behind = self.blocker(entry);
+        let place = self.watching.locked_at.get(&holder).copied();
+        Wait {
+            key,
+            owner: entry.request.owner,
+            thread: entry.origin.thread,
+            lock: self.watching.lock,
+            span: entry.request.span,
+            mode: entry.request.mode,
+            at: entry.origin.at,
+            behind: vec![(behind.owner, Held::new(behind.span, behind.mode, place))],
+        }
+    }
+
+    fn not_polled(&self, entry: &Entry, at_least: Duration) -> NotPolled {
+        NotPolled {
+            owner: entry.request.owner,
+            lock: self.watching.lock,
+            span: entry.request.span,
+            mode: entry.request.mode,
+            place: entry.origin.at,
+            at_least,
+        }
+    }
+
+    /// Refuses a request, if it is still asleep: it is woken, and finds that out.
+    fn refuse(&mut self, id: RequestId, deadlock: &Deadlock, wakeups: &mut Wakeups) {
+        if self.places.get(id).is_some() && self.places.stage(id).is_asleep() {
+            self.watching.refused.insert(id, deadlock.clone());
+            // [refused-wakes]
+            if prim::intact!("refused-wakes") {
+                self.wake(id, wakeups);
+            }
+        }
+    }
+
+    fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result {
+        writeln!(text, "lock {:#x}", self.watching.lock)?;
+        for entry in self.places.all() {
+            let (request, at) = (entry.request, entry.origin.at);
+            write!(text, "  {request}")?;
+            if let Some(thread) = entry
+                .origin
+                .thread
+                .filter(|_| request.owner.thread().is_none())
+            {
+                write!(text, " (thread {thread})")?;
+            }
+            match self.places.stage(entry.id) {
+                Stage::Awake => write!(text, ", awake")?,
+                Stage::Idle => write!(text, ", woken and not polled")?,
+                Stage::BehindHolder(holder) => {
+                    write!(text, ", behind the holder {}", self.blocker(entry))?;
+                    if let Some(at) = self.watching.locked_at.get(&holder) {
+                        write!(text, ", locked at {at}")?;
+                    }
+                }
+                Stage::BehindRequest(_) => write!(text, ", behind {}", self.blocker(entry))?,
+                Stage::GivingWay(..) | Stage::Following(_) => {
+                    write!(text, ", gives way to {}", self.blocker(entry))?;
+                }
+            }
+            writeln!(text, "; asked for at {at}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Waiter<'_> {
+    /// Where the request comes from.
+    pub(super) fn origin(&self) -> Origin {
+        Origin {
+            at: self.at,
+            thread: (!self.sleeper.is_task()).then(|| self.record.thread()),
+            is_endless: self.wait == Limit::Forever,
+        }
+    }
+
+    /// Says what the thread holds in locks that do not know it, where deadlocks are looked for.
+    pub(super) fn publish<A: Acquisition>(&self, acquisition: &A) -> Option<Published> {
+        self.queue.detection()?;
+        let waits = acquisition.wish();
+        let holds = self.record.accounts();
+        let thread = self.record.thread();
+        let account = Account {
+            thread,
+            waits,
+            holds,
+        };
+        (account.waits.is_some() || !account.holds.is_empty()).then(|| deadlock::publish(account))
+    }
+
+    /// Whether the request was refused while it slept, because of a deadlock.
+    pub(super) fn refused(&self) -> Result<(), Refused> {
+        let (Some(_), Some(_), Some(id)) = (self.owner, self.queue.detection(), self.pursuit.id)
+        else {
+            return Ok(());
+        };
+        let refusal = self.queue.with_queue(|queue, _| queue.watching.refusal(id));
+        refusal.map_or(Ok(()), |deadlock| {
+            Err(Refused::Deadlock(Box::new(deadlock)))
+        })
+    }
+}
+
+impl Waiter<'_> {
+    /// Tells the observer that the request waits, once.
+    pub(super) fn observe(&mut self) {
+        if self.pursuit.observed.is_none()
+            && let Some(observer) = observe::observer()
+            && self.queue.is_of_positions()
+        {
+            self.pursuit.observed = Some(Instant::now());
+            observer.wait_begins(&self.waiting());
+        }
+    }
+
+    /// What the observer was told.
+    pub(super) fn observed(&self) -> Option<Observed> {
+        let since = self.pursuit.observed?;
+        let wait = self.waiting();
+        Some(Observed { wait, since })
+    }
+
+    fn waiting(&self) -> Waiting {
+        let lock = std::ptr::from_ref(self.queue).addr();
+        self.origin().waiting(&self.request, lock)
+    }
+}
+
+/// How a wait has ended.
+pub(super) fn outcome_of<T>(outcome: &Result<T, Refused>) -> Outcome {
+    match outcome {
+        Ok(_) => Outcome::Granted,
+        Err(_) => Outcome::Refused,
+    }
+}
+
+impl WaitQueue {
+    /// Whether its ranges are of positions: those of other keys cannot be shown without their lock.
+    fn is_of_positions(&self) -> bool {
+        let is_of_positions = |queue: &Arc<SharedQueue>| {
+            let queue = queue.queue.lock();
+            matches!(queue.order(), QueueOrder::Positions)
+        };
+        self.queue.get().is_none_or(is_of_positions)
+    }
+
+    /// How the lock looks for deadlocks, if it does.
+    pub(super) fn detection(&self) -> Option<Detection> {
+        self.deadlocks.detection()
+    }
+}
+
+impl deadlock::Watched for SharedQueue {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn detection(&self) -> Detection {
+        let told = self.queue.lock().watching.detection;
+        told.expect("a queue that is watched detects")
+    }
+
+    fn look(self: Arc<Self>, seen: &mut Seen) -> bool {
+        let mut queue = self.queue.lock();
+        queue.look(self.number, seen);
+        let remains = !queue.places.is_empty();
+        if !remains {
+            queue.watching.listed = Alarm::none();
+        }
+        remains
+    }
+
+    fn refuse(self: Arc<Self>, request: u64, deadlock: &Deadlock) {
+        let mut wakeups = Wakeups::default();
+        self.queue.lock().refuse(request, deadlock, &mut wakeups);
+        self.deliver(wakeups);
+    }
+
+    fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result {
+        self.queue.lock().describe(text)
+    }
+}

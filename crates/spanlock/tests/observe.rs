@@ -1,0 +1,137 @@
+//! The observer is told of each wait that sleeps, how it ends, and of ranges that are held for long.
+//!
+//! One test, since there is one observer in a process.
+
+mod common;
+#[path = "tasks/pool.rs"]
+#[allow(dead_code, reason = "each test crate uses its part")]
+mod pool;
+
+use pool::{Count, poll};
+use spanlock::deadlock::Deadlocks;
+use spanlock::observe::{self, AlreadyObserved, LongHold, Observer, Outcome, Waiting};
+use spanlock::range::raw::Mode;
+use spanlock::range::slots::RawSlots;
+use spanlock::range::{Owner, RangeLock, Refusal};
+use spanlock_testkit::exact::Exact;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+#[global_allocator]
+static HEAP: Exact = Exact;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Begins(Waiting),
+    Ends(Waiting, Outcome),
+}
+
+struct Noting {
+    told: Mutex<Vec<Told>>,
+    long: Mutex<Vec<LongHold>>,
+    is_long: AtomicBool,
+}
+
+impl Observer for Noting {
+    fn wait_begins(&self, wait: &Waiting) {
+        self.told.lock().unwrap().push(Told::Begins(*wait));
+    }
+
+    fn wait_ends(&self, wait: &Waiting, _: Duration, outcome: Outcome) {
+        self.told.lock().unwrap().push(Told::Ends(*wait, outcome));
+    }
+
+    fn held_for_long(&self, hold: &LongHold) {
+        self.long.lock().unwrap().push(*hold);
+        self.is_long.store(true, Relaxed);
+    }
+}
+
+static NOTING: Noting = Noting {
+    told: Mutex::new(Vec::new()),
+    long: Mutex::new(Vec::new()),
+    is_long: AtomicBool::new(false),
+};
+
+/// What was told since the last call: one wait, and how it has ended.
+fn told() -> (Waiting, Outcome) {
+    let told = std::mem::take(&mut *NOTING.told.lock().unwrap());
+    match told[..] {
+        [Told::Begins(wait), Told::Ends(same, outcome)] if wait == same => (wait, outcome),
+        _ => panic!("not one wait: {told:?}"),
+    }
+}
+
+#[test]
+fn waits_are_told_from_begin_to_end() {
+    observe::set(&NOTING).expect("the first");
+    assert_eq!(observe::set(&NOTING), Err(AlreadyObserved));
+    let looks = Deadlocks::report().every(Duration::from_millis(5));
+    let lock = &RangeLock::from_raw(RawSlots::builder().deadlocks(looks).build());
+    common::watched(lock.raw(), || {
+        drop((lock.read(0..5), lock.read(3..9)));
+        assert!(lock.try_write(50..60).is_some());
+        assert!(NOTING.told.lock().unwrap().is_empty(), "nobody has slept");
+
+        // A thread that waits for long.
+        let held = lock.write(0..10);
+        thread::scope(|scope| {
+            let line = scope.spawn(|| {
+                let line = line!() + 1;
+                drop(lock.read(5..6));
+                line
+            });
+            common::until(|| NOTING.is_long.load(Relaxed));
+            drop(held);
+            let line = line.join().expect("it ends");
+            let (wait, outcome) = told();
+            assert_eq!(outcome, Outcome::Granted);
+            assert_eq!((wait.place.file(), wait.place.line()), (file!(), line));
+            assert_eq!(
+                (wait.span.start(), wait.span.last(), wait.mode),
+                (5, 5, Mode::Shared)
+            );
+            assert_eq!(wait.owner.thread(), wait.thread);
+            let long = NOTING.long.lock().unwrap();
+            assert_eq!(long.len(), 1, "once for each wait: {long:?}");
+            let held = long[0].held;
+            assert_eq!(
+                (held.span.start(), held.span.last(), held.mode),
+                (0, 9, Mode::Exclusive)
+            );
+            assert!(long[0].at_least >= Duration::from_millis(5));
+        });
+
+        // One that gives up, for an owner.
+        let held = lock.write(0..10);
+        let owner = Owner::new();
+        let refused = lock
+            .by(&owner)
+            .try_write_for(9..20, Duration::from_millis(2));
+        assert_eq!(refused.err(), Some(Refusal::Busy));
+        let (wait, outcome) = told();
+        assert_eq!((wait.owner, outcome), (owner.id(), Outcome::Refused));
+        assert!(wait.thread.is_some());
+
+        // A task that is dropped, and one that is granted.
+        let waker = Waker::from(Arc::new(Count::default()));
+        let mut dropped = lock.by(&owner).write_async(0..1);
+        assert!(poll(&mut dropped, &waker).is_pending());
+        assert!(poll(&mut dropped, &waker).is_pending());
+        drop(dropped);
+        let (wait, outcome) = told();
+        assert_eq!(
+            (wait.owner, wait.thread, outcome),
+            (owner.id(), None, Outcome::Dropped)
+        );
+        let mut granted = lock.by(&owner).write_async(0..1);
+        assert!(poll(&mut granted, &waker).is_pending());
+        drop(held);
+        assert!(poll(&mut granted, &waker).is_ready());
+        let (_, outcome) = told();
+        assert_eq!(outcome, Outcome::Granted);
+    });
+}

@@ -1,0 +1,228 @@
+//! Locks over keys: the scenarios of all range locks, and what only keys do. Here keys are numbers.
+
+use crate::locks::*;
+use spanlock_testkit_loom::models;
+use spanlock_testkit_loom::range::*;
+use std::sync::Arc;
+
+type Keys = spanlock_loom::range::keys::KeyRangeLock<u64>;
+
+models! {
+    two_writers_overlapping: 3 on keys slow_keys;
+    a_reader_and_a_writer: 3 on keys, 2 on slow_keys;
+    overlapping_readers_coexist: 2 on keys;
+    disjoint_holders_coexist: 2 on keys;
+    nodes_return_under_a_walk: 2 on slow_keys;
+    figure_one: 2 on keys;
+    figure_one_with_a_lasting_separator: 2 on keys slow_keys;
+    figure_one_with_a_downgrade: 2 on keys;
+    a_writer_starts_over_with_a_fresh_node: 1 on unfair_keys;
+    sleepers_are_woken_one_after_another: 2 on fair_keys unfair_keys;
+    a_waiting_reader_blocks_nobody: 2 on unfair_keys;
+    a_try_never_waits_and_never_intrudes: 2 on keys;
+    giving_up_passes_the_turn_on: 1 on fair_keys unfair_keys;
+    downgrade_lets_waiting_readers_in: 2 on keys;
+    a_holder_does_not_give_way_to_a_request_behind_it: 1 on fair_keys;
+    another_thread_releases: 2 on keys slow_keys;
+    a_part_is_shared: 1 on unfair_keys;
+    an_upgrade_beside_a_reader: 1 on unfair_keys fair_keys;
+    two_upgrades: 1 on unfair_keys;
+    a_task_and_a_thread: 1 on unfair_keys fair_keys;
+    a_writing_task_is_dropped: 1 on unfair_keys;
+    a_woken_task_is_never_polled: 1 on unfair_keys;
+    a_waiting_task_is_cancelled: 1 on unfair_keys;
+}
+
+/// A thread compares a key while its holder leaves, and has the next key written where it needs one.
+fn a_key_is_compared_while_its_holder_leaves(world: &Arc<World<Keys>>) {
+    let leaves = act(|world: &Arc<World<Keys>>| {
+        world.write(0..1).done();
+        world.write(2..3).done();
+    });
+    world.meet([leaves, write(4..5)]);
+}
+
+/// A writer begins its walk behind the place of a scan that is over.
+fn a_writer_begins_behind_a_scan_that_is_over(world: &Arc<World<Keys>>) {
+    let writer = world.start([write(3..4)]);
+    let scan = world.read(0..4);
+    let hint = world.read(1..2);
+    scan.done();
+    writer.join();
+    drop(hint);
+}
+
+/// A scan is shared by a writer that has it alone, while another writer begins behind a start hint.
+fn a_scan_that_was_a_writer(world: &Arc<World<Keys>>) {
+    let shares = act(|world: &Arc<World<Keys>>| {
+        let scan = world.write(0..4).downgrade();
+        let hint = world.read(1..2);
+        scan.done();
+        drop(hint);
+    });
+    world.meet([shares, write(3..4)]);
+}
+
+models! {
+    a_key_is_compared_while_its_holder_leaves: 2 on keys slow_keys;
+    a_scan_that_was_a_writer: 2 on slow_keys;
+}
+
+/// The scan is in no level of the index, so a writer that begins at the start hint does not come by it.
+mod of_different_heights {
+    use super::*;
+
+    models! {
+        [.wins(&[0, 1, 1])]
+        a_writer_begins_behind_a_scan_that_is_over: 2 on slow_keys;
+    }
+}
+
+mod panics {
+    //! Comparators that panic.
+
+    use prim::Model;
+    use prim::atomic::{AtomicUsize, Ordering};
+    use prim::thread;
+    use spanlock_loom::range::keys::{Builder, Compare, KeyRangeLock};
+    use spanlock_loom::range::list::{Fairness, FastPath};
+    use std::cmp;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+
+    /// Compares numbers, and panics after so many comparisons.
+    #[derive(Clone)]
+    struct Fragile {
+        /// One more than are left, or 0: it does not panic.
+        left: Arc<AtomicUsize>,
+    }
+
+    impl Fragile {
+        fn new() -> Self {
+            let left = Arc::new(AtomicUsize::new(0));
+            Self { left }
+        }
+    }
+
+    impl Compare<u64> for Fragile {
+        fn compare(&self, one: &u64, other: &u64) -> cmp::Ordering {
+            let left = self.left.load(Ordering::Relaxed);
+            if left > 0 {
+                self.left.store(left - 1, Ordering::Relaxed);
+            }
+            if left == 1 {
+                // Without a word of the panic hook.
+                resume_unwind(Box::new("a comparison panics"));
+            }
+            one.cmp(other)
+        }
+    }
+
+    type Lock = KeyRangeLock<u64, Fragile>;
+
+    fn lock(compare: &Fragile, fast_path: FastPath, levels: u32) -> Arc<Lock> {
+        let builder = Builder::new().ordered_by(compare.clone());
+        let builder = builder.fast_path(fast_path).fairness(Fairness::Unfair);
+        Arc::new(builder.levels(levels, 0).build())
+    }
+
+    /// Whether it returns, and does not panic.
+    fn returns(f: impl FnOnce()) -> bool {
+        catch_unwind(AssertUnwindSafe(f)).is_ok()
+    }
+
+    /// Whichever comparison of a request panics, nothing of the request is left.
+    #[test]
+    fn a_comparison_panics_anywhere() {
+        Model::new(Some(1)).check(|| {
+            let compare = Fragile::new();
+            let lock = lock(&compare, FastPath::Off, 1);
+            let held = (lock.read(1..=1), lock.read(4..=6));
+            let requests: [&dyn Fn(); 3] = [
+                &|| drop(lock.read(2..6)),
+                &|| drop(lock.write(2..=3)),
+                &|| drop(lock.try_write(2..=5)),
+            ];
+            for request in requests {
+                for count in 1.. {
+                    compare.left.store(count, Ordering::Relaxed);
+                    let has_returned = returns(request);
+                    let panicked = compare.left.swap(0, Ordering::Relaxed) == 0;
+                    assert!(has_returned || panicked);
+                    assert_eq!(lock.snapshot().holders.len(), 2);
+                    if !panicked {
+                        break;
+                    }
+                }
+            }
+            drop(held);
+            assert!(lock.try_write(..).is_some());
+        });
+    }
+
+    /// A request that is woken panics, and the request behind it goes on. (Without an index, where a panic only ends a
+    /// search.)
+    #[test]
+    fn a_sleeper_that_panics_passes_the_turn_on() {
+        Model::new(Some(1)).check(|| {
+            let compare = Fragile::new();
+            let lock = lock(&compare, FastPath::On, 0);
+            let held = lock.write(3..=3);
+            let until_asleep = |count| {
+                while lock.snapshot().waiters.len() < count {
+                    prim::loom::thread::yield_now();
+                }
+            };
+            let first = thread::spawn({
+                let (lock, compare) = (Arc::clone(&lock), compare.clone());
+                move || {
+                    let _ = returns(|| drop(lock.write(2..=3)));
+                    compare.left.store(0, Ordering::Relaxed);
+                }
+            });
+            until_asleep(1);
+            let second = thread::spawn({
+                let lock = Arc::clone(&lock);
+                move || {
+                    // If the first one was faster, the panic is this one's.
+                    if !returns(|| drop(lock.write(3..=4))) {
+                        drop(lock.write(3..=4));
+                    }
+                }
+            });
+            until_asleep(2);
+            let other = lock.write(1..=1);
+            drop(held);
+            compare.left.store(1, Ordering::Relaxed);
+            first.join().expect("it is caught");
+            second.join().expect("it goes on");
+            drop(other);
+        });
+    }
+
+    /// A thread that releases a range, and so dispatches those that wait for it, does not get their panics.
+    #[test]
+    fn an_innocent_thread_does_not_panic() {
+        Model::new(Some(1)).check(|| {
+            let compare = Fragile::new();
+            let lock = lock(&compare, FastPath::On, 0);
+            let held = lock.write(3..=3);
+            let sleepers: Vec<_> = [2..=3, 3..=4]
+                .into_iter()
+                .map(|range| {
+                    let lock = Arc::clone(&lock);
+                    thread::spawn(move || drop(lock.write(range)))
+                })
+                .collect();
+            while lock.snapshot().waiters.len() < 2 {
+                prim::loom::thread::yield_now();
+            }
+            compare.left.store(1, Ordering::Relaxed);
+            assert!(returns(|| drop(held)), "it is innocent");
+            compare.left.store(0, Ordering::Relaxed);
+            for sleeper in sleepers {
+                let _ = sleeper.join();
+            }
+        });
+    }
+}
