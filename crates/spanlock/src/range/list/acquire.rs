@@ -188,8 +188,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
     }
 
     fn may_hold(&self) -> bool {
-        let blocks_thread = self.behalf.is_none_or(|behalf| behalf.blocks_thread());
-        blocks_thread && self.record.may_hold_nodes()
+        self.blocks_thread() && self.record.may_hold_nodes()
             || self
                 .behalf
                 .is_some_and(|behalf| behalf.owner.asks_or_holds() > 1)
@@ -261,9 +260,13 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Whether that one does not go on while the request waits: a request of an owner blocks the thread as well, unless
     /// it is a task's.
     pub(in crate::range) fn blocks(&self, owner: OwnerId) -> bool {
-        let blocks_thread = self.behalf.is_none_or(|behalf| behalf.blocks_thread());
         let thread = OwnerId::of_thread(self.record.thread());
-        owner.is_same(self.request.owner) || blocks_thread && owner == thread
+        owner.is_same(self.request.owner) || self.blocks_thread() && owner == thread
+    }
+
+    /// Whether the running thread waits for it, so that what the thread holds stays held. A task's does not.
+    pub(in crate::range) fn blocks_thread(&self) -> bool {
+        self.behalf.is_none_or(Behalf::blocks_thread)
     }
 
     /// How many ranges are held by whose request it is. A hint.

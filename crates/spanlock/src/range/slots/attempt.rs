@@ -374,7 +374,8 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         let holds_slot = |board: &Board| {
             home::known(board).is_none_or(|home| !home.is_free() || home.has_others())
         };
-        self.list.may_hold() || self.lock.board().is_some_and(holds_slot)
+        self.list.may_hold()
+            || self.list.blocks_thread() && self.lock.board().is_some_and(holds_slot)
     }
 
     fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {

@@ -147,3 +147,40 @@ unsafe impl RawOwned for RawSlots {
         unsafe { self.make_shared(token) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AskBy, Asked, Mode, Owner, RawOwnedMutex, RawSlots, Waker};
+    use crate::range::raw::{Ask, RawRangeMutex, Wait};
+    use crate::range::span::Span;
+
+    /// What the thread that polls them may hold is not theirs. Each would be looked at whenever one goes.
+    #[test]
+    fn tasks_that_want_one_range_stand_in_one_line() {
+        for moves in [false, true] {
+            let lock = RawSlots::new();
+            if moves {
+                lock.move_to_slots();
+            }
+            let span = Span::of(0_u64..8).expect("it has positions");
+            let elsewhere = Span::of(9_u64..10).expect("it has positions");
+            let owners: Vec<_> = (0..3).map(|_| Owner::new()).collect();
+            let ask = |owner| AskBy::new(owner, span, Mode::Exclusive, Wait::Forever);
+            let held = lock.lock_by(ask(&owners[0])).expect("nobody holds it");
+            let own = lock.lock_exclusive(Ask::new(elsewhere, Wait::Never));
+            let mut asked = [Asked::new(), Asked::new()];
+            for (asked, owner) in asked.iter_mut().zip(&owners[1..]) {
+                assert!(lock.poll_by(ask(owner), asked, Waker::noop()).is_pending());
+            }
+            assert_eq!(lock.wait_queue.with_queue(|queue, _| queue.lines()), 1);
+            for (asked, owner) in asked.iter_mut().zip(&owners[1..]) {
+                lock.forget_by(owner, Mode::Exclusive, asked);
+            }
+            // SAFETY: the lock has granted both.
+            unsafe {
+                lock.unlock_by(held);
+                lock.unlock(own.expect("nobody holds it"));
+            }
+        }
+    }
+}

@@ -82,6 +82,11 @@ impl Lines {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     /// The lines behind that, those with the first heads first.
     pub(super) fn behind(&self, behind: Behind) -> Vec<LineId> {
         let [first, last] = Wish::all_behind(behind);

@@ -113,6 +113,12 @@ impl Queue {
         }
     }
 
+    /// How many lines there are.
+    #[cfg(test)]
+    pub(in crate::range) fn lines(&self) -> usize {
+        self.places.lines.len()
+    }
+
     /// How ranges compare in the lock.
     pub(super) fn order(&self) -> &QueueOrder {
         &self.places.order
