@@ -237,7 +237,8 @@ fn at(claim: &Claim, data: &Dataset, panel: Panel, threads: usize) -> Vec<Compar
         .collect()
 }
 
-/// Two sides with their values; `None` unless both were measured.
+/// Two sides with their values; `None` unless both were measured. A run that got nothing done was too short to measure
+/// anything.
 fn compare(
     relation: Relation,
     data: &Dataset,
@@ -251,12 +252,16 @@ fn compare(
         spread: 0.0,
         count: usize::MAX,
     };
+    let throughput = |side: Side, threads| {
+        let value = data.throughput(side.panel, side.lock, threads)?;
+        (value.median > 0.0).then_some(value)
+    };
     let value = |side: Side| {
-        let value = data.throughput(side.panel, side.lock, side.threads)?;
+        let value = throughput(side, side.threads)?;
         if !is_multiple {
             return Some(value);
         }
-        let alone = data.throughput(side.panel, side.lock, 1)?;
+        let alone = throughput(side, 1)?;
         Some(value.times(1.0 / alone.median))
     };
     let Side {

@@ -256,3 +256,23 @@ fn a_value_exceeds_a_number_and_is_not_below_that_of_fewer_threads() {
         [Verdict::Holds, Verdict::Fails]
     );
 }
+
+#[test]
+fn a_lock_that_got_nothing_done_was_not_measured() {
+    let not_run = "not all it compares was measured";
+    for (a, b) in [
+        ([3.0; 3], [0.0; 3]),
+        ([0.0; 3], [3.0; 3]),
+        ([0.0; 3], [0.0; 3]),
+    ] {
+        let data = runs(a, b);
+        assert_eq!(verdict(&claim(), &data, 4, not_run), Verdict::CannotTell);
+        let multiple = Claim {
+            relation: Relation::ScalesBeyond,
+            ..claim()
+        };
+        assert_eq!(verdict(&multiple, &data, 4, not_run), Verdict::CannotTell);
+    }
+    let once = runs([3.0; 3], [1.0, 0.0, 1.0]);
+    assert_eq!(verdict(&claim(), &once, 4, "2 of 2 so"), Verdict::Holds);
+}
