@@ -58,12 +58,13 @@ pub fn what_is_missing() -> Option<&'static str> {
     None
 }
 
-/// How a file system of that name is mounted, which so many threads serve.
-pub(crate) fn configured(name: &str, threads: NonZeroUsize) -> Config {
+/// How a file system is mounted: its source and kind, as `mount` and `df` list them, and how many threads serve it.
+pub(crate) fn configured(source: &str, kind: &str, threads: NonZeroUsize) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
-        MountOption::FSName(name.to_owned()),
-        MountOption::Subtype(name.to_owned()),
+        // For `fusermount3`, a comma ends the source.
+        MountOption::FSName(source.replace([',', '\\'], "_")),
+        MountOption::Subtype(kind.to_owned()),
     ];
     if is_root() {
         config.mount_options.push(MountOption::DefaultPermissions);
@@ -85,16 +86,22 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts a store on a folder. Each of the threads serves one request at a time.
+    /// Mounts a store on a folder. `source` is what `mount` and `df` list as its source: the path of the store, say.
+    /// They show `_` for a comma or a backslash. Each of the threads serves one request at a time.
     ///
     /// A mount of root's is for all users, and the kernel checks permissions. Another user's is for that user alone,
     /// who has all permissions.
     ///
     /// # Errors
     /// When something is missing, the folder is no directory, or the kernel refuses. The store is then closed.
-    pub fn new(store: Store, folder: &Path, threads: NonZeroUsize) -> Result<Self, Error> {
+    pub fn new(
+        store: Store,
+        source: &str,
+        folder: &Path,
+        threads: NonZeroUsize,
+    ) -> Result<Self, Error> {
         let store = Arc::new(store);
-        match Self::start(&store, folder, threads) {
+        match Self::start(&store, source, folder, threads) {
             Ok(session) => Ok(Self { session, store }),
             Err(error) => {
                 close(store)?;
@@ -105,13 +112,14 @@ impl Mounted {
 
     fn start(
         store: &Arc<Store>,
+        source: &str,
         folder: &Path,
         threads: NonZeroUsize,
     ) -> Result<Session<Server>, Error> {
         if let Some(missing) = what_is_missing() {
             return Err(Error::Missing(missing));
         }
-        let config = configured("spanlock", threads);
+        let config = configured(source, "spanlock", threads);
         let server = Server::new(Arc::clone(store), threads).map_err(Error::Mount)?;
         let kernel = Arc::clone(&server.kernel);
         let session = Session::new(server, folder, &config).map_err(Error::Mount)?;

@@ -34,11 +34,12 @@ impl Passthrough {
         if let Some(missing) = what_is_missing() {
             return Err(Error::Missing(missing));
         }
+        let config = configured(&below.to_string_lossy(), "passthrough", threads);
         let below = Below {
             folder: below,
             files: RwLock::default(),
         };
-        let session = Session::new(below, folder, &configured("passthrough", threads));
+        let session = Session::new(below, folder, &config);
         let session = session.map_err(Error::Mount)?;
         Ok(Self { session })
     }

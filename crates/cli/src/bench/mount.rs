@@ -118,7 +118,8 @@ mod with_fuse {
         let medium = Mapped::create(&path, STORE).at(&path)?;
         make(&medium, &Geometry::default()).at(&path)?;
         let (store, _) = Store::open(medium, Options::default()).at(&path)?;
-        let mounted = Mounted::new(store, folder.path(), threads).at(folder.path())?;
+        let mounted = Mounted::new(store, "measured", folder.path(), threads);
+        let mounted = mounted.at(folder.path())?;
         Ok(Place {
             name: "mounted store".to_owned(),
             folder: folder.path().to_owned(),

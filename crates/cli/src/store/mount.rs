@@ -58,7 +58,9 @@ mod with_fuse {
         let ends = signals::set_of(&ENDS);
         set_mask(libc::SIG_BLOCK, &ends);
         let store = open(&arguments.path)?;
-        let mounted = Mounted::new(store, &folder, threads(arguments));
+        let source = arguments.path.canonicalize().at(&arguments.path)?;
+        let source = source.to_string_lossy();
+        let mounted = Mounted::new(store, &source, &folder, threads(arguments));
         let mounted = mounted.at(&folder)?;
         print(&format!(
             "mounted on {}: unmount it, or press Ctrl-C, to end\n",

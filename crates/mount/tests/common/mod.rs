@@ -14,6 +14,12 @@ use tempfile::TempDir;
 /// Threads of the server: more than the processors of a small machine.
 pub const SERVERS: NonZeroUsize = NonZeroUsize::new(4).expect("four");
 
+/// What the table of mounts shows as [`SOURCE_SHOWN`].
+const SOURCE: &str = "a store, \\ and a comma";
+
+#[allow(dead_code)] // not all test programs look at the table
+pub const SOURCE_SHOWN: &str = "a store_ _ and a comma";
+
 /// Unmounts also when a test fails.
 struct Detached<'a>(&'a Path);
 
@@ -49,7 +55,7 @@ pub fn on_mount<T>(
     let medium = Mapped::create(&path, bytes).expect("room");
     make(&medium, &Geometry::default()).expect("it fits");
     drop(medium);
-    let mounted = match Mounted::new(open(&path), &mount, SERVERS) {
+    let mounted = match Mounted::new(open(&path), SOURCE, &mount, SERVERS) {
         Ok(mounted) => mounted,
         Err(Error::Missing(what)) => {
             eprintln!("skipped: {what}");
