@@ -176,11 +176,10 @@ mod tests {
             for (asked, owner) in asked.iter_mut().zip(&owners[1..]) {
                 lock.forget_by(owner, Mode::Exclusive, asked);
             }
-            // SAFETY: the lock has granted both.
-            unsafe {
-                lock.unlock_by(held);
-                lock.unlock(own.expect("nobody holds it"));
-            }
+            // SAFETY: the lock has granted it.
+            unsafe { lock.unlock_by(held) };
+            // SAFETY: the same.
+            unsafe { lock.unlock(own.expect("nobody holds it")) };
         }
     }
 }
