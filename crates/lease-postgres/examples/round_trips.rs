@@ -2,12 +2,12 @@
 //! prints such a server.
 
 use spanlock_lease::{
-    Answer, Cache, Engine, Mode, News, RangeLease, Renewal, Request, RequestId, Trouble,
+    Answer, Cache, Engine, Mode, News, RangeLease, Renewal, Request, RequestId, Token, Trouble,
 };
 use spanlock_lease_postgres::Postgres;
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio_postgres::{Config, NoTls};
 
@@ -17,11 +17,28 @@ const TTL: Duration = Duration::from_secs(30);
 struct Counted {
     inside: Postgres,
     calls: Arc<AtomicU64>,
+    machine: Machine,
+}
+
+/// What a machine does wrong.
+#[derive(Clone)]
+enum Machine {
+    Works,
+    /// It is told nothing: what the server reports is lost.
+    Deaf,
+    /// When this is set, it says nothing any more.
+    Dies(Arc<AtomicBool>),
 }
 
 impl Counted {
-    fn count(&self) {
+    fn count(&self) -> Result<(), Trouble> {
         self.calls.fetch_add(1, Relaxed);
+        match &self.machine {
+            Machine::Dies(has_died) if has_died.load(Relaxed) => {
+                Err(Trouble::Unreachable("it has died".into()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -31,22 +48,25 @@ impl Engine for Counted {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Answer, Trouble> {
-        self.count();
+        self.count()?;
         self.inside.acquire(request).await
     }
 
     async fn renew(&self, id: RequestId, ttl: Duration) -> Result<Renewal, Trouble> {
-        self.count();
+        self.count()?;
         self.inside.renew(id, ttl).await
     }
 
     async fn release(&self, id: RequestId) -> Result<(), Trouble> {
-        self.count();
+        self.count()?;
         self.inside.release(id).await
     }
 
     async fn news(&self) -> News {
-        self.inside.news().await
+        match self.machine {
+            Machine::Deaf => std::future::pending().await,
+            _ => self.inside.news().await,
+        }
     }
 }
 
@@ -62,17 +82,32 @@ impl Bench {
         times: u32,
         mut work: impl FnMut() -> Result<(), Box<dyn Error>>,
     ) -> Result<(), Box<dyn Error>> {
-        let before = self.calls.load(Relaxed);
-        let mut took = Vec::new();
-        for _ in 0..times {
+        self.timed(what, times, || {
             let start = Instant::now();
             work()?;
-            took.push(start.elapsed());
-        }
+            Ok(start.elapsed())
+        })
+    }
+
+    /// As [`row`](Self::row), of what times itself.
+    fn timed(
+        &self,
+        what: &str,
+        times: u32,
+        work: impl FnMut() -> Result<Duration, Box<dyn Error>>,
+    ) -> Result<(), Box<dyn Error>> {
+        let before = self.calls.load(Relaxed);
+        let took: Result<Vec<_>, _> = std::iter::repeat_with(work).take(times as usize).collect();
+        let mut took = took?;
         took.sort_unstable();
         let calls = (self.calls.load(Relaxed) - before) as f64 / f64::from(times);
         let at = |percent: usize| took[(took.len() - 1) * percent / 100];
-        println!("{what:44} {:>10.1?} {:>10.1?} {calls:>6.2}", at(50), at(95));
+        println!(
+            "{what:48} {:>10.1?} {:>10.1?} {:>10.1?} {calls:>6.2}",
+            at(50),
+            at(95),
+            at(100)
+        );
         Ok(())
     }
 }
@@ -83,18 +118,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("usage: round_trips CONNECTION")?
         .parse()?;
     let calls = Arc::new(AtomicU64::new(0));
-    let engine = || Counted {
-        inside: Postgres::new(config.clone(), "round trips"),
-        calls: Arc::clone(&calls),
+    let open = |machine: &Machine| {
+        let engine = Counted {
+            inside: Postgres::new(config.clone(), "round trips"),
+            calls: Arc::clone(&calls),
+            machine: machine.clone(),
+        };
+        RangeLease::open(engine).wait()
     };
-    let (a, b) = (
-        RangeLease::open(engine()).wait()?,
-        RangeLease::open(engine()).wait()?,
-    );
+    let (a, b) = (open(&Machine::Works)?, open(&Machine::Works)?);
     let bench = Bench {
         calls: Arc::clone(&calls),
     };
-    println!("{:44} {:>10} {:>10} {:>6}", "", "median", "95 %", "trips");
+    println!(
+        "{:48} {:>10} {:>10} {:>10} {:>6}",
+        "", "median", "95 %", "largest", "trips"
+    );
 
     bench.row("a lease, free: acquired and released", 500, || {
         Ok(a.acquire(0..64, Mode::Exclusive, TTL)
@@ -118,6 +157,38 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(())
     })?;
     drop(token);
+    let has_died = Arc::new(AtomicBool::new(false));
+    let dying = open(&Machine::Dies(Arc::clone(&has_died)))?;
+    let deaf = open(&Machine::Deaf)?;
+    // From when the holder releases, or says nothing any more.
+    let until_granted =
+        |holder: &RangeLease, next: &RangeLease, ttl: Duration, ends: &dyn Fn(Token)| {
+            let held = holder.acquire(0..64, Mode::Exclusive, ttl).wait()?;
+            let next = next.acquire(0..64, Mode::Exclusive, TTL).start();
+            held.wanted().wait();
+            let start = Instant::now();
+            ends(held);
+            let next = next.wait()?;
+            let took = start.elapsed();
+            has_died.store(false, Relaxed);
+            next.release().wait()?;
+            Ok(took)
+        };
+    bench.timed("the wait after a release", 200, || {
+        until_granted(&a, &b, TTL, &drop)
+    })?;
+    bench.timed("if its report is lost: up to 500 ms and a trip", 20, || {
+        until_granted(&a, &deaf, TTL, &drop)
+    })?;
+    let dies = |token| {
+        has_died.store(true, Relaxed);
+        drop(token);
+    };
+    bench.timed(
+        "after a death, ttl 1 s: up to 1.05 s and a trip",
+        10,
+        || until_granted(&dying, &b, Duration::from_secs(1), &dies),
+    )?;
     let (here, there) = (Cache::new(a.clone(), 6, TTL), Cache::new(b.clone(), 6, TTL));
     drop(here.lock_blocking(0..1, Mode::Exclusive)?);
     bench.row("a hit in the cache, 1000 times", 200, || {

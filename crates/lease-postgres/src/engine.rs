@@ -1,7 +1,7 @@
 //! The calls.
 
 use crate::schema;
-use crate::session::{PATIENCE, Session, connect, listen, trouble, trouble_with_schema};
+use crate::session::{Connector, PATIENCE, Session, listen, trouble, trouble_with_schema};
 use spanlock_lease::{
     Answer, Engine, Fence, Mode, News, Renewal, Request, RequestId, Span, Trouble, Wanted,
 };
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
-use tokio_postgres::{Config, Error, Row};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{Config, Error, NoTls, Row, Socket};
 
 /// For how long a wish counts that nobody repeats. Requests that wait repeat theirs each half second.
 const WISH: Duration = Duration::from_secs(5);
@@ -19,6 +20,7 @@ const WISH: Duration = Duration::from_secs(5);
 pub struct Postgres {
     config: Config,
     listens: Config,
+    connector: Connector,
     resource: String,
     schema: String,
     asks: Line,
@@ -37,6 +39,7 @@ impl Postgres {
         Self {
             listens: config.clone(),
             config,
+            connector: Connector::new(NoTls),
             resource: resource.into(),
             schema: "spanlock_lease".to_owned(),
             asks: Mutex::default(),
@@ -59,12 +62,28 @@ impl Postgres {
         self
     }
 
+    /// Connections are encrypted by `tls`, which a library such as `tokio-postgres-rustls` or `postgres-native-tls`
+    /// makes: it has the certificates that are trusted. Whether one without encryption will do says the `sslmode` of
+    /// the [`Config`]; unless it says `require`, a server without it is talked to in the clear. Connections by a socket
+    /// of this machine never have it.
+    #[must_use]
+    pub fn with_tls<T>(mut self, tls: T) -> Self
+    where
+        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+        T::Stream: Send + 'static,
+        T::TlsConnect: Send,
+        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+    {
+        self.connector = Connector::new(tls);
+        self
+    }
+
     async fn session(&self, line: &Line) -> Result<Arc<Session>, Trouble> {
         let mut line = line.lock().await;
         if let Some(session) = line.as_ref().filter(|session| !session.client.is_closed()) {
             return Ok(Arc::clone(session));
         }
-        let client = connect(&self.config).await?;
+        let client = self.connector.connect(&self.config).await?;
         let session = Session::new(client, &self.schema, &self.resource)
             .await
             .map_err(trouble)?;
@@ -102,13 +121,19 @@ pub(crate) fn unsigned(position: i64) -> u64 {
     (position ^ i64::MIN).cast_unsigned()
 }
 
+/// How long an answer is waited for. One that comes after the ttl is of no use, and a connection that loses what is
+/// sent says nothing.
+fn patience(ttl: Duration) -> Duration {
+    ttl.clamp(Duration::from_secs(1), PATIENCE)
+}
+
 fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Engine for Postgres {
     async fn open(&self) -> Result<(), Trouble> {
-        let mut client = connect(&self.config).await?;
+        let mut client = self.connector.connect(&self.config).await?;
         schema::prepare(&mut client, &self.schema)
             .await
             .map_err(trouble_with_schema)?;
@@ -117,7 +142,12 @@ impl Engine for Postgres {
             .map_err(trouble)?;
         let channel = schema::within(&self.schema, &format!("@.{}", session.resource));
         let (sender, news) = mpsc::unbounded_channel();
-        tokio::spawn(listen(self.listens.clone(), channel, sender));
+        tokio::spawn(listen(
+            self.connector.clone(),
+            self.listens.clone(),
+            channel,
+            sender,
+        ));
         *self.news.lock().await = Some(news);
         *self.asks.lock().await = Some(Arc::new(session));
         Ok(())
@@ -134,7 +164,7 @@ impl Engine for Postgres {
             milliseconds(WISH),
         );
         let row = self
-            .call(&self.asks, PATIENCE, async |session| {
+            .call(&self.asks, patience(request.ttl), async |session| {
                 let Session {
                     client,
                     resource,

@@ -18,8 +18,8 @@
 //! # What it needs
 //! The extension `btree_gist`, which is part of PostgreSQL, and on the first opening the right to create it and a
 //! schema. Three connections for each [`RangeLease`](spanlock_lease::RangeLease): one that acquires and releases, one
-//! that renews, so that no renewal waits behind an acquisition, and one that listens. There is no TLS: use a socket, or
-//! a network that is trusted.
+//! that renews, so that no renewal waits behind an acquisition, and one that listens. [`Postgres::with_tls`] encrypts
+//! them; without it use a socket, or a network that is trusted.
 //!
 //! # Who checks fences
 //! A [`FencedTable`] in the same database refuses late writes by itself. What lies elsewhere has to compare fences.
@@ -50,6 +50,6 @@ struct Readme;
 
 pub use engine::Postgres;
 pub use schema::SchemaError;
-pub use status::{Listed, State, status};
+pub use status::{Listed, State, status, status_with_tls};
 pub use table::FencedTable;
 pub use tokio_postgres::Config;

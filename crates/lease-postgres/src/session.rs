@@ -1,4 +1,4 @@
-//! Connections: one that asks, or one that listens.
+//! Connections: one that asks, or one that listens, each with encryption or without.
 
 use crate::schema::within;
 use spanlock_lease::{News, Trouble};
@@ -6,16 +6,22 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::future::poll_fn;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::select;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls, Statement};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{AsyncMessage, Client, Config, Error, Socket, Statement};
 
 /// No call takes longer than this, or its connection is given up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that is silent for so long is asked whether it still is one.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// A server that waits for a lock of somebody who has stopped in a transaction gives up earlier. Leases that a server
 /// may lose in a crash are of no use, whatever the database's own setting is.
@@ -33,20 +39,51 @@ pub(crate) struct Session {
     pub(crate) release: Statement,
 }
 
-/// Connects. Its task ends with the client, or with the connection.
-pub(crate) async fn connect(config: &Config) -> Result<Client, Trouble> {
-    let mut config = config.clone();
-    if config.get_application_name().is_none() {
-        config.application_name(own_name());
+/// What the server sends by itself, until the connection ends. It has to be polled for the client to get answers.
+type Messages =
+    Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Error>>> + Send>;
+
+type Connecting = Pin<Box<dyn Future<Output = Result<(Client, Messages), Error>> + Send>>;
+
+/// How connections are made, whichever library encrypts them.
+#[derive(Clone)]
+pub(crate) struct Connector(Arc<dyn Fn(Config) -> Connecting + Send + Sync>);
+
+impl Connector {
+    pub(crate) fn new<T>(tls: T) -> Self
+    where
+        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+        T::Stream: Send + 'static,
+        T::TlsConnect: Send,
+        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+    {
+        Self(Arc::new(move |config| {
+            let tls = tls.clone();
+            Box::pin(async move {
+                let (client, mut connection) = config.connect(tls).await?;
+                let messages = move |context: &mut Context<'_>| connection.poll_message(context);
+                Ok((client, Box::new(messages) as Messages))
+            })
+        }))
     }
-    let connecting = timeout(PATIENCE, config.connect(NoTls))
-        .await
-        .map_err(|late| Trouble::Unreachable(late.into()))?;
-    let (client, connection) = connecting.map_err(trouble)?;
-    // What ends it is told to who asks next.
-    tokio::spawn(async { drop(connection.await) });
-    client.batch_execute(SETTINGS).await.map_err(trouble)?;
-    Ok(client)
+
+    /// Connects. Its task ends with the client, or with the connection.
+    pub(crate) async fn connect(&self, config: &Config) -> Result<Client, Trouble> {
+        let mut config = config.clone();
+        if config.get_application_name().is_none() {
+            config.application_name(own_name());
+        }
+        let connecting = timeout(PATIENCE, (self.0)(config))
+            .await
+            .map_err(|late| Trouble::Unreachable(late.into()))?;
+        let (client, mut messages) = connecting.map_err(trouble)?;
+        // What ends it is told to who asks next.
+        tokio::spawn(async move {
+            while let Some(Ok(_)) = poll_fn(|context| messages(context)).await {}
+        });
+        client.batch_execute(SETTINGS).await.map_err(trouble)?;
+        Ok(client)
+    }
 }
 
 /// By which people know this process: its program, its number, and its machine.
@@ -84,11 +121,16 @@ impl Session {
 }
 
 /// Listens until nobody wants the news, over as many connections as it takes.
-pub(crate) async fn listen(config: Config, channel: String, news: mpsc::UnboundedSender<News>) {
+pub(crate) async fn listen(
+    connector: Connector,
+    config: Config,
+    channel: String,
+    news: mpsc::UnboundedSender<News>,
+) {
     let listens = async {
         loop {
             // What is lost meanwhile is found out by polling, and by renewals.
-            let _ = listen_once(&config, &channel, &news).await;
+            let _ = listen_once(&connector, &config, &channel, &news).await;
             sleep(Duration::from_millis(200)).await;
         }
     };
@@ -100,22 +142,30 @@ pub(crate) async fn listen(config: Config, channel: String, news: mpsc::Unbounde
 
 /// Listens over one connection.
 async fn listen_once(
+    connector: &Connector,
     config: &Config,
     channel: &str,
     news: &mpsc::UnboundedSender<News>,
 ) -> Result<(), Error> {
-    let (client, mut connection) = config.connect(NoTls).await?;
+    let (client, mut messages) = (connector.0)(config.clone()).await?;
     let mut listens = pin!(async {
         let listens = client.batch_execute(&format!("listen \"{channel}\"")).await;
         // Whoever is told too much asks once more.
         let _ = news.send(News::Missed);
         listens?;
-        std::future::pending::<Result<(), Error>>().await
+        // One that loses what is sent, without a word, is left. Its server may know better for hours.
+        loop {
+            sleep(SILENCE).await;
+            match timeout(PATIENCE, client.simple_query("")).await {
+                Ok(answer) => drop(answer?),
+                Err(_late) => return Ok::<(), Error>(()),
+            }
+        }
     });
     loop {
         let message = select! {
             ended = &mut listens => return ended,
-            message = poll_fn(|context| connection.poll_message(context)) => message,
+            message = poll_fn(|context| messages(context)) => message,
         };
         match message {
             Some(Ok(AsyncMessage::Notification(note))) => {

@@ -2,10 +2,11 @@
 
 use crate::engine::unsigned;
 use crate::schema::{self, within};
-use crate::session::{connect, trouble, trouble_with_schema};
+use crate::session::{Connector, trouble, trouble_with_schema};
 use spanlock_lease::{Mode, RequestId, Span, Trouble};
 use std::time::Duration;
-use tokio_postgres::{Config, Row};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{Config, NoTls, Row, Socket};
 
 /// A lease, or a wish for one.
 #[derive(Debug, Clone)]
@@ -44,7 +45,33 @@ pub enum State {
 /// # Errors
 /// When the server cannot be reached, or there are no leases: nobody has opened one.
 pub async fn status(config: &Config, schema: &str) -> Result<Vec<Listed>, Trouble> {
-    let client = connect(config).await?;
+    list(&Connector::new(NoTls), config, schema).await
+}
+
+/// As [`status()`], over connections as [`Postgres::with_tls`](crate::Postgres::with_tls) has them.
+///
+/// # Errors
+/// When the server cannot be reached, or there are no leases: nobody has opened one.
+pub async fn status_with_tls<T>(
+    config: &Config,
+    schema: &str,
+    tls: T,
+) -> Result<Vec<Listed>, Trouble>
+where
+    T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+    T::Stream: Send + 'static,
+    T::TlsConnect: Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    list(&Connector::new(tls), config, schema).await
+}
+
+async fn list(
+    connector: &Connector,
+    config: &Config,
+    schema: &str,
+) -> Result<Vec<Listed>, Trouble> {
+    let client = connector.connect(config).await?;
     schema::require(&client, schema)
         .await
         .map_err(trouble_with_schema)?;

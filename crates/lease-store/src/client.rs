@@ -1,5 +1,6 @@
 //! A file that another machine serves.
 
+use crate::alive;
 use crate::wire::{Answer, Kind, MAX_DATA, Request, greet};
 use spanlock_lease::{Fence, Lost, Mode, Span, Token};
 use std::fmt;
@@ -85,7 +86,7 @@ impl FencedFile {
     /// [`Error::Io`].
     pub fn connect(server: impl ToSocketAddrs, name: &str) -> Result<Self, Error> {
         let stream = TcpStream::connect(server)?;
-        stream.set_nodelay(true)?;
+        alive::prepare(&stream)?;
         Self::over(stream, name)
     }
 

@@ -51,8 +51,8 @@
 //!   trusted.
 //! - There is one server. Where it is down, the files are.
 //! - A write that failed because the connection was cut may have been done.
-//! - A client waits for an answer without limit. Where the server's machine may vanish, give [`FencedFile::over`] a
-//!   `TcpStream` with a read timeout.
+//! - A client waits for an answer as long as the server's machine is there. That one is gone without a word is found
+//!   after about a minute, on both sides; for less, give [`FencedFile::over`] a `TcpStream` with a read timeout.
 //! - Fences are never forgotten. One that is too large keeps out all smaller ones.
 //!
 //! # Cost
@@ -70,8 +70,10 @@
 //! | `server` | connections |
 //! | `client` | [`FencedFile`] |
 //! | `wire` | requests and answers as bytes |
+//! | `alive` | connections whose other side is gone without a word |
 #![cfg(target_os = "linux")]
 
+mod alive;
 mod client;
 mod journal;
 mod marks;

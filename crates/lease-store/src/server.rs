@@ -1,15 +1,18 @@
 //! Connections of clients.
 
+use crate::alive;
 use crate::journal;
 use crate::served::{self, Refused, Served};
 use crate::wire::{Answer, Kind, Request, greet};
 use rustix::io::Errno;
+use rustix::net::{self, shutdown};
 use spanlock_lease::{Mode, Span};
 use spanlock_structures::store::{Error, Result, Store};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +29,17 @@ use std::time::Duration;
 pub struct FencedFiles {
     store: Store,
     open: Mutex<HashMap<String, Arc<Served>>>,
+    serving: Mutex<Serving>,
+}
+
+/// What is to be ended by [`FencedFiles::stop`].
+#[derive(Debug, Default)]
+struct Serving {
+    has_stopped: bool,
+    listeners: Vec<OwnedFd>,
+    /// By numbers of their own.
+    clients: HashMap<u64, TcpStream>,
+    next: u64,
 }
 
 impl FencedFiles {
@@ -42,7 +56,31 @@ impl FencedFiles {
         Ok(Self {
             store,
             open: Mutex::default(),
+            serving: Mutex::default(),
         })
+    }
+
+    fn serving(&self) -> MutexGuard<'_, Serving> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what [`serve_tcp`](Self::serve_tcp) serves, for good: nobody is accepted any more, the requests that have
+    /// arrived are answered, and all connections are closed. It does not wait for that; `serve_tcp` returns then.
+    ///
+    /// # Errors
+    /// When the system refuses to close a listener.
+    pub fn stop(&self) -> io::Result<()> {
+        let mut serving = self.serving();
+        serving.has_stopped = true;
+        for listener in serving.listeners.drain(..) {
+            // Who waits in `accept` is told, which a close does not do.
+            shutdown(listener, net::Shutdown::Both)?;
+        }
+        for client in serving.clients.values() {
+            // If it has gone by itself, its thread knows.
+            let _ = client.shutdown(Shutdown::Read);
+        }
+        Ok(())
     }
 
     /// Closes the store, so that the next opening has nothing to recover.
@@ -54,37 +92,58 @@ impl FencedFiles {
         self.store.close()
     }
 
-    /// Serves clients over TCP, each by a thread, until the listener fails. While this process can have no more
-    /// connections or threads, new clients wait until others have gone. An idle client is kept for as long as it is
-    /// connected.
+    /// Serves clients over TCP, each by a thread, until [`stop`](Self::stop) is called or the listener fails. It
+    /// returns when all clients of this listener are gone. While this process can have no more connections or threads,
+    /// new clients wait until others have gone. An idle client is kept for as long as its machine answers: one that is
+    /// gone without a word is left after about a minute.
     ///
     /// # Errors
     /// That of the listener.
-    pub fn serve_tcp(self: &Arc<Self>, listener: &TcpListener) -> io::Result<()> {
-        loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if is_full(&error) => {
-                    thread::sleep(PAUSE);
-                    continue;
-                }
-                Err(error) if is_the_clients(&error) => continue,
-                Err(error) => return Err(error),
-            };
-            let files = Arc::clone(self);
-            let served = thread::Builder::new().name("fenced files".to_owned());
-            // A client that goes, or says what nobody understands, is left.
-            let served = served.spawn(move || {
-                stream
-                    .set_nodelay(true)
-                    .and_then(|()| files.serve(stream))
-                    .ok()
-            });
-            if served.is_err() {
-                // There are too many threads: its connection is closed.
-                thread::sleep(PAUSE);
-            }
+    pub fn serve_tcp(&self, listener: &TcpListener) -> io::Result<()> {
+        let copy = listener.as_fd().try_clone_to_owned()?;
+        let mut serving = self.serving();
+        if serving.has_stopped {
+            return Ok(());
         }
+        serving.listeners.push(copy);
+        drop(serving);
+        thread::scope(|scope| {
+            loop {
+                let stream = match listener.accept() {
+                    Ok((stream, _)) => stream,
+                    Err(_) if self.serving().has_stopped => return Ok(()),
+                    Err(error) if is_full(&error) => {
+                        thread::sleep(PAUSE);
+                        continue;
+                    }
+                    Err(error) if is_the_clients(&error) => continue,
+                    Err(error) => return Err(error),
+                };
+                let served = thread::Builder::new().name("fenced files".to_owned());
+                // A client that goes, or says what nobody understands, is left.
+                let served = served.spawn_scoped(scope, move || self.serve_stream(stream).ok());
+                if served.is_err() {
+                    // There are too many threads: its connection is closed.
+                    thread::sleep(PAUSE);
+                }
+            }
+        })
+    }
+
+    fn serve_stream(&self, stream: TcpStream) -> io::Result<()> {
+        alive::prepare(&stream)?;
+        let copy = stream.try_clone()?;
+        let mut serving = self.serving();
+        if serving.has_stopped {
+            return Ok(());
+        }
+        let number = serving.next;
+        serving.next += 1;
+        serving.clients.insert(number, copy);
+        drop(serving);
+        let served = self.serve(stream);
+        self.serving().clients.remove(&number);
+        served
     }
 
     /// Serves one client, until it goes.

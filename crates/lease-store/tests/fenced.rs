@@ -9,7 +9,6 @@ use spanlock_lease::{
 use spanlock_lease_store::{Error, FencedFile, FencedFiles, MAX_DATA};
 use spanlock_structures::store::{Geometry, Mapped, Options, Store, make};
 use spanlock_testkit::watchdog::{HANG, watched};
-use std::env;
 use std::future::{pending, ready};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use std::{env, fs};
 
 /// Grants everything. Only fences tell who came later.
 #[derive(Clone, Default)]
@@ -437,4 +437,85 @@ fn what_nobody_understands_ends_the_connection() {
         let file = FencedFile::connect(address, "a").unwrap();
         file.enter(&token).unwrap();
     });
+}
+
+/// The state of the server's side of a connection to this port, and its timer, as Linux lists them.
+fn of_the_server(address: SocketAddr) -> Vec<String> {
+    let listed = fs::read_to_string("/proc/self/net/tcp").expect("Linux has it");
+    let own = format!("0100007F:{:04X}", address.port());
+    let lines = listed
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let connected = lines.filter(|words| words[1] == own && words[3] == "01");
+    connected.map(|words| words[5].to_owned()).collect()
+}
+
+#[test]
+fn who_is_gone_without_a_word_will_be_found() {
+    with_server(|address| {
+        let file = FencedFile::connect(address, "file").unwrap();
+        assert_eq!(file.size().unwrap(), 0);
+        // 01 is that of data which was sent, 02 that of a connection that is idle.
+        let timer = loop {
+            match &of_the_server(address)[..] {
+                [timer] if timer.starts_with("01:") => thread::yield_now(),
+                [timer] => break timer.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(timer.starts_with("02:"), "{timer}");
+    });
+}
+
+#[test]
+fn a_server_that_stops_answers_what_it_has_got() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    a_store(&path);
+    let nothing = || "nothing happens".to_owned();
+    watched(
+        HANG,
+        || (),
+        |()| nothing(),
+        || {
+            let (store, _) = Store::open(Mapped::open(&path).unwrap(), Options::default()).unwrap();
+            let files = FencedFiles::new(store).unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let token = Leases::new().token(.., Mode::Exclusive);
+            let connect = || FencedFile::connect(address, "file").unwrap();
+            let (done, asked) = (AtomicU64::new(0), AtomicU64::new(0));
+            let works = || {
+                let file = connect();
+                let extent = file.enter(&token).unwrap();
+                loop {
+                    let number = asked.fetch_add(1, Ordering::Relaxed);
+                    match extent.write_at(&number.to_le_bytes(), 8 * number) {
+                        Ok(()) => done.fetch_add(1, Ordering::Relaxed),
+                        Err(Error::Io(_)) => break,
+                        Err(other) => panic!("{other}"),
+                    };
+                }
+            };
+            thread::scope(|scope| {
+                let serving = scope.spawn(|| files.serve_tcp(&listener));
+                let (idle, writes) = (connect(), scope.spawn(works));
+                while done.load(Ordering::Relaxed) < 20 {
+                    thread::yield_now();
+                }
+                files.stop().unwrap();
+                serving.join().unwrap().unwrap();
+                writes.join().unwrap();
+                assert!(matches!(idle.size(), Err(Error::Io(_))));
+                assert!(TcpStream::connect(address).is_err());
+                assert!(matches!(files.serve_tcp(&listener), Ok(())));
+            });
+            files.close().unwrap();
+            // It was closed in order.
+            let (_, recovered) =
+                Store::open(Mapped::open(&path).unwrap(), Options::default()).unwrap();
+            assert!(recovered.findings.is_empty(), "{:?}", recovered.findings);
+        },
+    );
 }

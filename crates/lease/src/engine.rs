@@ -113,7 +113,7 @@ pub enum Wanted {
 /// What an engine reports by itself. Reports may be lost: they save time only.
 #[derive(Debug, Clone, Copy)]
 pub enum News {
-    /// What the request waits for may be free, or what it holds may be wished for.
+    /// What the request waits for may be free, or what it holds may be wished for, maybe since before it had it.
     About(RequestId),
     /// Reports were lost.
     Missed,
@@ -158,8 +158,10 @@ pub trait Engine: 'static {
     /// When it cannot be used.
     fn open(&self) -> impl Future<Output = Result<(), Trouble>>;
 
-    /// Grants the request if nobody holds a conflicting range. A request that is granted already is granted again, with
-    /// the same range, for another ttl; its fence may be a larger one.
+    /// Grants the request if nobody holds a conflicting range, and it need not give way. A request gives way to those
+    /// that came earlier, conflict with it and still wait, for a limited time. The engines here do so until the other
+    /// has waited for 1, 2, 4, 8, … seconds, whichever is the first after the request came. A request that is granted
+    /// already is granted again, with the same range, for another ttl; its fence may be a larger one.
     ///
     /// # Errors
     /// When there is no answer. The request may be granted nevertheless.

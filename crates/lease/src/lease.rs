@@ -35,8 +35,9 @@ impl Default for Options {
 /// Clones share the engine and the thread that keeps the leases. The thread ends when all clones are dropped and all
 /// tokens released.
 ///
-/// It has no order: a request that waits may be overtaken by others, without bound. Requests of one process conflict as
-/// those of others do.
+/// Requests that conflict are granted in the order in which they came, except that one whose range is free passes an
+/// earlier one after it has given way for a limited time, which each [`Engine`] states. Requests of one process
+/// conflict as those of others do.
 #[derive(Debug, Clone)]
 pub struct RangeLease {
     keeper: mpsc::UnboundedSender<Command>,

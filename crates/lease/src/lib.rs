@@ -34,12 +34,13 @@
 //! |---|---|
 //! | `engine` | what an engine has to do |
 //! | `lease`, `token` | what users call |
-//! | `cache` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
+//! | `cache`, `blocks` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
 //! | `memory` | an engine within the process |
 #![cfg(target_os = "linux")]
 
+mod blocks;
 mod cache;
 mod clock;
 mod engine;
@@ -54,7 +55,7 @@ mod token;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use cache::{Cache, Cached};
+pub use cache::{Cache, Cached, CachedGuard};
 pub use engine::{Answer, Engine, Fence, News, Renewal, Request, RequestId, Trouble, Wanted};
 pub use lease::{Acquire, Cancel, NotOpened, Options, RangeLease, Refused};
 pub use memory::Memory;

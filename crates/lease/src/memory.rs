@@ -23,7 +23,7 @@ struct Shared(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     leases: Vec<Lease>,
-    wishes: Vec<(Request, Arc<Inbox>)>,
+    wishes: Vec<Wish>,
     fences: u64,
 }
 
@@ -34,6 +34,14 @@ struct Lease {
     mode: Mode,
     fence: Fence,
     expires: Moment,
+    inbox: Arc<Inbox>,
+}
+
+/// Who waits, in the order in which they came.
+#[derive(Debug)]
+struct Wish {
+    request: Request,
+    since: Moment,
     inbox: Arc<Inbox>,
 }
 
@@ -84,6 +92,45 @@ impl State {
         self.leases.iter().filter(conflicts)
     }
 
+    fn wish(&self, id: RequestId) -> Option<&Wish> {
+        self.wishes.iter().find(|wish| wish.request.id == id)
+    }
+
+    /// Other wishes that conflict.
+    fn wishes(&self, id: RequestId, span: Span, mode: Mode) -> impl Iterator<Item = &Wish> {
+        let conflicts = move |wish: &&Wish| {
+            let Request { span: other, .. } = wish.request;
+            wish.request.id != id && other.overlaps(span) && wish.request.mode.conflicts(mode)
+        };
+        self.wishes.iter().filter(conflicts)
+    }
+
+    /// Until when a request that came then gives way to those that came earlier. It passes one that has waited for the
+    /// next power of two, in seconds.
+    fn gives_way_until(&self, request: &Request, came: Moment) -> Option<Moment> {
+        let wishes = self.wishes(request.id, request.span, request.mode);
+        let earlier = wishes.filter(|wish| wish.since < came);
+        let marks = earlier.map(|wish| {
+            let waited = (came - wish.since).as_secs();
+            wish.since + Duration::from_secs((waited + 1).next_power_of_two())
+        });
+        marks.max()
+    }
+
+    /// Tells those who may have it. Who gives way finds out by himself when he need not any more.
+    fn tell(&self, freed: Span, now: Moment) {
+        for wish in self
+            .wishes
+            .iter()
+            .filter(|wish| wish.request.span.overlaps(freed))
+        {
+            let gives_way_until = self.gives_way_until(&wish.request, wish.since);
+            if gives_way_until.is_none_or(|until| until <= now) {
+                wish.inbox.send(wish.request.id);
+            }
+        }
+    }
+
     /// The largest block that is free, or the range alone, if that is.
     fn free(&self, request: &Request) -> Option<Span> {
         let is_free = |&span: &Span| self.blockers(request, span).next().is_none();
@@ -92,12 +139,9 @@ impl State {
             .into_iter()
             .flat_map(|k| (0..=k).rev().map(|k| block(request.span, k)));
         let wished = |span: &Span| {
-            let mut wishes = self
-                .wishes
-                .iter()
-                .map(|(wish, _)| wish)
-                .filter(|wish| wish.id != request.id);
-            wishes.any(|wish| wish.span.overlaps(*span) && wish.mode.conflicts(request.mode))
+            self.wishes(request.id, *span, request.mode)
+                .next()
+                .is_some()
         };
         let grown = grown.flatten().filter(|span| !wished(span));
         grown.chain([request.span]).find(is_free)
@@ -128,14 +172,27 @@ impl Engine for Memory {
                 fence: lease.fence,
             });
         }
-        if let Some(span) = state.free(request) {
-            state.wishes.retain(|(wish, _)| wish.id != request.id);
+        let came = state.wish(request.id).map_or(now, |wish| wish.since);
+        let gives_way_until = state
+            .gives_way_until(request, came)
+            .filter(|until| *until > now);
+        let free = state.free(request).filter(|_| gives_way_until.is_none());
+        if let Some(span) = free {
+            state.wishes.retain(|wish| wish.request.id != request.id);
             state.fences += 1;
             let fence = Fence {
                 epoch: 0,
                 counter: state.fences,
             };
             let inbox = Arc::clone(&self.inbox);
+            // Who has waited for others so far waits for this from now on.
+            if state
+                .wishes(request.id, span, request.mode)
+                .next()
+                .is_some()
+            {
+                inbox.send(request.id);
+            }
             state.leases.push(Lease {
                 id: request.id,
                 span,
@@ -146,16 +203,19 @@ impl Engine for Memory {
             });
             return Ok(Answer::Granted { span, fence });
         }
-        if !state.wishes.iter().any(|(wish, _)| wish.id == request.id) {
-            state.wishes.push((*request, Arc::clone(&self.inbox)));
+        if state.wish(request.id).is_none() {
+            state.wishes.push(Wish {
+                request: *request,
+                since: came,
+                inbox: Arc::clone(&self.inbox),
+            });
         }
         for lease in state.blockers(request, request.span) {
             lease.inbox.send(lease.id);
         }
-        let expires = state
-            .blockers(request, request.span)
-            .map(|lease| lease.expires - now)
-            .min();
+        let blockers = state.blockers(request, request.span);
+        let ends = blockers.map(|lease| lease.expires).chain(gives_way_until);
+        let expires = ends.min().map(|end| end - now);
         Ok(Answer::Busy { expires })
     }
 
@@ -171,8 +231,7 @@ impl Engine for Memory {
         };
         lease.expires = now.saturating_add(ttl);
         let (span, mode) = (lease.span, lease.mode);
-        let mut wishes = state.wishes.iter();
-        let wanted = wishes.any(|(wish, _)| wish.span.overlaps(span) && wish.mode.conflicts(mode));
+        let wanted = state.wishes(id, span, mode).next().is_some();
         Ok(Renewal::Kept {
             wanted: if wanted { Wanted::Yes } else { Wanted::No },
         })
@@ -180,16 +239,12 @@ impl Engine for Memory {
 
     async fn release(&self, id: RequestId) -> Result<(), Trouble> {
         let mut state = self.state();
-        state.wishes.retain(|(wish, _)| wish.id != id);
-        if let Some(at) = state.leases.iter().position(|lease| lease.id == id) {
-            let lease = state.leases.remove(at);
-            for (wish, inbox) in state
-                .wishes
-                .iter()
-                .filter(|(wish, _)| wish.span.overlaps(lease.span))
-            {
-                inbox.send(wish.id);
-            }
+        let wish = state.wish(id).map(|wish| wish.request.span);
+        let lease = state.leases.iter().position(|lease| lease.id == id);
+        state.wishes.retain(|wish| wish.request.id != id);
+        let freed = lease.map(|at| state.leases.remove(at).span).or(wish);
+        if let Some(freed) = freed {
+            state.tell(freed, now());
         }
         Ok(())
     }

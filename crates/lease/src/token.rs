@@ -43,6 +43,7 @@ impl Gate {
         self.0.store(open == IsOpen::Yes, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

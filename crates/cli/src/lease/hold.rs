@@ -58,7 +58,7 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
         Some(limit) => request.within(limit),
         None => request,
     };
-    let answer = patiently(request.start(), || tell(server, wanted, span, mode));
+    let answer = patiently(request.start(), whom(server, wanted, span, mode));
     match answer {
         Ok(token) => Ok(Held { token }),
         Err(why @ Refused::TimedOut) => Err(Failure::Program {
@@ -69,39 +69,52 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
     }
 }
 
-/// Waits for an answer, and does something if it does not come soon.
-fn patiently<T: Send>(answer: Pending<T>, late: impl FnOnce()) -> T {
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        scope.spawn(move || sender.send(answer.wait()));
-        receiver.recv_timeout(SOON).unwrap_or_else(|_| {
-            late();
-            receiver.recv().expect("it is sent")
-        })
-    })
+/// Waits for an answer. If it does not come soon, people are told what it waits for, by a thread which the answer does
+/// not wait for: a server that is slow to say who holds would delay what it has granted.
+fn patiently<T>(answer: Pending<T>, whom: impl FnOnce() -> String + Send + 'static) -> T {
+    let (waits, ended) = mpsc::channel::<()>();
+    let is_waiting = move |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+    thread::spawn(move || {
+        if is_waiting(SOON) {
+            let whom = whom();
+            if is_waiting(Duration::ZERO) {
+                eprintln!("waiting for {whom}");
+            }
+        }
+    });
+    let answer = answer.wait();
+    drop(waits);
+    answer
 }
 
-/// Says who is in the way.
-fn tell(server: &Server, wanted: &Wanted, span: Span, mode: Mode) {
-    // If the server does not answer now, what is said is that there is no answer.
-    let listed = status::list(server).unwrap_or_default();
-    let is_in_the_way = |state, other: Mode, held: Span| {
-        let excludes = mode == Mode::Exclusive || other == Mode::Exclusive;
-        state == State::Held && excludes && held.overlaps(span)
-    };
-    let holders = listed.iter().filter(|listed| {
-        listed.resource == wanted.resource && is_in_the_way(listed.state, listed.mode, listed.span)
-    });
-    let holders = holders.map(|held| {
-        let range = status::written(held.span);
-        format!("{range} ({}) by {}", status::mode(held.mode), held.client)
-    });
-    let holders: Vec<_> = holders.collect();
-    let why = match holders.is_empty() {
-        true => "the server to answer".to_owned(),
-        false => holders.join(", "),
-    };
-    eprintln!("waiting for {why}");
+/// Who is in the way, to be asked for later.
+fn whom(
+    server: &Server,
+    wanted: &Wanted,
+    span: Span,
+    mode: Mode,
+) -> impl FnOnce() -> String + use<> {
+    let (server, resource) = (server.clone(), wanted.resource.clone());
+    move || {
+        // If the server does not answer now, what is said is that there is no answer.
+        let listed = status::list(&server).unwrap_or_default();
+        let is_in_the_way = |state, other: Mode, held: Span| {
+            state == State::Held && mode.conflicts(other) && held.overlaps(span)
+        };
+        let holders = listed.iter().filter(|listed| {
+            listed.resource == resource && is_in_the_way(listed.state, listed.mode, listed.span)
+        });
+        let holders = holders.map(|held| {
+            let range = status::written(held.span);
+            let client = status::in_one_line(&held.client);
+            format!("{range} ({}) by {client}", status::mode(held.mode))
+        });
+        let holders: Vec<_> = holders.collect();
+        match holders.is_empty() {
+            true => "the server to answer".to_owned(),
+            false => holders.join(", "),
+        }
+    }
 }
 
 /// Runs a program under a lease; its exit code.

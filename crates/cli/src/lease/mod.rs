@@ -57,7 +57,7 @@ enum What {
     },
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 struct Server {
     /// How to reach PostgreSQL: a URL, or words as in `host=/run/postgresql dbname=app`.
     #[arg(

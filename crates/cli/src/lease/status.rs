@@ -37,6 +37,20 @@ pub(super) fn written(span: Span) -> String {
     }
 }
 
+/// A name as people see it. Others have chosen it, so what a terminal obeys, or shows as another line, is escaped.
+pub(super) fn in_one_line(name: &str) -> String {
+    let shown = |c: char| match c.is_control() || is_unseen(c) {
+        true => c.escape_unicode().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(shown).collect()
+}
+
+/// What has no width, or changes the direction of what follows.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 pub(super) fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Shared => "shared",
@@ -59,13 +73,13 @@ fn table(all: &[Listed]) -> String {
     let head = ["RESOURCE", "RANGE", "MODE", "STATE", "FOR", "ENDS IN", "BY"].map(str::to_owned);
     let rows = all.iter().map(|listed| {
         [
-            listed.resource.clone(),
+            in_one_line(&listed.resource),
             written(listed.span),
             mode(listed.mode).to_owned(),
             state(listed.state).to_owned(),
             time(listed.age),
             time(listed.left),
-            listed.client.clone(),
+            in_one_line(&listed.client),
         ]
     });
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
@@ -110,4 +124,19 @@ fn lines(all: &[Listed]) -> String {
         serde_json::to_string(&line).expect("numbers and strings") + "\n"
     };
     all.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn what_a_terminal_obeys_is_escaped() {
+        assert_eq!(in_one_line("größe 7/ß"), "größe 7/ß");
+        assert_eq!(
+            in_one_line("a\nb\u{1b}[2J\u{9b}"),
+            "a\\u{a}b\\u{1b}[2J\\u{9b}"
+        );
+        assert_eq!(in_one_line("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+    }
 }

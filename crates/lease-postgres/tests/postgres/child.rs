@@ -1,6 +1,5 @@
 //! Processes that work under leases, as machines would.
 
-use crate::server::Server;
 use crate::store::{POSITIONS, Store};
 use libc::{SIGCONT, SIGSTOP};
 use spanlock_lease::{Mode, RangeLease, Token};
@@ -18,10 +17,10 @@ const ASKS: &str = "SPANLOCK_LEASE_CHILD";
 pub struct Child(process::Child);
 
 impl Child {
-    /// `hold` reads and never writes; a number works so often.
-    pub fn start(server: &Server, store: &Store, role: &str, ttl: Duration) -> Self {
+    /// `hold` reads and never writes; a number works so often. `at` says how it reaches the leases.
+    pub fn start(at: &str, store: &Store, role: &str, ttl: Duration) -> Self {
         let socket = store.socket.to_str().expect("it is text");
-        let asks = [role, &ttl.as_millis().to_string(), socket, &server.at].join("|");
+        let asks = [role, &ttl.as_millis().to_string(), socket, at].join("|");
         let own = env::current_exe().expect("a test has a file");
         Self(
             Command::new(own)

@@ -36,7 +36,7 @@ pub fn a_lost_listener_loses_no_release(server: &Server) {
 
 pub fn a_dead_holder_is_waited_for(server: &Server) {
     let store = Store::new(Checks::Fences);
-    let mut holder = Child::start(server, &store, "hold", Duration::from_millis(500));
+    let mut holder = Child::start(&server.at, &store, "hold", Duration::from_millis(500));
     store.wait_for_reads(1);
     holder.kill();
     let token = server.lease().acquire(.., Exclusive, LONG).wait().unwrap();

@@ -35,18 +35,19 @@ pub fn are_drawn_in_order(server: &Server) {
     assert!(earlier < later, "{earlier}, then {later}");
 }
 
-/// The schema with the one change that is easily made.
-pub fn drawn_before_is_found(server: &Server) {
-    drop(server.lease());
-    let schema = include_str!("../../src/schema/1.sql");
+/// The schema with the one change that is easily made: the fence is drawn first, and something may happen then.
+pub fn drawing_before(then: &str) -> String {
+    let schema = include_str!("../../src/schema/3.sql");
     let acquire = schema
-        .split("create function")
+        .split("create or replace function")
         .find(|part| part.starts_with(" @.acquire"))
         .expect("it is there");
     let before = acquire
         .replace(
             "wider int8range;",
-            "wider int8range; drawn constant bigint := nextval('@.fence');",
+            &format!(
+                "wider int8range; drawn constant bigint := nextval('@.fence'); next constant text := {then};"
+            ),
         )
         .replace(
             "do nothing returning nextval('@.fence') into fence",
@@ -56,8 +57,12 @@ pub fn drawn_before_is_found(server: &Server) {
         acquire.matches("drawn").count() + 2,
         before.matches("drawn").count()
     );
-    server
-        .execute(&format!("create or replace function {before}").replace("@.", "spanlock_lease."));
+    format!("create or replace function {before}").replace("@.", "spanlock_lease.")
+}
+
+pub fn drawn_before_is_found(server: &Server) {
+    drop(server.lease());
+    server.execute(&drawing_before("''"));
     let (earlier, later) = of_earlier_and_later(server);
     assert!(earlier > later, "the mutant lives: {earlier}, then {later}");
 }

@@ -2,13 +2,18 @@
 
 mod child;
 mod exact;
+mod failover;
 mod failures;
 mod fences;
+mod network;
+mod order;
 mod server;
 mod status;
 mod store;
 mod storm;
 mod table;
+mod tls;
+mod turns;
 
 use libtest_mimic::{Arguments, Trial};
 use server::Server;
@@ -73,6 +78,18 @@ fn main() {
             fences::drawn_before_is_found,
         ),
         in_time(
+            "order::commits_and_fences_agree",
+            order::commits_and_fences_agree,
+        ),
+        in_time(
+            "order::a_schema_that_draws_them_before_is_found_in_the_log",
+            order::drawn_before_is_in_the_log,
+        ),
+        in_time(
+            "failover::a_standby_that_lags_takes_over",
+            failover::a_standby_that_lags_takes_over,
+        ),
+        in_time(
             "failures::a_release_wakes_who_waits",
             failures::a_release_wakes_who_waits,
         ),
@@ -99,6 +116,22 @@ fn main() {
         in_time(
             "table::keeps_the_lease_while_a_write_is_open",
             table::keeps_the_lease_while_a_write_is_open,
+        ),
+        in_time(
+            "turns::who_came_first_is_served_first",
+            turns::who_came_first_is_served_first,
+        ),
+        in_time(
+            "turns::who_has_given_way_for_long_passes",
+            turns::who_has_given_way_for_long_passes,
+        ),
+        in_time(
+            "turns::who_gave_way_is_told_that_the_other_gave_up",
+            turns::who_gave_way_is_told_that_the_other_gave_up,
+        ),
+        in_time(
+            "tls::all_connections_are_encrypted",
+            tls::all_connections_are_encrypted,
         ),
         in_time(
             "storm::a_late_write_is_refused",

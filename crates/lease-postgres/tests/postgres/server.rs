@@ -1,5 +1,6 @@
 //! A server for one test.
 
+use crate::network::Network;
 use spanlock_lease::{Options, RangeLease};
 use spanlock_lease_postgres::Postgres;
 use std::path::Path;
@@ -42,7 +43,7 @@ impl Server {
         })
     }
 
-    fn folder(&self) -> &str {
+    pub fn folder(&self) -> &str {
         let first = self.at.split(' ').next();
         first
             .and_then(|host| host.strip_prefix("host="))
@@ -52,6 +53,25 @@ impl Server {
     /// Its processes are killed, and it starts again.
     pub fn crash(&self) {
         script(&["crash", self.folder()]).expect("it starts again");
+    }
+
+    /// A copy that follows it.
+    pub fn standby(&self) -> Self {
+        let at = script(&["standby", self.folder()]).expect("it starts");
+        Self {
+            at,
+            steps: AtomicU64::default(),
+        }
+    }
+
+    /// It does not come back.
+    pub fn stop(&self) {
+        script(&["stop", self.folder()]).expect("it runs");
+    }
+
+    /// A way to it that may fail.
+    pub fn network(&self) -> Network {
+        Network::new(Path::new(self.folder()).join(".s.PGSQL.5432"))
     }
 
     /// It goes on with another timeline.
@@ -112,7 +132,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have been killed. What is left of it is in a temporary folder.
+        // It may have been stopped. What is left of it is in a temporary folder.
         let _ = script(&["stop", self.folder()]);
     }
 }

@@ -5,6 +5,7 @@ use spanlock_lease::{Fence, Span};
 use spanlock_testkit::history::{History, Model};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -61,6 +62,8 @@ struct Cells {
     values: [u64; POSITIONS as usize],
     /// The largest fence that was seen at each, in a read or in a write.
     fences: [Option<Fence>; POSITIONS as usize],
+    /// What was done at each, in order.
+    done: [Vec<Done>; POSITIONS as usize],
     reads: u64,
     refused: u64,
     written: u64,
@@ -69,6 +72,30 @@ struct Cells {
     /// Who reads next is stopped before it is answered.
     stops_the_next: bool,
     stopped: Option<pid_t>,
+}
+
+/// What was done at a position.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    fence: Fence,
+    what: What,
+    /// What was found, or written.
+    value: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Read,
+    Written,
+}
+
+impl Cells {
+    fn note(&mut self, places: RangeInclusive<usize>, fence: Fence, what: What) {
+        for at in places {
+            let value = self.values[at];
+            self.done[at].push(Done { fence, what, value });
+        }
+    }
 }
 
 /// It ends with the process.
@@ -134,6 +161,10 @@ impl Store {
         self.wait_until(|cells| cells.stopped.take())
     }
 
+    pub fn written(&self) -> u64 {
+        self.shared.cells.lock().unwrap().written
+    }
+
     pub fn refused(&self) -> u64 {
         self.shared.cells.lock().unwrap().refused
     }
@@ -149,12 +180,48 @@ impl Store {
             .all(|seen| *seen <= Some(fence))
     }
 
-    /// When all clients are gone: each position's history has an order in which no update is lost, and the values are
-    /// what it leads to.
+    /// When all clients are gone: whether holders followed each other, at each position. No fence comes back after a
+    /// larger one, and who reads gets what was written last.
+    ///
+    /// # Errors
+    /// What was done at the first position where they did not.
+    pub fn holders_follow_each_other(&self) -> Result<(), String> {
+        self.wait_until(|cells| (cells.clients == 0).then_some(()));
+        let cells = self.shared.cells.lock().unwrap();
+        for (at, done) in cells.done.iter().enumerate() {
+            let mut before = (None, 0);
+            for (number, step) in done.iter().enumerate() {
+                let (fence, value) = before;
+                let is_next = match step.what {
+                    What::Read => step.value == value,
+                    // It was counted up from what the same holder read.
+                    What::Written => step.value == value + 1 && fence == Some(step.fence),
+                };
+                if fence > Some(step.fence) || !is_next {
+                    let around = &done[number.saturating_sub(3)..=number];
+                    return Err(format!("position {at}: {around:?}"));
+                }
+                before = (Some(step.fence), step.value);
+            }
+        }
+        Ok(())
+    }
+
+    /// When all clients are gone: each position's history has an order in which no update is lost, the values are what
+    /// it leads to, and holders followed each other.
     ///
     /// # Panics
     /// When there is none.
     pub fn is_explained(&self) {
+        assert_eq!(self.holders_follow_each_other(), Ok(()));
+        self.has_an_order();
+    }
+
+    /// As [`is_explained`](Self::is_explained), whatever the fences were.
+    ///
+    /// # Panics
+    /// When there is no order.
+    pub fn has_an_order(&self) {
         self.wait_until(|cells| (cells.clients == 0).then_some(()));
         let values = self.shared.cells.lock().unwrap().values;
         for (history, value) in self.shared.histories.iter().zip(values) {
@@ -230,6 +297,7 @@ impl Shared {
             (self.histories[at].begin(operation.clone()), operation)
         });
         let events = events.collect();
+        cells.note(places.clone(), fence, What::Read);
         let values = cells.values[places].to_vec();
         let answer = values
             .iter()
@@ -265,6 +333,7 @@ impl Shared {
             let begun = begun.take().expect("it was read before");
             assert_eq!(begun.span, span);
             cells.values[places.clone()].copy_from_slice(&values);
+            cells.note(places.clone(), fence, What::Written);
             for ((at, (event, operation)), old) in places.zip(begun.events).zip(begun.values) {
                 operation.happened.store(true, SeqCst);
                 self.histories[at].end(event, Some(old));

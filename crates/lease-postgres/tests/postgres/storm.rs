@@ -1,6 +1,7 @@
 //! Processes that are stopped and killed at work, and a server that crashes.
 
 use crate::child::{Child, Client};
+use crate::network::{Direction, Network, Way};
 use crate::server::Server;
 use crate::store::{Checks, Store};
 use spanlock_lease::Mode::Exclusive;
@@ -16,7 +17,7 @@ const TTL: Duration = Duration::from_millis(400);
 fn with_a_late_write(server: &Server, checks: Checks) -> Store {
     let store = Store::new(checks);
     store.stop_the_next();
-    let late = Child::start(server, &store, "1", TTL);
+    let late = Child::start(&server.at, &store, "1", TTL);
     store.stopped();
     let next = server
         .lease()
@@ -42,11 +43,61 @@ pub fn a_late_write_is_refused(server: &Server) {
 pub fn a_late_write_without_fences_is_found(server: &Server) {
     let store = with_a_late_write(server, Checks::Nothing);
     assert_eq!(store.refused(), 0);
-    let explained = catch_unwind(AssertUnwindSafe(|| store.is_explained()));
+    let followed = store.holders_follow_each_other();
+    assert!(
+        followed.is_err(),
+        "an earlier fence came back, and was not found"
+    );
+    let explained = catch_unwind(AssertUnwindSafe(|| store.has_an_order()));
     assert!(
         explained.is_err(),
         "the history has an order, although an update was lost"
     );
+}
+
+/// What happens to a machine and its network in a round.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The server's processes are killed, and it starts again.
+    Crash,
+    Kill,
+    /// For longer than the ttl.
+    Stop,
+    /// All connections are closed.
+    Cut,
+    Delay,
+    /// Without a word, in one direction or in both.
+    Lose,
+}
+
+const FAULTS: [Fault; 8] = [
+    Fault::Crash,
+    Fault::Kill,
+    Fault::Stop,
+    Fault::Stop,
+    Fault::Cut,
+    Fault::Delay,
+    Fault::Lose,
+    Fault::Lose,
+];
+
+/// A random time up to one and a half ttl.
+fn a_while() -> Duration {
+    TTL.mul_f64(1.5 * fastrand::f64())
+}
+
+fn disturb(network: &Network, way: Way) {
+    let both = [Direction::ToServer, Direction::FromServer];
+    let directions = match fastrand::u32(..3) {
+        0 => &both[..1],
+        1 => &both[1..],
+        _ => &both,
+    };
+    for direction in directions {
+        network.set(*direction, way);
+    }
+    thread::sleep(a_while());
+    network.mend();
 }
 
 pub fn no_update_is_lost(server: &Server) {
@@ -54,33 +105,47 @@ pub fn no_update_is_lost(server: &Server) {
     println!("seed {seed}");
     fastrand::seed(seed);
     let store = Store::new(Checks::Fences);
-    let start = || Child::start(server, &store, "60", TTL);
-    let mut children: Vec<Child> = (0..3).map(|_| start()).collect();
+    let networks: Vec<Network> = (0..3).map(|_| server.network()).collect();
+    let start = |number: usize| Child::start(&networks[number].at(), &store, "60", TTL);
+    let mut children: Vec<Child> = (0..3).map(start).collect();
     let rounds = std::env::var("SPANLOCK_LEASE_ROUNDS")
-        .map_or(12, |rounds| rounds.parse().expect("a number"));
+        .map_or(16, |rounds| rounds.parse().expect("a number"));
+    let mut happened = [0; FAULTS.len()];
     for _ in 0..rounds {
         server.steps.fetch_add(1, Relaxed);
         thread::sleep(Duration::from_millis(fastrand::u64(..200)));
-        let child = &mut children[fastrand::usize(..3)];
-        match fastrand::u32(..5) {
-            0 => server.crash(),
-            1 | 2 => {
+        let (number, fault) = (fastrand::usize(..3), fastrand::usize(..FAULTS.len()));
+        let (child, network) = (&mut children[number], &networks[number]);
+        happened[FAULTS[fault] as usize] += 1;
+        match FAULTS[fault] {
+            Fault::Crash => server.crash(),
+            Fault::Kill => {
                 child.kill();
-                *child = start();
+                *child = start(number);
             }
-            _ => {
+            Fault::Stop => {
                 child.stop();
                 thread::sleep(TTL + TTL / 2);
                 child.go_on();
             }
+            Fault::Cut => network.cut(),
+            Fault::Delay => disturb(network, Way::Delays(a_while())),
+            Fault::Lose => disturb(network, Way::Loses),
         }
         if child.has_ended() {
-            *child = start();
+            *child = start(number);
         }
     }
     for child in &mut children {
         child.wait();
+        server.steps.fetch_add(1, Relaxed);
     }
-    println!("{} writes were refused", store.refused());
+    let faults = "crashed, killed, stopped, cut, delayed, lost";
+    println!(
+        "{faults}: {:?}; {} writes were accepted, {} requests refused",
+        &happened[..6],
+        store.written(),
+        store.refused()
+    );
     store.is_explained();
 }
