@@ -8,7 +8,9 @@
 //! Who looks has the range in the machine's range lock by then, and keeps it while the block is used
 //! (**looks-inside**). A block is taken off the list and out of the slots (**newcomers-stopped**) before its whole span
 //! is locked (**holders-drained**), and is released and freed only then. So whoever had the range before the drain
-//! keeps it waiting, and whoever has it after finds the block no more: the range lock puts one before the other.
+//! keeps it waiting, and whoever has it after finds the block no more: the range lock puts one before the other. Until
+//! the drain is over the list of those that are *leaving* keeps the block (**leaving-kept**): whoever gives it up may
+//! stop in the middle, as futures may be dropped.
 //!
 //! A slot changes under the mutex only:
 //! - **slot-is-odd**: its version is made odd before a word of it changes. Who has read a new word sees another version
@@ -116,10 +118,18 @@ const SLOTS: usize = 256;
 /// The blocks that a machine has.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    list: Mutex<Vec<Arc<Block>>>,
+    list: Mutex<List>,
     slots: Box<[Slot; SLOTS]>,
     /// Blocks have up to `2^k` positions.
     pub(crate) k: u32,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// Those that may be found.
+    known: Vec<Arc<Block>>,
+    /// Those that are given up, until their holders have ended.
+    leaving: Vec<Arc<Block>>,
 }
 
 impl Blocks {
@@ -131,16 +141,19 @@ impl Blocks {
         }
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<Block>>> {
+    fn list(&self) -> MutexGuard<'_, List> {
         self.list.lock().expect("no panic while held")
     }
 
+    /// All, also those that are being given up: whoever began that may have stopped.
     pub(crate) fn all(&self) -> Vec<Arc<Block>> {
-        self.list().clone()
+        let list = self.list();
+        list.known.iter().chain(&list.leaving).cloned().collect()
     }
 
+    /// How many may be found.
     pub(crate) fn count(&self) -> usize {
-        self.list().len()
+        self.list().known.len()
     }
 
     /// A block that covers the range and allows the mode. It lives as long as the range is held.
@@ -169,6 +182,7 @@ impl Blocks {
     fn find_in_list(&self, span: Span, mode: Mode, slot: &Slot) -> Option<*const Block> {
         let list = self.list();
         let block = list
+            .known
             .iter()
             .find(|block| block.covers(span) && block.allows(mode))?;
         let found = Arc::as_ptr(block);
@@ -179,21 +193,30 @@ impl Blocks {
     /// Whether [`find`](Self::find) would find one.
     pub(crate) fn has(&self, span: Span, mode: Mode) -> bool {
         let is_good = |block: &Arc<Block>| block.covers(span) && block.allows(mode);
-        self.list().iter().any(is_good)
+        self.list().known.iter().any(is_good)
     }
 
     pub(crate) fn add(&self, block: Arc<Block>) {
-        self.list().push(block);
+        self.list().known.push(block);
     }
 
-    /// (newcomers-stopped)
+    /// It is found no more. (newcomers-stopped)
     pub(crate) fn remove(&self, block: &Arc<Block>) {
         let mut list = self.list();
-        list.retain(|other| !Arc::ptr_eq(other, block));
+        let List { known, leaving } = &mut *list;
+        // (leaving-kept)
+        leaving.extend(known.extract_if(.., |other| Arc::ptr_eq(other, block)));
         let holds = |slot: &&Slot| ptr::eq(slot.block.load(Ordering::Relaxed), Arc::as_ptr(block));
         for slot in self.slots.iter().filter(holds) {
             slot.set(block.span, ptr::null());
         }
+    }
+
+    /// Those who held parts of it when it was removed have ended.
+    pub(crate) fn drained(&self, block: &Arc<Block>) {
+        self.list()
+            .leaving
+            .retain(|other| !Arc::ptr_eq(other, block));
     }
 }
 

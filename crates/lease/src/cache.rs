@@ -124,7 +124,8 @@ impl Cache {
         block_on(self.0.bring(span, mode))
     }
 
-    /// Gives up all blocks, when those who hold parts of them have ended.
+    /// Gives up all blocks, when those who hold parts of them have ended. If the future is dropped before, those that it
+    /// has come to are not found any more, and go when somebody wishes for them, or when this is called again.
     pub async fn give_up(&self) {
         for block in self.0.blocks.all() {
             self.0.give_up(&block).await;
@@ -180,6 +181,7 @@ impl Inner {
         let span = block.span.start()..=block.span.last();
         // (holders-drained)
         drop(self.inside.write_owned_async(span).await);
+        self.blocks.drained(block);
         if let Some(token) = block.take() {
             // If it is lost meanwhile, it is gone as well.
             let _ = token.release().await;

@@ -6,7 +6,9 @@ use spanlock_lease::Mode::{Exclusive, Shared};
 use spanlock_lease::{Cache, Lost, Memory, Refused};
 use spanlock_testkit::exclusion::{Holder, Place};
 use spanlock_testkit::watchdog::{HANG, watched};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -144,6 +146,33 @@ fn what_a_cache_has_is_free_when_it_is_dropped_or_told_to_give_up() {
         let next = b.acquire(.., Exclusive, LONG).start();
         drop(a);
         drop(next.wait().unwrap());
+    });
+}
+
+/// A future may be dropped at any time. What is held then is held, and whoever wishes for it gets it afterwards.
+#[test]
+fn a_giving_up_that_is_dropped_takes_nothing_from_holders() {
+    within_the_watchdog(|| {
+        let engine = Memory::new();
+        let (a, b) = (Cache::new(open(engine.clone()), 6, LONG), open(engine));
+        let held = a.lock_blocking(0..10, Exclusive).unwrap();
+        {
+            let mut giving_up = pin!(a.give_up());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(giving_up.as_mut().poll(&mut context).is_pending());
+        }
+        assert_eq!((held.check(), a.blocks()), (Ok(()), 0));
+        // More than one round of the thread that keeps the leases.
+        for _ in 0..10 {
+            let all = b.acquire(.., Exclusive, LONG).within(Duration::ZERO);
+            assert!(all.wait().is_err());
+        }
+        let fence = held.fence();
+        drop(held);
+        let all = b.acquire(.., Exclusive, LONG).wait().unwrap();
+        assert!(all.fence() > fence);
+        all.release().wait().unwrap();
+        drop(a.lock_blocking(0..10, Exclusive).unwrap());
     });
 }
 
