@@ -43,8 +43,8 @@ struct Inner {
     misses: RangeLock,
 }
 
-/// For so long a block is kept at least. Whoever brought it gets to lock his range meanwhile, also if others wait for it
-/// already: else he might bring it in vain, again and again.
+/// For so long a block is kept at least. Whoever brought it gets to lock his range meanwhile, also if others wait for
+/// it already: else he might bring it in vain, again and again.
 const GRACE: Duration = Duration::from_millis(2);
 
 impl Cache {
