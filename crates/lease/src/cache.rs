@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Leases of blocks, which the threads and tasks of a machine share by a range lock.
 ///
@@ -42,6 +42,10 @@ struct Inner {
     /// Misses of one block wait for each other.
     misses: RangeLock,
 }
+
+/// For so long a block is kept at least. Whoever brought it gets to lock his range meanwhile, also if others wait for
+/// it already: else he might bring it in vain, again and again.
+const GRACE: Duration = Duration::from_millis(2);
 
 impl Cache {
     /// Over leases of a resource. Blocks have up to `2^k` positions, and are leased for `ttl`.
@@ -161,7 +165,7 @@ impl Inner {
     }
 
     fn add(self: &Arc<Self>, token: Token) {
-        let ends = token.wanted();
+        let (ends, may_end) = (token.wanted(), Instant::now() + GRACE);
         let block = Block::new(token);
         self.blocks.add(Arc::clone(&block));
         // It keeps neither alive: a cache that is dropped releases what it has.
@@ -169,6 +173,7 @@ impl Inner {
         self.lease.spawn(async move {
             // Somebody wishes for it, or it is lost.
             let _ = ends.await;
+            tokio::time::sleep_until(may_end.into()).await;
             if let (Some(inner), Some(block)) = (inner.upgrade(), block.upgrade()) {
                 inner.give_up(&block).await;
             }

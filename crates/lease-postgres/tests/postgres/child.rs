@@ -13,6 +13,9 @@ use std::time::Duration;
 
 const ASKS: &str = "SPANLOCK_LEASE_CHILD";
 
+/// A piece of the work between a read and a write.
+const PIECE: Duration = Duration::from_millis(5);
+
 /// A process, which is killed when it is dropped.
 pub struct Child(process::Child);
 
@@ -148,6 +151,8 @@ pub fn run() {
             .wait()
             .expect("the server comes back");
         let read = client.read(&token);
+        // Long enough to be stopped in.
+        thread::sleep(PIECE * fastrand::u32(..8));
         done += u32::from(read.is_some_and(|read| client.write(&token, &read) || times == 1));
     }
 }

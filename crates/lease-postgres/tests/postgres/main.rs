@@ -130,6 +130,10 @@ fn main() {
             turns::who_gave_way_is_told_that_the_other_gave_up,
         ),
         in_time(
+            "turns::who_is_granted_what_another_waits_for_is_told",
+            turns::who_is_granted_what_another_waits_for_is_told,
+        ),
+        in_time(
             "tls::all_connections_are_encrypted",
             tls::all_connections_are_encrypted,
         ),

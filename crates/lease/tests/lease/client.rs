@@ -61,6 +61,25 @@ fn a_release_lets_the_next_one_go_on_with_a_larger_fence() {
     });
 }
 
+/// Not only when it renews.
+#[test]
+fn who_is_granted_what_another_waits_for_is_told() {
+    within_the_watchdog(|| {
+        let (a, b) = two();
+        let held = a.acquire(.., Exclusive, LONG).wait().unwrap();
+        let next = b.acquire(0..8, Exclusive, LONG).start();
+        assert_eq!(held.wanted().wait(), Wanted::Yes);
+        let last = a.acquire(7..9, Exclusive, LONG).start();
+        // It is refused after the other one has come, and not before.
+        assert!(!is_free(&b, 8..9));
+        drop(held);
+        let next = next.wait().unwrap();
+        assert_eq!(next.wanted().wait(), Wanted::Yes);
+        drop(next);
+        drop(last.wait().unwrap());
+    });
+}
+
 #[test]
 fn a_dropped_token_is_released() {
     within_the_watchdog(|| {
