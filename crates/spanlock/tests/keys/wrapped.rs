@@ -1,14 +1,14 @@
 //! Locks over keys in what counts or limits them, and what an owner locks again and again there.
 
 use super::pool::block_on;
-use spanlock::range::keys::{Compare, KeyRangeLock, Natural, RawKeys, between, point};
+use spanlock::range::keys::{Compare, KeyRangeLock, between, point};
 use spanlock::range::raw::Mode::{self, Exclusive, Shared};
-use spanlock::range::{Instrumented, ModeStats, Owner, Refusal};
+use spanlock::range::{ModeStats, Owner, Refusal};
 use std::future::Future;
 use std::ops::RangeBounds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
@@ -67,32 +67,6 @@ fn what_a_lock_does_is_counted() {
     assert_eq!(counts(&stats.shared), (2, 1, 2));
     drop(both);
     assert!(lock.try_write(..).is_some());
-}
-
-/// The keys of a request that is made twice inside: first in vain, by a thread whose record is gone.
-#[test]
-fn a_thread_that_exits_asks_a_lock_that_counts() {
-    type Counted = KeyRangeLock<str, Natural, Instrumented<RawKeys<str, Natural>>>;
-    static LOCK: LazyLock<Counted> = LazyLock::new(|| KeyRangeLock::new().instrumented());
-    struct Late;
-    impl Drop for Late {
-        fn drop(&mut self) {
-            assert!(
-                LOCK.try_write_for(point("a key in the way"), SOON)
-                    .is_none()
-            );
-            drop(LOCK.write(point("key")));
-        }
-    }
-    thread_local!(static LATE: Late = const { Late });
-    let held = LOCK.write(between("a", "b"));
-    let exits = thread::spawn(|| {
-        LATE.with(|_| ());
-        drop(LOCK.read(point("c")));
-    });
-    exits.join().expect("it exits");
-    drop(held);
-    assert!(LOCK.try_write(..).is_some());
 }
 
 const KEYS: usize = 6;
