@@ -49,6 +49,20 @@ fn the_same_command_writes_the_same_bytes() {
 }
 
 #[test]
+fn locks_over_keys_are_simulated_with_zipfian_keys_of_both_lengths() {
+    let command = "sim keys --keys 64 --length 16,100 --chosen zipfian --writes 0,50 --access points,scans \
+                   --locks keys,lock-table --threads 1,4 --seconds 0.00005 --no-cache";
+    let first = written(command);
+    assert_eq!(first, written(command), "{command}");
+    for said in [
+        "points, zipfian, of 64 keys of 16 bytes, 0 % writes",
+        "scans, zipfian, of 64 keys of 100 bytes, 50 % writes",
+    ] {
+        assert!(first.contains(said), "{first}");
+    }
+}
+
+#[test]
 fn reader_writer_locks_and_kernels_are_simulated_alike_each_time() {
     for (command, said) in [
         (

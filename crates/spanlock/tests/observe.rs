@@ -10,6 +10,7 @@ mod pool;
 use pool::{Count, poll};
 use spanlock::deadlock::Deadlocks;
 use spanlock::observe::{self, AlreadyObserved, LongHold, Observer, Outcome, Waiting};
+use spanlock::range::keys::{Builder, ShownKeys, between, point};
 use spanlock::range::raw::Mode;
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Owner, RangeLock, Refusal};
@@ -134,4 +135,33 @@ fn waits_are_told_from_begin_to_end() {
         let (_, outcome) = told();
         assert_eq!(outcome, Outcome::Granted);
     });
+    keys_are_told(looks);
+}
+
+/// Of a lock over keys the observer is told the keys.
+fn keys_are_told(looks: Deadlocks) {
+    NOTING.is_long.store(false, Relaxed);
+    NOTING.long.lock().unwrap().clear();
+    let table = &Builder::<str>::new().deadlocks(looks).build();
+    let keys = |keys: Option<ShownKeys>| keys.map(|keys| keys.to_string());
+    let held = table.write(between("a", "m"));
+    thread::scope(|scope| {
+        scope.spawn(|| drop(table.read(point("k"))));
+        common::until(|| NOTING.is_long.load(Relaxed));
+        drop(held);
+    });
+    let (wait, outcome) = told();
+    assert_eq!(outcome, Outcome::Granted);
+    assert_eq!(keys(wait.keys).as_deref(), Some(r#""k"..="k""#));
+    let long = NOTING.long.lock().unwrap();
+    assert_eq!(keys(long[0].held.keys).as_deref(), Some(r#""a".."m""#));
+    // A task that is dropped.
+    let held = table.read(..);
+    let mut dropped = table.write_async(between("b", "c"));
+    assert!(poll(&mut dropped, &Waker::from(Arc::new(Count::default()))).is_pending());
+    drop(dropped);
+    let (wait, outcome) = told();
+    assert_eq!((wait.thread, outcome), (None, Outcome::Dropped));
+    assert_eq!(keys(wait.keys).as_deref(), Some(r#""b".."c""#));
+    drop(held);
 }

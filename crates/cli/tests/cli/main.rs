@@ -258,6 +258,29 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
 }
 
 #[test]
+fn keys_of_all_lengths_and_draws_are_locked_with_and_without_writes() {
+    let lines = json_lines(
+        "bench keys --keys 64 --length 16,100 --chosen uniform,zipfian --writes 0,5,50 --access points,scans \
+         --locks keys,keys-split,lock-table,stripes --threads 2 --seconds 0.002 --warmup 0 --repeat 1 --format json",
+    );
+    let runs = of(&lines, "keys");
+    assert_eq!(runs.len(), 2 * 2 * 3 * 2 * 4, "each load by each lock");
+    for run in &runs {
+        let cannot = run["access"] == "scans" && run["lock"] == "stripes";
+        assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
+        if !cannot {
+            assert!(run["lost_updates"] == 0 && run["torn_reads"] == 0, "{run}");
+        }
+    }
+    let has = |length: u64, chosen: &str, writes: u64| {
+        runs.iter().any(|run| {
+            run["length"] == length && run["chosen"] == chosen && run["writes"] == writes
+        })
+    };
+    assert!(has(16, "zipfian", 0) && has(100, "zipfian", 50) && has(100, "uniform", 50));
+}
+
+#[test]
 fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
     let lines = json_lines(
         "bench blob --locks copy,own-area,bitmap,std-rwlock,null --cache 0,2 --draw zipfian --records 3 --threads 2 \

@@ -10,6 +10,7 @@ use super::account::Numbered;
 use super::report::{Deadlock, Held, Step};
 use crate::range::OwnerId;
 use crate::range::Span;
+use crate::range::keys::ShownKeys;
 use crate::range::raw::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -33,6 +34,7 @@ pub(crate) struct Wait {
     pub(crate) thread: Option<u32>,
     pub(crate) lock: usize,
     pub(crate) span: Span,
+    pub(crate) keys: Option<ShownKeys>,
     pub(crate) mode: Mode,
     pub(crate) at: &'static Location<'static>,
     /// Who is in the way.
@@ -54,6 +56,7 @@ impl Wait {
             thread: self.thread,
             lock: self.lock,
             span: self.span,
+            keys: self.keys,
             mode: self.mode,
             place: self.at,
             held,
@@ -80,7 +83,7 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
         let described = |span| {
             move |(owner, held): (OwnerId, &super::Wish)| {
                 let (mode, place) = (held.mode, Some(held.at));
-                (owner, Held { span, mode, place })
+                (owner, Held::new(span, mode, place))
             }
         };
         let thread = Some(waiting.account.thread);
@@ -97,6 +100,7 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
                 thread,
                 lock,
                 span: Span::ALL,
+                keys: None,
                 mode: wish.mode,
                 at: wish.at,
                 behind: in_the_way.map(described(Span::ALL)).collect(),
@@ -184,11 +188,7 @@ mod tests {
     use super::{Held, Key, Location, Mode, OwnerId, Span, Wait, rings};
 
     fn held() -> Held {
-        Held {
-            span: Span::ALL,
-            mode: Mode::Exclusive,
-            place: None,
-        }
+        Held::new(Span::ALL, Mode::Exclusive, None)
     }
 
     fn wait(owner: OwnerId, thread: Option<u32>, behind: &[OwnerId]) -> Wait {
@@ -198,6 +198,7 @@ mod tests {
             thread,
             lock: 0,
             span: Span::ALL,
+            keys: None,
             mode: Mode::Exclusive,
             at: Location::caller(),
             behind: behind.iter().map(|&owner| (owner, held())).collect(),

@@ -65,6 +65,7 @@ pub(crate) use graph::{Key, Wait};
 #[cfg(feature = "rw")]
 pub(crate) use monitor::watch_accounts;
 pub(crate) use monitor::{Idle, Seen, Watched, forget, new_number, watch};
+pub(crate) use report::Named;
 #[cfg_attr(not(feature = "tracing"), allow(unused_imports))]
 pub(crate) use report::word;
 

@@ -2,6 +2,7 @@
 
 use super::account::{Account, LockKey};
 use super::monitor;
+use crate::range::keys::ShownKeys;
 use crate::range::raw::Mode;
 use crate::range::{OwnerId, Span};
 use prim::clock::Duration;
@@ -29,6 +30,8 @@ pub struct Step {
     pub lock: usize,
     /// The range that it waits for. Of a reader-writer lock: everything.
     pub span: Span,
+    /// In a lock over keys, what of them it is: then `span` is everything. `None` there: the keys cannot be shown.
+    pub keys: Option<ShownKeys>,
     /// How it is to hold that.
     pub mode: Mode,
     /// The line that asks for it.
@@ -43,6 +46,8 @@ pub struct Step {
 pub struct Held {
     /// The range; of a segment lock, what it has in common with what is asked for.
     pub span: Span,
+    /// In a lock over keys, what of them it is: then `span` is everything. `None` there: the keys cannot be shown.
+    pub keys: Option<ShownKeys>,
     /// How it is held.
     pub mode: Mode,
     /// The line that locked it, if it is known: always in debug builds.
@@ -51,7 +56,25 @@ pub struct Held {
 
 impl Held {
     pub(crate) fn new(span: Span, mode: Mode, place: Option<&'static Location<'static>>) -> Self {
-        Self { span, mode, place }
+        Self {
+            span,
+            keys: None,
+            mode,
+            place,
+        }
+    }
+}
+
+/// A range, as people read it: of a lock over keys, its keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named(pub(crate) Span, pub(crate) Option<ShownKeys>);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(keys) => keys.fmt(f),
+            None => self.0.fmt(f),
+        }
     }
 }
 
@@ -76,14 +99,20 @@ impl fmt::Display for Deadlock {
                 Some(_) => {}
                 None => f.write_str(" (a task)")?,
             }
-            let Held { span, mode, place } = step.held;
+            let Held {
+                span,
+                keys,
+                mode,
+                place,
+            } = step.held;
             let (asks, holds) = (word(step.mode), word(mode));
+            let (asked, held) = (Named(step.span, step.keys), Named(span, keys));
             writeln!(
                 f,
-                " waits for {} {asks} of the lock {:#x}, at {}",
-                step.span, step.lock, step.place
+                " waits for {asked} {asks} of the lock {:#x}, at {}",
+                step.lock, step.place
             )?;
-            write!(f, "    which {} holds: {span} {holds}", next.owner)?;
+            write!(f, "    which {} holds: {held} {holds}", next.owner)?;
             match place {
                 Some(place) => writeln!(f, ", locked at {place}")?,
                 None => writeln!(f)?,
@@ -105,6 +134,8 @@ pub struct NotPolled {
     pub lock: usize,
     /// What is asked for.
     pub span: Span,
+    /// In a lock over keys, what of them it is: then `span` is everything. `None` there: the keys cannot be shown.
+    pub keys: Option<ShownKeys>,
     /// How it is to be held.
     pub mode: Mode,
     /// The line that asks for it.
@@ -119,14 +150,15 @@ impl fmt::Display for NotPolled {
             owner,
             lock,
             span,
+            keys,
             mode,
             place,
             at_least,
         } = self;
-        let asks = word(*mode);
+        let (asked, asks) = (Named(*span, *keys), word(*mode));
         writeln!(
             f,
-            "not polled: {owner} was woken for {span} {asks} of the lock {lock:#x}, asked for at {place}, \
+            "not polled: {owner} was woken for {asked} {asks} of the lock {lock:#x}, asked for at {place}, \
              and its task was not polled for {at_least:.1?}"
         )
     }

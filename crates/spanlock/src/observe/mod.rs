@@ -33,6 +33,7 @@ pub use self::metrics::Metrics;
 pub use self::tracing::Tracing;
 
 use crate::deadlock::Held;
+use crate::range::keys::ShownKeys;
 use crate::range::raw::Mode;
 use crate::range::{OwnerId, Span};
 use prim::clock::{Duration, Instant};
@@ -51,6 +52,8 @@ pub struct Waiting {
     pub lock: usize,
     /// The range that it waits for.
     pub span: Span,
+    /// In a lock over keys, what of them it is: then `span` is everything. `None` there: the keys cannot be shown.
+    pub keys: Option<ShownKeys>,
     /// How it is to hold that.
     pub mode: Mode,
     /// The line that asks for it.

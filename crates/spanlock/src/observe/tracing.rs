@@ -1,7 +1,7 @@
 //! Events of the crate `tracing`.
 
 use super::{LongHold, Observer, Outcome, Waiting};
-use crate::deadlock::word;
+use crate::deadlock::{Named, word};
 use prim::clock::Duration;
 
 /// Makes an event of each call, with the target `spanlock`: waits at the level of traces, and long holds as warnings.
@@ -19,11 +19,12 @@ impl Observer for Tracing {
             owner,
             lock,
             span,
+            keys,
             mode,
             place,
             ..
         } = wait;
-        let mode = word(*mode);
+        let (span, mode) = (Named(*span, *keys), word(*mode));
         tracing::trace!(target: "spanlock", %owner, lock, %span, mode, %place, "a wait begins");
     }
 
@@ -32,11 +33,12 @@ impl Observer for Tracing {
             owner,
             lock,
             span,
+            keys,
             mode,
             place,
             ..
         } = wait;
-        let mode = word(*mode);
+        let (span, mode) = (Named(*span, *keys), word(*mode));
         tracing::trace!(
             target: "spanlock", %owner, lock, %span, mode, %place, ?lasted, ?outcome, "a wait ends"
         );
@@ -49,7 +51,7 @@ impl Observer for Tracing {
             held,
             at_least,
         } = hold;
-        let (span, mode) = (held.span, word(held.mode));
+        let (span, mode) = (Named(held.span, held.keys), word(held.mode));
         let place = held.place.map(tracing::field::display);
         tracing::warn!(target: "spanlock", %owner, lock, %span, mode, place, ?at_least, "a range is held for long");
     }

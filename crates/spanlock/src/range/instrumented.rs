@@ -116,6 +116,11 @@ impl<L> Instrumented<L> {
         }
     }
 
+    /// The lock inside.
+    pub(super) fn inner(&self) -> &L {
+        &self.raw
+    }
+
     /// The counts so far. Taken one by one while others go on counting.
     pub fn stats(&self) -> LockStats {
         LockStats {

@@ -51,6 +51,11 @@ impl<L> Limited<L> {
         }
     }
 
+    /// The lock inside.
+    pub(super) fn inner(&self) -> &L {
+        &self.raw
+    }
+
     /// How many ranges owners hold or wait for. Pieces count.
     #[must_use]
     pub fn held_or_awaited(&self) -> usize {

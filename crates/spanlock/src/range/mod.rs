@@ -61,7 +61,7 @@ pub use lock::RangeLock;
 pub use mutex::RangeMutex;
 pub use owner::{Owner, OwnerId, Refusal};
 pub use positions::{Position, positions};
-pub use slice::{Hold, LentRead, LentWrite, Part, RangeLocked, SliceBy, Whole};
+pub use slice::{Hold, LentRead, LentWrite, LentWrites, Part, RangeLocked, SliceBy, Whole};
 pub use slice::{
     OwnedSliceReadGuard, OwnedSliceWriteGuard, SliceReadGuard, SliceWriteGuard, SliceWriteGuards,
 };

@@ -5,6 +5,7 @@
 //! code that all locks share asks the lock's order, and does not look at the words.
 
 use super::inspect::Request;
+use super::keys::ShownKeys;
 use super::sought::Sought;
 use super::span::Span;
 use prim::sync::Arc;
@@ -30,6 +31,11 @@ pub trait Order: fmt::Debug + Send + Sync {
 
     /// From the first position of either to the last.
     fn hull(&self, one: Span, other: Span) -> Span;
+
+    /// A range as people read it, if it is one of keys.
+    fn shown(&self, _span: Span) -> Option<ShownKeys> {
+        None
+    }
 
     /// Whether the two cannot be granted together.
     #[inline]
@@ -203,6 +209,13 @@ impl QueueOrder {
         match self {
             Self::Positions => Positions.hull(one, other),
             Self::Keys(order) => order.hull(one, other),
+        }
+    }
+
+    pub(in crate::range) fn shown(&self, span: Span) -> Option<ShownKeys> {
+        match self {
+            Self::Positions => None,
+            Self::Keys(order) => order.shown(span),
         }
     }
 

@@ -11,12 +11,12 @@
 #[macro_use]
 pub mod rw;
 
-use spanlock::range::keys::KeyRangeLock;
+use spanlock::range::keys::{KeyRangeLock, Natural, RawKeys};
 use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::slots::RawSlots;
-use spanlock::range::{Instrumented, RangeLock};
+use spanlock::range::{Instrumented, Limited, RangeLock};
 pub use spanlock_conformance::support::*;
 #[cfg(target_os = "linux")]
 pub use spanlock_testkit::fork::status_of_child;
@@ -75,6 +75,12 @@ configurations! {
         KeyRangeLock::builder().levels(4, 0).fairness(Fairness::Unfair).build()
     };
     keys_fair_at_once: KeyRangeLock<u64> = KeyRangeLock::builder().fairness(AT_ONCE).build();
+    keys_limited: KeyRangeLock<u64, Natural, Limited<RawKeys<u64, Natural>>> = {
+        KeyRangeLock::new().limited(1 << 20)
+    };
+    keys_instrumented: KeyRangeLock<u64, Natural, Instrumented<RawKeys<u64, Natural>>> = {
+        KeyRangeLock::new().instrumented()
+    };
 
     slots: RawSlots = RawSlots::new();
     slots_at_once: RawSlots = RawSlots::builder().slots_at_once().build();

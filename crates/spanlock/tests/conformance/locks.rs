@@ -81,6 +81,8 @@ pub fn register(suite: &mut Suite) {
         owned     "keys-slow-path"               common::keys_slow_path, LAST, FAIR;
         owned     "keys-unfair"                  common::keys_unfair, LAST, UNFAIR;
         owned     "keys-fair-at-once"            common::keys_fair_at_once, LAST, FAIR_AT_ONCE;
+        owned     "keys-limited"                 common::keys_limited, LAST, FAIR;
+        owned     "keys-instrumented"            common::keys_instrumented, LAST, FAIR;
         owned     "slots"                        common::slots, LAST, FAIR;
         owned     "slots-at-once"                common::slots_at_once, LAST, FAIR;
         owned     "slots-buckets"                common::slots_buckets, LAST, FAIR;

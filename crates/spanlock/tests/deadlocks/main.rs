@@ -8,6 +8,7 @@ mod common;
 #[allow(dead_code, reason = "each test crate uses its part")]
 mod pool;
 
+mod keys;
 mod nothing;
 mod refused;
 mod rings;

@@ -5,7 +5,12 @@ use spanlock_testkit::exact::Exact;
 #[global_allocator]
 static HEAP: Exact = Exact;
 
+#[path = "../tasks/pool.rs"]
+#[allow(dead_code, reason = "each test crate uses its part")]
+mod pool;
+
 mod basics;
 mod foreign;
 mod space;
 mod truth;
+mod wrapped;

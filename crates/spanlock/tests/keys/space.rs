@@ -1,11 +1,16 @@
 //! Several tables.
 
+use super::pool::block_on;
 use spanlock::range::keys::{KeySpace, Natural, Table, between, point};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
 use spanlock::range::{Owner, Refusal};
 use std::cmp::Ordering;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::thread;
+use std::time::Duration;
 
 #[test]
 fn ranges_of_different_tables_do_not_exclude_each_other() {
@@ -124,5 +129,70 @@ fn calls_in_any_order_do_not_deadlock() {
         .collect();
     for worker in workers {
         worker.join().expect("it ends");
+    }
+}
+
+#[test]
+fn a_task_locks_in_several_tables_all_or_nothing() {
+    let space = KeySpace::<str>::new();
+    let [first, second] = [(); 2].map(|()| space.table(Natural));
+    let owner = Owner::new();
+    let wanted = || {
+        [
+            (&second, between("a", "z"), Shared),
+            (&first, between("a", "c"), Exclusive),
+        ]
+    };
+    let taken = second.write(point("m"));
+    let soon = Duration::from_millis(2);
+    let refused = block_on(space.try_lock_many_async_for(&owner, wanted(), soon)).map(drop);
+    assert_eq!(refused, Err(Refusal::Busy));
+    {
+        let mut waits = pin!(space.lock_many_async(&owner, wanted()));
+        let polled = waits.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        assert!(first.try_write(..).is_some(), "it waits with empty hands");
+    }
+    drop(taken);
+    assert_eq!(owner.asks_or_holds(), 0);
+    let held = block_on(space.lock_many_async(&owner, wanted())).expect("nobody is in the way");
+    let numbers: Vec<_> = held.iter().map(|(table, _)| *table).collect();
+    assert_eq!(numbers, [0, 1]);
+    assert!(first.try_read(point("b")).is_none() && second.try_write(point("b")).is_none());
+    drop(held);
+    let nothing: [(&Table<str>, std::ops::RangeFull, _); 0] = [];
+    assert!(
+        block_on(space.lock_many_async(&owner, nothing))
+            .expect("it is nothing")
+            .is_empty()
+    );
+}
+
+#[test]
+fn tasks_in_any_order_do_not_deadlock() {
+    let space = Arc::new(KeySpace::<u32>::new());
+    let tables = [(); 2].map(|()| space.table(Natural));
+    let rounds = if cfg!(miri) { 4 } else { 300 };
+    let workers: Vec<_> = (0..3_u32)
+        .map(|worker| {
+            let (space, tables) = (Arc::clone(&space), tables.clone());
+            thread::spawn(move || {
+                let owner = Owner::new();
+                for round in 0..rounds {
+                    let (one, other) = ((round + worker) % 3, (round * worker) % 4);
+                    let mut wanted = [
+                        (&tables[0], one..=one + 1, Exclusive),
+                        (&tables[1], other..=other, Exclusive),
+                    ];
+                    if worker == 1 {
+                        wanted.reverse();
+                    }
+                    drop(block_on(space.lock_many_async(&owner, wanted)).expect("it is granted"));
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.join().expect("no deadlock, no panic");
     }
 }

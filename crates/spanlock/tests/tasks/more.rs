@@ -324,3 +324,65 @@ fn a_lock_that_is_limited_counts_who_waits() {
     assert_eq!(lock.raw().held_or_awaited(), 0);
     assert_nothing_held(lock.raw());
 }
+
+#[test]
+fn a_task_writes_several_ranges_of_a_slice() {
+    let pages = Arc::new(RangeLocked::from(vec![0_u8; 10]));
+    let soon = Duration::from_millis(2);
+    let reader = pages.read(7..8);
+    assert!(block_on(pages.try_write_many_async_for([0..2, 5..9], soon)).is_none());
+    {
+        let mut waits = pin!(pages.write_many_async([0..2, 5..9]));
+        let polled = waits.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        assert!(pages.try_write(0..2).is_some(), "it waits with empty hands");
+    }
+    drop(reader);
+    let mut lent = block_on(pages.write_many_async([5..9, 0..2]));
+    assert!(pages.try_read(8..9).is_none() && pages.try_write(2..5).is_some());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let [behind, before] = lent.slices_mut();
+            (behind[0], before[1]) = (1, 2);
+        });
+    });
+    let owner = Owner::new();
+    let lent = block_on(pages.by(&owner).write_many_async([5..6, 1..2])).expect("it is free");
+    assert_eq!(lent.slices(), [&[1][..], &[2][..]]);
+    assert_eq!(owner.asks_or_holds(), 2);
+    drop(lent);
+    assert!(pages.try_write(..).is_some());
+}
+
+#[test]
+#[should_panic(expected = "overlap")]
+fn a_task_does_not_ask_twice_for_an_element() {
+    let pages = RangeLocked::from(vec![0_u8; 10]);
+    drop(pages.write_many_async([0..3, 2..4]));
+}
+
+#[test]
+fn what_a_task_locks_again_is_released_in_the_end() {
+    let lock = Arc::new(RangeLock::new());
+    let owner = Owner::new();
+    let mut held = lock.by_arc(&owner).reentrant();
+    block_on(held.lock_async(0..20, Shared)).expect("it is free");
+    let reader = lock.read(15..16);
+    {
+        let mut waits = pin!(held.lock_async(10..30, Exclusive));
+        let polled = waits.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+    }
+    assert!(
+        lock.try_write(20..30).is_some(),
+        "what it gained is released"
+    );
+    let refused = block_on(held.try_lock_async_for(10..30, Exclusive, SOON));
+    assert_eq!(refused, Err(Refusal::Busy));
+    drop(reader);
+    block_on(held.lock_async(10..30, Exclusive)).expect("it is free");
+    held.unlock(0..20, Shared);
+    assert!(lock.try_write(0..10).is_some() && lock.try_read(10..11).is_none());
+    held.unlock(10..30, Exclusive);
+    assert_nothing_held(lock.raw());
+}

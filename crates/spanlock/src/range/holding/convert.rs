@@ -89,13 +89,31 @@ impl<P: Place> Holding<P> {
         range: impl RangeBounds<P::Key>,
         wait: Wait,
     ) -> Result<(), Refusal> {
-        let Some(sought) = self.lock.ranges().sought(&range) else {
-            return Ok(());
-        };
-        let span = sought.span();
+        match self.lock.ranges().sought(&range) {
+            Some(sought) => self.extend_span(sought.span(), wait),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on it holds a span alone.
+    #[track_caller]
+    pub(super) fn extend_span(&mut self, span: Span, wait: Wait) -> Result<(), Refusal> {
         let gained = self.gain(span, Mode::Exclusive, wait)?.keep();
         self.exchange(gained, |held| held.cut(span, &Cut::ReleaseShared));
         Ok(())
+    }
+
+    /// Shares what it does not hold of a span. What it holds alone stays so.
+    #[track_caller]
+    pub(super) fn share_more(&mut self, span: Span, wait: Wait) -> Result<(), Refusal> {
+        let gained = self.gain(span, Mode::Shared, wait)?.keep();
+        self.add(gained);
+        Ok(())
+    }
+
+    /// Releases what it holds of a span.
+    pub(super) fn release_span(&mut self, span: Span) {
+        self.cut(span, &Cut::Release);
     }
 
     /// Acquires what may be refused: what of `span` is not held, and what of it is shared and is to be held alone.

@@ -270,7 +270,7 @@ impl<P: Place> Holding<P> {
     #[track_caller]
     pub fn release(&mut self, range: impl RangeBounds<P::Key>) {
         if let Some(sought) = self.lock.ranges().sought(&range) {
-            self.cut(sought.span(), &Cut::Release);
+            self.release_span(sought.span());
         }
     }
 
@@ -286,7 +286,7 @@ impl<P: Place> Holding<P> {
         let all = self.lock.ranges().everything();
         let outside = self.lock.ranges().without(all.span(), kept.span());
         for outside in outside.into_iter().flatten() {
-            self.cut(outside, &Cut::Release);
+            self.release_span(outside);
         }
     }
 

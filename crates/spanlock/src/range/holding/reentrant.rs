@@ -1,4 +1,4 @@
-//! What an owner locks again and again: counted for each position, over one holding.
+//! What an owner locks again and again: counted for each position, or each key, over one holding.
 //!
 //! ```text
 //!   locked:    0 ------- shared ------- 19
@@ -9,14 +9,16 @@
 //!   holding:   [ shared ] [ ---------- alone ---------- ]
 //! ```
 
-use super::{By, Holding, OfPositions};
+use super::located::Leads;
+use super::{By, Holding, Place};
+use crate::range::order::{Order, Ranges};
 use crate::range::owner::Refusal;
 use crate::range::raw::{Mode, RawOwned, Wait};
+use crate::range::sought::Sought;
 use crate::range::span::Span;
 use prim::clock::Duration;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 
 /// What an owner may lock again although it holds it: a range is held until it was unlocked as often as it was locked,
 /// and as long as one of these locks is exclusive it is held alone. From [`By::reentrant`].
@@ -36,29 +38,45 @@ use std::ops::RangeBounds;
 /// # Ok::<(), spanlock::range::Refusal>(())
 /// ```
 ///
-/// Any thread may use it. Dropping it releases all.
+/// Any thread may use it. Dropping it releases all. Over keys it is the same: see
+/// [`KeyRangeLock::by`](crate::range::keys::KeyRangeLock::by).
 ///
 /// # When not to use it
 /// Where it is known what is held: a [`Holding`] keeps no counts.
 ///
 /// # Cost
-/// That of a [`Holding`], and a search among the ranges that are counted differently.
+/// That of a [`Holding`], and a search among the ranges that are counted differently. Those behind a new one are moved
+/// up in memory.
 #[must_use = "the ranges are released when it is dropped"]
-pub struct Reentrant<P: OfPositions> {
+pub struct Reentrant<P: Place> {
     holding: Holding<P>,
-    /// By first positions. Parts do not overlap, and each is counted.
-    parts: BTreeMap<u64, Part>,
+    /// In order. They do not overlap, and each is counted.
+    parts: Vec<Part>,
 }
 
-/// Positions that are counted alike.
-#[derive(Debug, Clone, Copy)]
+/// A range that is counted alike.
+#[derive(Debug, Clone)]
 struct Part {
-    last: u64,
+    sought: Sought,
     shared: usize,
     alone: usize,
 }
 
 impl Part {
+    /// What is not locked.
+    fn unlocked(sought: Sought) -> Self {
+        Self {
+            sought,
+            shared: 0,
+            alone: 0,
+        }
+    }
+
+    /// A part of it, counted as it is.
+    fn part(&self, sought: Sought) -> Self {
+        Self { sought, ..*self }
+    }
+
     /// How often it is locked in that mode.
     fn count(&mut self, mode: Mode) -> &mut usize {
         match mode {
@@ -68,17 +86,40 @@ impl Part {
     }
 }
 
-impl<P: OfPositions<Raw: RawOwned> + Clone> By<'_, P> {
+/// What of the parts a range touches, cut at both ends of the range, in order. What of the range is no part yet is one
+/// that is not locked.
+struct Divided {
+    /// Which parts these are to replace.
+    places: Range<usize>,
+    /// Each with whether it is within the range.
+    parts: Vec<(Part, Within)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Range,
+    Outside,
+}
+
+impl Divided {
+    /// The parts within the range.
+    fn within(&mut self) -> impl Iterator<Item = &mut Part> {
+        let parts = self.parts.iter_mut();
+        parts.filter_map(|(part, at)| (*at == Within::Range).then_some(part))
+    }
+}
+
+impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     /// Nothing yet, of a kind that the owner may lock again and again.
     pub fn reentrant(&self) -> Reentrant<P> {
         Reentrant {
             holding: self.nothing(),
-            parts: BTreeMap::new(),
+            parts: Vec::new(),
         }
     }
 }
 
-impl<P: OfPositions<Raw: RawOwned>> Reentrant<P> {
+impl<P: Place<Raw: RawOwned>> Reentrant<P> {
     /// What is held.
     pub fn holding(&self) -> &Holding<P> {
         &self.holding
@@ -92,9 +133,10 @@ impl<P: OfPositions<Raw: RawOwned>> Reentrant<P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`], [`Refusal::OtherUpgrade`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner holds some of it elsewhere.
+    /// When the range is reversed; in debug builds, when this owner holds some of it elsewhere. When a comparison of
+    /// keys panics: then nothing more is counted, and what is held besides is released with the rest.
     #[track_caller]
-    pub fn lock(&mut self, range: impl RangeBounds<u64>, mode: Mode) -> Result<(), Refusal> {
+    pub fn lock(&mut self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<(), Refusal> {
         self.lock_within(range, mode, Wait::Forever)
     }
 
@@ -106,7 +148,7 @@ impl<P: OfPositions<Raw: RawOwned>> Reentrant<P> {
     /// # Panics
     /// When the range is reversed.
     #[track_caller]
-    pub fn try_lock(&mut self, range: impl RangeBounds<u64>, mode: Mode) -> Result<(), Refusal> {
+    pub fn try_lock(&mut self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<(), Refusal> {
         self.lock_within(range, mode, Wait::Never)
     }
 
@@ -120,7 +162,7 @@ impl<P: OfPositions<Raw: RawOwned>> Reentrant<P> {
     #[track_caller]
     pub fn try_lock_for(
         &mut self,
-        range: impl RangeBounds<u64>,
+        range: impl RangeBounds<P::Key>,
         mode: Mode,
         timeout: Duration,
     ) -> Result<(), Refusal> {
@@ -128,124 +170,173 @@ impl<P: OfPositions<Raw: RawOwned>> Reentrant<P> {
     }
 
     /// Unlocks a range that was locked in that mode. What is not locked any more is released, and what is locked shared
-    /// only is shared.
+    /// only is shared. Over keys there may be more between any two, so two keys locked one by one are not unlocked by a
+    /// range of both.
     ///
     /// # Panics
-    /// When the range is reversed, or some of it is not locked in that mode. Then nothing has changed.
+    /// When the range is reversed, or some of it is not locked in that mode. Then nothing has changed. When a
+    /// comparison of keys panics: then what is not counted any more may be held until this is dropped.
     #[track_caller]
-    pub fn unlock(&mut self, range: impl RangeBounds<u64>, mode: Mode) {
-        let Some(span) = Span::of(range) else {
+    pub fn unlock(&mut self, range: impl RangeBounds<P::Key>, mode: Mode) {
+        let ranges = self.holding.place().ranges();
+        let Some(sought) = ranges.sought(&range) else {
             return;
         };
-        self.part(span);
-        let mut next = Some(span.start());
-        for (&start, part) in self.parts.range_mut(span.start()..=span.last()) {
-            let is_locked = next == Some(start) && *part.count(mode) > 0;
-            assert!(is_locked, "{span} is not locked {mode:?} as a whole");
-            next = part.last.checked_add(1);
+        let mut divided = self.divided(sought.span());
+        let is_locked = divided.within().all(|part| *part.count(mode) > 0);
+        assert!(
+            is_locked,
+            "{} is not locked {mode:?} as a whole",
+            ranges.describe(sought.span())
+        );
+        divided.within().for_each(|part| *part.count(mode) -= 1);
+        let (released, kept): (Vec<_>, Vec<_>) = divided
+            .parts
+            .into_iter()
+            .partition(|(part, _)| part.shared + part.alone == 0);
+        let is_shared = |(part, at): &&(Part, Within)| {
+            mode == Mode::Exclusive && part.alone == 0 && *at == Within::Range
+        };
+        let shared: Vec<_> = kept.iter().filter(is_shared).cloned().collect();
+        let kept = kept.into_iter().map(|(part, _)| part);
+        self.parts.splice(divided.places, kept);
+        for (part, _) in &shared {
+            self.holding.share(part.sought.span());
         }
-        let end = span.last().checked_add(1);
-        assert!(next == end, "{span} is not locked {mode:?} as a whole");
-        let (mut released, mut shared) = (Vec::new(), Vec::new());
-        for (&start, part) in self.parts.range_mut(span.start()..=span.last()) {
-            *part.count(mode) -= 1;
-            let of_part = Span::inclusive(start, part.last).expect("a part has positions");
-            match (part.alone, part.shared) {
-                (0, 0) => released.push(of_part),
-                (0, _) if mode == Mode::Exclusive => shared.push(of_part),
-                _ => {}
-            }
-        }
-        for part in shared {
-            self.holding.share(part);
-        }
-        for part in released {
-            self.parts.remove(&part.start());
-            self.holding.release(part);
+        for (part, _) in &released {
+            self.holding.release_span(part.sought.span());
         }
     }
 
     #[track_caller]
     fn lock_within(
         &mut self,
-        range: impl RangeBounds<u64>,
+        range: impl RangeBounds<P::Key>,
         mode: Mode,
         wait: Wait,
     ) -> Result<(), Refusal> {
-        let Some(span) = Span::of(range) else {
+        let Some(sought) = self.holding.place().ranges().sought(&range) else {
             return Ok(());
         };
+        let span = sought.span();
+        let divided = self.divided(span);
         match mode {
-            Mode::Exclusive => self.holding.extend_within(span, wait)?,
-            Mode::Shared => self.share_more(span, wait)?,
+            Mode::Exclusive => self.holding.extend_span(span, wait)?,
+            Mode::Shared => self.holding.share_more(span, wait)?,
         }
-        self.part(span);
-        for gap in self.gaps(span) {
-            let part = Part {
-                last: gap.last(),
-                shared: 0,
-                alone: 0,
-            };
-            self.parts.insert(gap.start(), part);
-        }
-        for (_, part) in self.parts.range_mut(span.start()..=span.last()) {
-            *part.count(mode) += 1;
-        }
+        self.count(divided, mode);
         Ok(())
     }
 
-    /// Shares what is not held of a span. What is held alone stays so.
-    #[track_caller]
-    fn share_more(&mut self, span: Span, wait: Wait) -> Result<(), Refusal> {
-        let gaps = self.gaps(span);
-        for (number, &gap) in gaps.iter().enumerate() {
-            let refused = self.holding.convert_within(gap, Mode::Shared, wait);
-            if let Err(refusal) = refused {
-                for &gained in &gaps[..number] {
-                    self.holding.release(gained);
-                }
-                return Err(refusal);
-            }
-        }
-        Ok(())
+    /// Counts a range that was locked once more.
+    fn count(&mut self, mut divided: Divided, mode: Mode) {
+        divided.within().for_each(|part| *part.count(mode) += 1);
+        let parts = divided.parts.into_iter().map(|(part, _)| part);
+        self.parts.splice(divided.places, parts);
     }
 
-    /// What of a span is not counted, from the first position to the last.
-    fn gaps(&self, span: Span) -> Vec<Span> {
-        let mut gaps = Vec::new();
+    /// Which parts a range touches, and how it divides them.
+    fn divided(&self, span: Span) -> Divided {
+        let ranges = self.holding.place().ranges();
+        let ends_before = |part: &Part| ranges.is_behind(span, part.sought.span());
+        let starts_within = |part: &Part| !ranges.is_behind(part.sought.span(), span);
+        let first = self.parts.partition_point(ends_before);
+        let behind = self.parts.partition_point(starts_within).max(first);
+        let mut parts = Vec::new();
         let mut rest = Some(span);
-        let before = self.parts.range(..span.start()).next_back();
-        let within = self.parts.range(span.start()..=span.last());
-        for (&start, part) in before.into_iter().chain(within) {
-            let part = Span::inclusive(start, part.last).expect("a part has positions");
-            let Some(whole) = rest.filter(|rest| rest.overlaps(part)) else {
+        for part in &self.parts[first..behind] {
+            let own = part.sought.span();
+            let Some(common) = ranges.intersection(own, span) else {
+                parts.push((part.clone(), Within::Outside));
                 continue;
             };
-            let [gap, behind] = whole.without(part);
-            gaps.extend(gap);
-            rest = behind;
+            let cut = |span| part.part(ranges.part(span));
+            let [before, behind] = ranges.without(own, span);
+            parts.extend(before.map(|before| (cut(before), Within::Outside)));
+            let [gap, next] = rest.map_or([None, None], |rest| ranges.without(rest, common));
+            parts.extend(gap.map(|gap| (Part::unlocked(ranges.part(gap)), Within::Range)));
+            parts.push((cut(common), Within::Range));
+            parts.extend(behind.map(|behind| (cut(behind), Within::Outside)));
+            rest = next;
         }
-        gaps.extend(rest);
-        gaps
-    }
-
-    /// Cuts the parts at both ends of a span.
-    fn part(&mut self, span: Span) {
-        let behind = span.last().checked_add(1);
-        for at in [Some(span.start()), behind].into_iter().flatten() {
-            let Some((_, part)) = self.parts.range_mut(..at).next_back() else {
-                continue;
-            };
-            if part.last >= at {
-                let others = *part;
-                part.last = at - 1;
-                self.parts.insert(at, others);
-            }
+        parts.extend(rest.map(|rest| (Part::unlocked(ranges.part(rest)), Within::Range)));
+        Divided {
+            places: first..behind,
+            parts,
         }
     }
 }
 
-impl<P: OfPositions> fmt::Debug for Reentrant<P> {
+/// For tasks.
+impl<P: Place<Raw: RawOwned> + Clone> Reentrant<P> {
+    /// As [`lock`](Self::lock), for a task: a future, which waits without blocking a thread. Dropping it leaves what
+    /// was held as it was. Leaking it locks for good what it has gained so far, and leaves its request in the queue.
+    ///
+    /// ```
+    /// use spanlock::range::raw::Mode::{Exclusive, Shared};
+    /// use spanlock::range::{Owner, RangeLock, Refusal};
+    ///
+    /// async fn serve(rows: &RangeLock, request: &Owner) -> Result<(), Refusal> {
+    ///     let mut held = rows.by(request).reentrant();
+    ///     held.lock_async(0..20, Shared).await?;
+    ///     held.lock_async(10..30, Exclusive).await?;
+    ///     held.unlock(0..20, Shared);
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// See there.
+    pub async fn lock_async(
+        &mut self,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+    ) -> Result<(), Refusal> {
+        let sought = self.holding.place().ranges().sought(&range);
+        self.lock_soon(sought, mode, Wait::Forever).await
+    }
+
+    /// As [`lock_async`](Self::lock_async), but [`Refusal::Busy`] after `timeout`.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When the range is reversed.
+    pub async fn try_lock_async_for(
+        &mut self,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+        timeout: Duration,
+    ) -> Result<(), Refusal> {
+        let wait = Wait::at_most(timeout);
+        let sought = self.holding.place().ranges().sought(&range);
+        self.lock_soon(sought, mode, wait).await
+    }
+
+    async fn lock_soon(
+        &mut self,
+        sought: Option<Sought>,
+        mode: Mode,
+        wait: Wait,
+    ) -> Result<(), Refusal> {
+        let Some(sought) = sought else {
+            return Ok(());
+        };
+        let divided = self.divided(sought.span());
+        match mode {
+            Mode::Exclusive => self.holding.extend_soon(Some(sought), wait).await?,
+            Mode::Shared => self.holding.share_more_soon(sought, wait).await?,
+        }
+        self.count(divided, mode);
+        Ok(())
+    }
+}
+
+impl<P: Place> fmt::Debug for Reentrant<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.holding.fmt(f)
     }

@@ -5,6 +5,7 @@
 //! locks.
 
 use super::by::OfOwner;
+use super::tasks::{All, Wanted, acquire_all};
 use super::{Gained, Holding, Pieces, Place};
 use crate::range::many::Several;
 use crate::range::owner::Refusal;
@@ -35,6 +36,26 @@ pub(in crate::range) fn lock_all<P: Place, R: RangeBounds<P::Key>>(
     // To find their places is to compare keys, which may panic: now all are in holdings.
     holdings.iter_mut().for_each(Holding::sort);
     Ok(holdings)
+}
+
+/// The same for a task.
+#[track_caller]
+pub(in crate::range) fn lock_all_soon<P: Place + Clone, R: RangeBounds<P::Key>>(
+    holdings: Vec<Holding<P>>,
+    ranges: Vec<Vec<(R, Mode)>>,
+    wait: Wait,
+) -> impl Future<Output = Result<All<P>, Refusal>> + use<P, R> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    // No closure: it would be the caller.
+    for (at, (holding, ranges)) in holdings.iter().zip(ranges).enumerate() {
+        let of_table = OfOwner::new(holding, ranges).wanted;
+        wanted.extend(
+            of_table
+                .into_iter()
+                .map(|(sought, mode)| (at, sought, mode)),
+        );
+    }
+    acquire_all(All::from_vec(holdings), wanted, wait)
 }
 
 /// The ranges of each lock.

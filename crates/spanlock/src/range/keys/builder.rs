@@ -2,13 +2,15 @@
 
 use super::index::KeyIndex;
 use super::order::{Contained, KeyOrder};
+use super::shown::Show;
 use super::{Compare, Key, KeyRangeLock, Natural};
+use crate::deadlock::Deadlocks;
 use crate::range::list::skip::levels::Levels;
 use crate::range::list::{FastPath, Policy, Preference, RawList};
 use crate::range::order::QueueOrder;
 use crate::range::wait::{Fairness, Patience};
 use prim::sync::Arc;
-use std::marker::PhantomData;
+use std::fmt;
 
 /// A lock over keys to be built: from [`KeyRangeLock::builder`], or [`Builder::new`].
 #[derive(Debug, Clone)]
@@ -20,7 +22,8 @@ pub struct Builder<K: ?Sized, C = Natural> {
     /// Levels above the list.
     levels: u32,
     enter_after: Option<u8>,
-    keys: PhantomData<fn(&K)>,
+    deadlocks: Deadlocks,
+    show: Show<K>,
 }
 
 impl<K: ?Sized + Key> Builder<K> {
@@ -32,7 +35,8 @@ impl<K: ?Sized + Key> Builder<K> {
             patience: Patience::of(Fairness::DEFAULT),
             levels: Levels::DEFAULT,
             enter_after: None,
-            keys: PhantomData,
+            deadlocks: Deadlocks::BY_ENVIRONMENT,
+            show: |key, f| key.fmt(f),
         }
     }
 }
@@ -51,7 +55,8 @@ impl<K: ?Sized + Key, C> Builder<K, C> {
             patience,
             levels,
             enter_after,
-            keys,
+            deadlocks,
+            show,
             ..
         } = self;
         Builder {
@@ -60,7 +65,8 @@ impl<K: ?Sized + Key, C> Builder<K, C> {
             patience,
             levels,
             enter_after,
-            keys,
+            deadlocks,
+            show,
         }
     }
 
@@ -82,6 +88,33 @@ impl<K: ?Sized + Key, C> Builder<K, C> {
         self
     }
 
+    /// Whether to look for deadlocks. The default is [`Deadlocks::BY_ENVIRONMENT`].
+    pub fn deadlocks(mut self, deadlocks: Deadlocks) -> Self {
+        self.deadlocks = deadlocks;
+        self
+    }
+
+    /// How keys are printed in messages of panics, in [reports](crate::deadlock) and to
+    /// [observers](crate::observe). The default is their `Debug`. Of each key 48 bytes are shown.
+    ///
+    /// ```
+    /// use spanlock::range::keys::{Builder, point};
+    /// use spanlock::range::Owner;
+    ///
+    /// let builder = Builder::<[u8]>::new();
+    /// let table = builder.shown_by(|key, f| f.write_str(&String::from_utf8_lossy(key))).build();
+    /// let held = table.by(&Owner::new()).write(point(b"order/17"))?;
+    /// assert!(format!("{held:?}").contains("order/17..=order/17"));
+    /// # Ok::<(), spanlock::range::Refusal>(())
+    /// ```
+    ///
+    /// It must say the same of a key each time, and must not use any range lock: the queue's mutex may be held. Where
+    /// it panics in a report, the keys are not shown.
+    pub fn shown_by(mut self, show: fn(&K, &mut fmt::Formatter<'_>) -> fmt::Result) -> Self {
+        self.show = show;
+        self
+    }
+
     /// How many levels the index has, and after how many steps a range enters it. For tests, which hold few ranges.
     #[doc(hidden)]
     pub fn levels(mut self, levels: u32, enter_after: u8) -> Self {
@@ -95,11 +128,15 @@ impl<K: ?Sized + Key, C: Compare<K>> Builder<K, C> {
     /// The lock.
     #[must_use]
     pub fn build(self) -> KeyRangeLock<K, C> {
-        let order = Arc::new(KeyOrder::new(self.compare));
+        let order = Arc::new(KeyOrder::new(self.compare, self.show));
         let queue = QueueOrder::Keys(Arc::new(Contained(Arc::clone(&order))));
         let index = KeyIndex::new(order, Levels::new(self.levels, self.enter_after));
-        KeyRangeLock {
-            raw: RawList::ordered(self.policy, self.patience, index, queue),
-        }
+        KeyRangeLock::from_raw(RawList::ordered(
+            self.policy,
+            self.patience,
+            self.deadlocks,
+            index,
+            queue,
+        ))
     }
 }

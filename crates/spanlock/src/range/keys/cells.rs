@@ -15,6 +15,13 @@
 //! nothing for keys that fit where the last ones were.
 //!
 //! Comparing ends does not count as use: who compares has a use, or a pin [key-life].
+//!
+//! # Edges
+//!
+//! - **last-use**: Release by dropping a use, Acquire by whoever finds that its own is the only one left: the others
+//!   have read the keys before the next ones are written.
+//! - **own-keys**: the queue has a use of the keys of a task that waits, and so compares them whatever becomes of the
+//!   future.
 
 use super::order::contained;
 use super::{Compare, Key};
@@ -154,7 +161,8 @@ impl Drop for Keys {
     #[inline]
     fn drop(&mut self) {
         // Release: what this user did with the keys comes before they are freed.
-        if self.header().uses.fetch_sub(1, Ordering::Release) == 1 {
+        let order = prim::order!("last-use", Ordering::Release); // [last-use]
+        if self.header().uses.fetch_sub(1, order) == 1 {
             fence(Ordering::Acquire);
             let (free, cell) = (self.header().functions.free, self.0);
             // Foreign code: a panic of it is nobody's. The memory is freed all the same.
@@ -316,8 +324,11 @@ impl Keys {
 
     /// Whether this is the only use.
     fn is_only_use(&self) -> bool {
-        // Acquire: what the other users did comes before the next keys are written.
-        self.header().uses.load(Ordering::Acquire) == 1
+        // [last-use] Acquire: what the other users did comes before the next keys are written.
+        self.header()
+            .uses
+            .load(prim::order!("last-use", Ordering::Acquire))
+            == 1
     }
 }
 

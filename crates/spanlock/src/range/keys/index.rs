@@ -89,8 +89,11 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
     fn make_plain(&self, node: NonNull<Node>) -> bool {
         // SAFETY: nodes of this index bear keys, and the caller has this one.
         let node = unsafe { KeyNode::of(node) };
-        // SAFETY: no other thread knows it, as the caller promises.
-        unsafe { node.draw_none() };
+        // [plain-node]
+        if prim::intact!("plain-node") {
+            // SAFETY: no other thread knows it, as the caller promises.
+            unsafe { node.draw_none() };
+        }
         true
     }
 
@@ -116,7 +119,8 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
     }
 
     fn own(&self, span: Span) -> Option<Sought> {
-        Some(self.order.part(span))
+        // [own-keys]
+        prim::intact!("own-keys").then(|| self.order.part(span))
     }
 
     fn describe(&self, span: Span) -> Option<String> {
@@ -198,7 +202,7 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
     }
 }
 
-/// The node of another lock, which is gone, may have been a scan.
+/// The node of another lock, which is gone, may have been a scan that was leaked.
 #[inline]
 fn unannounced(node: NonNull<Node>) -> NonNull<Node> {
     // SAFETY: nodes of this index bear keys, and this one is the running thread's.

@@ -1,5 +1,6 @@
 //! A listing of the holders and waiters of a lock over keys, for people who debug a hang.
 
+use super::OverKeys;
 use super::{Compare, Key, KeyRange, KeyRangeLock};
 use crate::range::inspect::Request;
 use crate::range::owner::OwnerId;
@@ -50,7 +51,7 @@ pub struct KeySnapshot<K: ?Sized + Key> {
     pub waiters: Vec<WaitingForKeys<K>>,
 }
 
-impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     /// The requests that hold keys and those that wait, to find a hang. Copies their keys.
     ///
     /// Other threads go on while it is taken: holders that come or go meanwhile may be in it or not.
@@ -59,9 +60,9 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
         let (mut holders, mut waiters) = (Vec::new(), Vec::new());
         // SAFETY: a walk has reached the node that bears the keys, or the request is in the queue.
         let shown = |request: &Request| unsafe { KeyRequest::of(request) };
-        self.raw
-            .each_holder(|_, request| holders.push(shown(request)));
-        self.raw.each_waiter(|request, behind| {
+        let raw = self.raw.keys();
+        raw.each_holder(|_, request| holders.push(shown(request)));
+        raw.each_waiter(|request, behind| {
             let request = shown(request);
             let behind = behind.map(shown);
             waiters.push(WaitingForKeys { request, behind });

@@ -1,6 +1,8 @@
 //! The typed lock over keys.
 
+use super::OverKeys;
 use super::index::KeyIndex;
+use super::order::KeyOrder;
 use super::{Builder, Compare, Key, Natural};
 use crate::range::guard::{Guards, Held, ReadGuard, WriteGuard};
 use crate::range::list::{RawList, SharedExclusive};
@@ -9,8 +11,10 @@ use crate::range::methods::{granted, many_ranges, one_range};
 use crate::range::order::Ranges;
 use crate::range::raw::{Ask, Wait};
 use crate::range::sought::Sought;
+use crate::range::{Instrumented, Limited, LockStats};
 use prim::clock::{Duration, Instant};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 /// The raw lock of a [`KeyRangeLock`]: a list lock whose words name keys. Only the typed lock makes such words.
@@ -89,8 +93,9 @@ pub type RawKeys<K, C> = RawList<SharedExclusive, KeyIndex<K, C>>;
 /// # Source
 /// The [list locks](crate::range::list) and [skip lists](crate::range::skip) of this library. `docs/keys.md` explains
 /// what keys add.
-pub struct KeyRangeLock<K: ?Sized + Key, C: Compare<K> = Natural> {
-    pub(in crate::range) raw: RawKeys<K, C>,
+pub struct KeyRangeLock<K: ?Sized + Key, C: Compare<K> = Natural, L = RawKeys<K, C>> {
+    pub(in crate::range) raw: L,
+    keys: PhantomData<KeyOrder<K, C>>,
 }
 
 impl<K: ?Sized + Key + Ord> KeyRangeLock<K> {
@@ -112,40 +117,80 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
     pub fn ordered_by(compare: C) -> Self {
         Builder::new().ordered_by(compare).build()
     }
+}
+
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
+    pub(super) fn from_raw(raw: L) -> Self {
+        let keys = PhantomData;
+        Self { raw, keys }
+    }
+
+    /// The same lock, of which all owners together may hold or await so many ranges: see [`Limited`].
+    ///
+    /// ```
+    /// use spanlock::range::keys::{KeyRangeLock, point};
+    /// use spanlock::range::{Owner, Refusal};
+    ///
+    /// let table = KeyRangeLock::<str>::new().limited(1);
+    /// let client = Owner::new();
+    /// let held = table.by(&client).write(point("a"))?;
+    /// assert_eq!(table.by(&client).read(point("b")).map(drop), Err(Refusal::LockFull));
+    /// assert_eq!(table.held_or_awaited(), 1);
+    /// # drop(held);
+    /// # Ok::<(), Refusal>(())
+    /// ```
+    #[must_use]
+    pub fn limited(self, limit: usize) -> KeyRangeLock<K, C, Limited<L>> {
+        KeyRangeLock::from_raw(Limited::new(self.raw, limit))
+    }
+
+    /// The same lock, which counts what it does: see [`Instrumented`].
+    ///
+    /// ```
+    /// use spanlock::range::keys::{KeyRangeLock, point};
+    ///
+    /// let table = KeyRangeLock::<str>::new().instrumented();
+    /// drop(table.write(point("a")));
+    /// assert_eq!(table.stats().exclusive.acquired, 1);
+    /// ```
+    #[must_use]
+    pub fn instrumented(self) -> KeyRangeLock<K, C, Instrumented<L>> {
+        KeyRangeLock::from_raw(Instrumented::new(self.raw))
+    }
+
+    /// How its ranges compare.
+    pub(super) fn order(&self) -> &KeyOrder<K, C> {
+        self.raw.keys().order()
+    }
 
     #[track_caller]
-    fn acquire<M: AcquireMode<RawKeys<K, C>>>(
+    fn acquire<M: AcquireMode<L>>(
         &self,
         range: &impl RangeBounds<K>,
         wait: Wait,
-    ) -> Option<Held<'_, RawKeys<K, C>>> {
-        let token = match self.raw.order().sought(range) {
-            Some(sought) => Some(M::acquire(&self.raw, Ask::new(sought.offer(), wait))?),
+    ) -> Option<Held<'_, L>> {
+        let token = match self.order().sought(range) {
+            Some(sought) if L::ASKS_ONCE => {
+                Some(M::acquire(&self.raw, Ask::new(sought.offer(), wait))?)
+            }
+            Some(sought) => Some(M::acquire(&self.raw, Ask::new(sought.span(), wait))?),
             None => None,
         };
         Some(Held::new(&self.raw, token))
     }
 
     #[track_caller]
-    fn read_within(
-        &self,
-        range: impl RangeBounds<K>,
-        wait: Wait,
-    ) -> Option<ReadGuard<'_, RawKeys<K, C>>> {
+    fn read_within(&self, range: impl RangeBounds<K>, wait: Wait) -> Option<ReadGuard<'_, L>> {
         self.acquire::<Shared>(&range, wait).map(ReadGuard::new)
     }
 
     #[track_caller]
-    fn write_within(
-        &self,
-        range: impl RangeBounds<K>,
-        wait: Wait,
-    ) -> Option<WriteGuard<'_, RawKeys<K, C>>> {
+    fn write_within(&self, range: impl RangeBounds<K>, wait: Wait) -> Option<WriteGuard<'_, L>> {
         self.acquire::<Exclusive>(&range, wait).map(WriteGuard::new)
     }
 
     one_range! {
-        range of K, by read_within, as ReadGuard<'_, RawKeys<K, C>>;
+        range of K, by read_within, as ReadGuard<'_, L>;
         panics "When the range is reversed, or a comparison panics.";
         refused "because a writer holds or awaits some of it";
         /// Locks a range with other readers; blocks while a writer holds any of it.
@@ -157,7 +202,7 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
     }
 
     one_range! {
-        range of K, by write_within, as WriteGuard<'_, RawKeys<K, C>>;
+        range of K, by write_within, as WriteGuard<'_, L>;
         panics "When the range is reversed, or a comparison panics.";
         refused "because another request holds some of it, or a writer awaits it";
         /// Locks a range alone; blocks while any other request holds any of it.
@@ -168,16 +213,16 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
     }
 }
 
-impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     many_ranges! {
-        of K, by read_many_within, as ReadGuard<'_, RawKeys<K, C>>;
+        of K, by read_many_within, as ReadGuard<'_, L>;
         does "Locks several ranges with other readers.";
         panics "When a range is reversed, or a comparison panics; in debug builds, when this thread holds some of them exclusively.";
         read_many, try_read_many, try_read_many_for
     }
 
     many_ranges! {
-        of K, by write_many_within, as WriteGuard<'_, RawKeys<K, C>>;
+        of K, by write_many_within, as WriteGuard<'_, L>;
         does "Locks several ranges alone.";
         panics "When a range is reversed, or a comparison panics; in debug builds, when this thread holds some of them.";
         write_many, try_write_many, try_write_many_for
@@ -188,7 +233,7 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
         &self,
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
-    ) -> Option<Guards<ReadGuard<'_, RawKeys<K, C>>>> {
+    ) -> Option<Guards<ReadGuard<'_, L>>> {
         self.acquire_many::<Shared, _, _>(ranges, wait, ReadGuard::new)
     }
 
@@ -197,18 +242,18 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
         &self,
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
-    ) -> Option<Guards<WriteGuard<'_, RawKeys<K, C>>>> {
+    ) -> Option<Guards<WriteGuard<'_, L>>> {
         self.acquire_many::<Exclusive, _, _>(ranges, wait, WriteGuard::new)
     }
 
     #[track_caller]
-    fn acquire_many<'a, M: AcquireMode<RawKeys<K, C>>, R: RangeBounds<K>, G>(
+    fn acquire_many<'a, M: AcquireMode<L>, R: RangeBounds<K>, G>(
         &'a self,
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
-        guard: impl FnMut(Held<'a, RawKeys<K, C>>) -> G,
+        guard: impl FnMut(Held<'a, L>) -> G,
     ) -> Option<Guards<G>> {
-        let order = self.raw.order();
+        let order = self.order();
         let mut all = Vec::new();
         for range in ranges {
             all.extend(order.sought(&range));
@@ -221,13 +266,29 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
     }
 }
 
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, Limited<L>> {
+    /// How many ranges owners hold or wait for. Pieces count.
+    #[must_use]
+    pub fn held_or_awaited(&self) -> usize {
+        self.raw.held_or_awaited()
+    }
+}
+
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, Instrumented<L>> {
+    /// The counts so far. Taken one by one while others go on counting.
+    #[must_use]
+    pub fn stats(&self) -> LockStats {
+        self.raw.stats()
+    }
+}
+
 impl<K: ?Sized + Key + Ord> Default for KeyRangeLock<K> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K: ?Sized + Key, C: Compare<K>> fmt::Debug for KeyRangeLock<K, C> {
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> fmt::Debug for KeyRangeLock<K, C, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = self.snapshot();
         f.debug_struct("KeyRangeLock")

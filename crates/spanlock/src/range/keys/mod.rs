@@ -10,8 +10,10 @@
 //! | `lock.rs` | the typed lock |
 //! | `numbers.rs` | a lock over numbers is a raw lock |
 //! | `order.rs` | how ranges of keys compare |
+//! | `over.rs` | what counts or limits a list of keys |
 //! | `owned.rs` | what owners hold |
 //! | `range.rs` | ranges of keys as people read them |
+//! | `shown.rs` | ranges in reports |
 //! | `space.rs` | many tables |
 //!
 //! The lists are those of [`list`](super::list), and the waiting is the same.
@@ -24,8 +26,10 @@ mod listing;
 mod lock;
 mod numbers;
 mod order;
+mod over;
 mod owned;
 mod range;
+mod shown;
 mod space;
 
 pub use builder::Builder;
@@ -33,6 +37,8 @@ pub use compare::{Compare, Key, Natural, Prefix, between, point, prefix};
 pub use index::KeyIndex;
 pub use listing::{KeyRequest, KeySnapshot, WaitingForKeys};
 pub use lock::{KeyRangeLock, RawKeys};
+pub use over::OverKeys;
 pub use owned::OfKeys;
 pub use range::KeyRange;
+pub use shown::ShownKeys;
 pub use space::{KeySpace, Table, TableHoldings};

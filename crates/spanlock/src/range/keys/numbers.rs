@@ -1,7 +1,7 @@
 //! A lock over keys that are numbers is a raw lock as the others are: so that it can be compared with them, and pass
 //! their tests.
 
-use super::{Key, KeyRange, KeyRangeLock, KeyRequest, Natural, WaitingForKeys};
+use super::{Key, KeyRange, KeyRangeLock, KeyRequest, Natural, OverKeys, WaitingForKeys};
 use crate::range::inspect::{Request, Snapshot, WaitingRequest};
 use crate::range::list::Token;
 use crate::range::order::Ranges;
@@ -13,9 +13,9 @@ use crate::range::span::Span;
 use std::ops::{Bound, RangeBounds};
 use std::task::{Poll, Waker};
 
-impl KeyRangeLock<u64> {
+impl<L: OverKeys<u64, Natural>> KeyRangeLock<u64, Natural, L> {
     fn keys_of(&self, span: Span) -> Sought {
-        let sought = self.raw.order().sought(&span);
+        let sought = self.order().sought(&span);
         sought.expect("a span is not empty")
     }
 
@@ -52,7 +52,7 @@ unsafe fn span_of(span: Span) -> Option<Span> {
 }
 
 // SAFETY: the order of the keys is that of the numbers.
-unsafe impl RawRangeMutex for KeyRangeLock<u64, Natural> {
+unsafe impl<L: OverKeys<u64, Natural>> RawRangeMutex for KeyRangeLock<u64, Natural, L> {
     type Token = Token;
 
     fn lock_exclusive(&self, ask: Ask<'_, Token>) -> Option<Token> {
@@ -90,7 +90,7 @@ unsafe impl RawRangeMutex for KeyRangeLock<u64, Natural> {
 }
 
 // SAFETY: the same.
-unsafe impl RawRangeLock for KeyRangeLock<u64, Natural> {
+unsafe impl<L: OverKeys<u64, Natural>> RawRangeLock for KeyRangeLock<u64, Natural, L> {
     fn lock_shared(&self, ask: Ask<'_, Token>) -> Option<Token> {
         let sought = self.keys_of(ask.span);
         self.raw.lock_shared(self.asks(ask, &sought))
@@ -103,7 +103,7 @@ unsafe impl RawRangeLock for KeyRangeLock<u64, Natural> {
 }
 
 // SAFETY: the same.
-unsafe impl RawOwnedMutex for KeyRangeLock<u64, Natural> {
+unsafe impl<L: OverKeys<u64, Natural>> RawOwnedMutex for KeyRangeLock<u64, Natural, L> {
     fn lock_by(&self, ask: AskBy<'_, Token>) -> Result<Token, Refusal> {
         let (sought, shares) = (self.keys_of(ask.span), self.shares(&ask));
         self.raw.lock_by(ask.naming(&sought, shares.as_ref()))
@@ -131,14 +131,14 @@ unsafe impl RawOwnedMutex for KeyRangeLock<u64, Natural> {
 }
 
 // SAFETY: the same.
-unsafe impl RawOwned for KeyRangeLock<u64, Natural> {
+unsafe impl<L: OverKeys<u64, Natural>> RawOwned for KeyRangeLock<u64, Natural, L> {
     unsafe fn share_by(&self, token: &Token) {
         // SAFETY: the caller's promise.
         unsafe { self.raw.share_by(token) };
     }
 }
 
-impl KeyRangeLock<u64> {
+impl<L: OverKeys<u64, Natural>> KeyRangeLock<u64, Natural, L> {
     /// The keys of what the owner shares, if it wants some of that alone.
     fn shares(&self, ask: &AskBy<'_, Token>) -> Option<Sought> {
         ask.shares().map(|shares| self.keys_of(shares))

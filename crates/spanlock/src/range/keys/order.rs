@@ -5,7 +5,7 @@
 //! - **innocent**: where a thread compares for others, a panic of the comparison is no answer, and not its own.
 
 use super::cells::{self, End, Keys, is_point, with_ends};
-use super::range::describe;
+use super::shown::{Show, ShownKeys};
 use super::{Compare, Key};
 use crate::range::inspect::Request;
 use crate::range::order::{Order, Ranges, Relation};
@@ -23,14 +23,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// which the running thread has reached by a walk that goes on.
 pub struct KeyOrder<K: ?Sized, C> {
     by: C,
+    show: Show<K>,
     /// Invariant: keys are read and written, and the layout of a cell depends on their type.
     keys: PhantomData<fn(&K) -> &K>,
 }
 
 impl<K: ?Sized + Key, C: Compare<K>> KeyOrder<K, C> {
-    pub(super) fn new(by: C) -> Self {
+    pub(super) fn new(by: C, show: Show<K>) -> Self {
         let keys = PhantomData;
-        Self { by, keys }
+        Self { by, show, keys }
     }
 
     /// Which of two ends comes first.
@@ -93,6 +94,12 @@ impl<K: ?Sized + Key, C: Compare<K>> Order for KeyOrder<K, C> {
     fn hull(&self, one: Span, other: Span) -> Span {
         let first = self.min(one.start(), other.start());
         Span::named(first, self.max(one.last(), other.last()))
+    }
+
+    fn shown(&self, span: Span) -> Option<ShownKeys> {
+        let shown = |from: End<'_, K>, to: End<'_, K>| ShownKeys::between(from, to, self.show);
+        // SAFETY: the span names ends of cells that are in use, as the type's documentation says.
+        Some(unsafe { with_ends(span.start(), span.last(), shown) })
     }
 
     /// One comparison of keys where the other range ends before ours, and for two points; two elsewhere, or three.
@@ -192,8 +199,8 @@ impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
     }
 
     fn describe(&self, span: Span) -> String {
-        // SAFETY: the span names ends of cells that are in use, as the type's documentation says.
-        unsafe { describe::<K>(span) }
+        self.shown(span)
+            .map_or_else(String::new, |shown| shown.to_string())
     }
 }
 
@@ -242,5 +249,9 @@ impl<O: Order> Order for Contained<O> {
 
     fn hull(&self, one: Span, other: Span) -> Span {
         contained(one, || self.0.hull(one, other))
+    }
+
+    fn shown(&self, span: Span) -> Option<ShownKeys> {
+        contained(None, || self.0.shown(span))
     }
 }

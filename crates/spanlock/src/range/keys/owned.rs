@@ -1,7 +1,8 @@
 //! What owners hold of keys.
 
+use super::OverKeys;
 use super::order::KeyOrder;
-use super::{Compare, Key, KeyRange, KeyRangeLock, RawKeys};
+use super::{Compare, Key, KeyRange, KeyRangeLock};
 use crate::range::holding::{
     By, Holding, Place,
     located::{Inside, Leads, Located},
@@ -27,37 +28,41 @@ use std::ops::{Bound, Deref, RangeBounds};
 /// }
 /// ```
 pub trait OfKeys:
-    Place<Key = Self::Of, Ranges = KeyOrder<Self::Of, Self::By>, Raw = RawKeys<Self::Of, Self::By>>
-    + Deref<Target = KeyRangeLock<Self::Of, Self::By>>
+    Place<Key = Self::Of, Ranges = KeyOrder<Self::Of, Self::By>, Raw = Self::Over>
+    + Deref<Target = KeyRangeLock<Self::Of, Self::By, Self::Over>>
 {
     /// What the keys are.
     type Of: ?Sized + Key;
 
     /// What compares them.
     type By: Compare<Self::Of>;
+
+    /// The lock's raw lock.
+    type Over: OverKeys<Self::Of, Self::By>;
 }
 
 /// References to locks, as places.
 macro_rules! places {
     ($($Place:ty),+) => {$(
-        impl<K: ?Sized + Key, C: Compare<K>> OfKeys for $Place {
+        impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> OfKeys for $Place {
             type Of = K;
             type By = C;
+            type Over = L;
         }
 
-        impl<K: ?Sized + Key, C: Compare<K>> Located for $Place {
-            type Raw = RawKeys<K, C>;
+        impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> Located for $Place {
+            type Raw = L;
             type Key = K;
             type Ranges = KeyOrder<K, C>;
 
             #[inline]
-            fn raw_for(&self, _: Inside) -> &RawKeys<K, C> {
+            fn raw_for(&self, _: Inside) -> &L {
                 &self.raw
             }
 
             #[inline]
             fn ranges_for(&self, _: Inside) -> &KeyOrder<K, C> {
-                self.raw.order()
+                self.raw.keys().order()
             }
 
             /// The keys that the node bears.
@@ -70,9 +75,9 @@ macro_rules! places {
     )+};
 }
 
-places!(&KeyRangeLock<K, C>, Arc<KeyRangeLock<K, C>>);
+places!(&KeyRangeLock<K, C, L>, Arc<KeyRangeLock<K, C, L>>);
 
-impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     /// This lock as `owner` sees it: what is acquired by the result is held by the owner, and not by the thread.
     ///
     /// ```

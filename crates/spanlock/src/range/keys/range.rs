@@ -76,12 +76,3 @@ impl<K: ?Sized + Key> Clone for KeyRange<K> {
         }
     }
 }
-
-/// A span as people read it.
-///
-/// # Safety
-/// As [`KeyRange::of_span`].
-pub(super) unsafe fn describe<K: ?Sized + Key>(span: Span) -> String {
-    // SAFETY: the caller's promise.
-    unsafe { KeyRange::<K>::of_span(span) }.to_string()
-}

@@ -174,6 +174,70 @@ impl<K: ?Sized + Key, C: Compare<K>> KeySpace<K, C> {
         self.lock_many_within(owner, wanted, Wait::at_most(timeout))
     }
 
+    /// As [`lock_many`](Self::lock_many), for a task: a future, which waits without blocking a thread. It does nothing
+    /// until it is polled.
+    ///
+    /// In its first three rounds it holds nothing while it waits. In the last it keeps what it has. So its task must be
+    /// polled, as one that holds a range. A future that is dropped releases what it has.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When a range is reversed, or a comparison panics.
+    #[track_caller]
+    pub fn lock_many_async<'t, R, I>(
+        &self,
+        owner: &Owner,
+        wanted: I,
+    ) -> impl Future<Output = Result<TableHoldings<K, C>, Refusal>> + use<'t, K, C, R, I>
+    where
+        R: RangeBounds<K>,
+        I: IntoIterator<Item = (&'t Table<K, C>, R, Mode)>,
+    {
+        Self::lock_many_soon(owner, wanted, Wait::Forever)
+    }
+
+    /// As [`lock_many_async`](Self::lock_many_async), but [`Refusal::Busy`] after `timeout`.
+    ///
+    /// # Errors
+    /// See there.
+    ///
+    /// # Panics
+    /// When a range is reversed, or a comparison panics.
+    #[track_caller]
+    pub fn try_lock_many_async_for<'t, R, I>(
+        &self,
+        owner: &Owner,
+        wanted: I,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<TableHoldings<K, C>, Refusal>> + use<'t, K, C, R, I>
+    where
+        R: RangeBounds<K>,
+        I: IntoIterator<Item = (&'t Table<K, C>, R, Mode)>,
+    {
+        Self::lock_many_soon(owner, wanted, Wait::at_most(timeout))
+    }
+
+    #[track_caller]
+    fn lock_many_soon<'t, R, I>(
+        owner: &Owner,
+        wanted: I,
+        wait: Wait,
+    ) -> impl Future<Output = Result<TableHoldings<K, C>, Refusal>> + use<'t, K, C, R, I>
+    where
+        R: RangeBounds<K>,
+        I: IntoIterator<Item = (&'t Table<K, C>, R, Mode)>,
+    {
+        let ByTable {
+            numbers,
+            nothing,
+            ranges,
+        } = ByTable::of(owner, wanted);
+        let held = tables::lock_all_soon(nothing, ranges, wait);
+        async move { Ok(numbers.into_iter().zip(held.await?).collect()) }
+    }
+
     #[track_caller]
     fn lock_many_within<'t, R: RangeBounds<K>>(
         &self,
@@ -181,6 +245,25 @@ impl<K: ?Sized + Key, C: Compare<K>> KeySpace<K, C> {
         wanted: impl IntoIterator<Item = (&'t Table<K, C>, R, Mode)>,
         wait: Wait,
     ) -> Result<TableHoldings<K, C>, Refusal> {
+        let ByTable {
+            numbers,
+            nothing,
+            ranges,
+        } = ByTable::of(owner, wanted);
+        let held = tables::lock_all(nothing, ranges, wait)?;
+        Ok(numbers.into_iter().zip(held).collect())
+    }
+}
+
+/// What is wanted of each table, in the order that all calls agree on.
+struct ByTable<K: ?Sized + Key, C: Compare<K>, R> {
+    numbers: Vec<u64>,
+    nothing: Vec<Holding<Arc<KeyRangeLock<K, C>>>>,
+    ranges: Vec<Vec<(R, Mode)>>,
+}
+
+impl<K: ?Sized + Key, C: Compare<K>, R> ByTable<K, C, R> {
+    fn of<'t>(owner: &Owner, wanted: impl IntoIterator<Item = (&'t Table<K, C>, R, Mode)>) -> Self {
         let mut by_table = BTreeMap::new();
         for (table, range, mode) in wanted {
             let (_, ranges) = by_table
@@ -192,9 +275,11 @@ impl<K: ?Sized + Key, C: Compare<K>> KeySpace<K, C> {
         let nothing = tables
             .iter()
             .map(|table| table.lock.by_arc(owner).nothing());
-        let held = tables::lock_all(nothing.collect(), ranges, wait)?;
-        let numbers = tables.iter().map(|table| table.number);
-        Ok(numbers.zip(held).collect())
+        Self {
+            numbers: tables.iter().map(|table| table.number).collect(),
+            nothing: nothing.collect(),
+            ranges,
+        }
     }
 }
 

@@ -179,6 +179,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         let mut held = Vec::new();
         self.list.each_holder(self.record, |node, holder| {
             if self.blocks(holder.owner) {
+                // Another thread of the owner may release it meanwhile.
                 self.list.index.keep(&self.kept, node);
                 held.push(holder);
             }

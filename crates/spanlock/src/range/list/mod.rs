@@ -94,6 +94,8 @@
 //! - **no-fast-release**: it also gives up its fast release, which does not check for sleepers.
 //! - **tower-cut-off**: nothing is followed from a tower link whose node is gone. The search starts over.
 //! - **tower-prepare**: a node that could not enter a level determines its successor there again.
+//! - **plain-node**: the node of the fast path is in no level of the index, and enters none, because the fast release
+//!   uses it again at once.
 //! - **panic-leaves**: a request whose comparison of [keys](crate::range::keys) panics, and whose node is in the list,
 //!   withdraws.
 //! - **max-shared-len**: the index knows the length of the longest shared range. A shared request raises that before
@@ -248,12 +250,13 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     pub(in crate::range) fn ordered(
         policy: Policy,
         patience: Patience,
+        deadlocks: Deadlocks,
         index: I,
         order: QueueOrder,
     ) -> Self {
         Self {
             list: List::new(policy, index),
-            wait_queue: WaitQueue::ordered(patience, order),
+            wait_queue: WaitQueue::ordered(patience, deadlocks, order),
         }
     }
 

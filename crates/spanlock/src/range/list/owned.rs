@@ -104,7 +104,7 @@ impl<'a> Behalf<'a> {
         }
     }
 
-    /// The same for a task, where the queue keeps the ranges.
+    /// The same for a task, where the queue keeps the ranges [own-keys].
     fn task<I: Index>(mut self, waiter: Waiter<'a>, index: &I) -> Waiter<'a> {
         let mut kept = [index.own(waiter.asks()), None];
         if let Replaces::Shared(_, shares) = &mut self.replaced {
@@ -169,7 +169,8 @@ impl<P: Protocol, I: Index> List<P, I> {
     pub(in crate::range) unsafe fn release_owned(&self, queue: &WaitQueue, token: Token) {
         let node = token.node();
         if token.link().is_fast() && self.remove_fast(token.link()) {
-            // The mark stood all the time, so no other thread has read the node [demote].
+            // The mark stood all the time, so no other thread has read the node [demote]. No level leads to it
+            // [plain-node].
             self.take_over(node);
         } else {
             self.retract(queue, node);

@@ -43,7 +43,8 @@ impl<P, I: Index> List<P, I> {
     pub(in crate::range) unsafe fn release(&self, queue: &WaitQueue, token: Token) {
         let node = token.node();
         if token.link().is_fast() && self.remove_fast(token.link()) {
-            // The mark stood all the time, so no other thread has read the node [demote].
+            // The mark stood all the time, so no other thread has read the node [demote]. No level leads to it
+            // [plain-node].
             if I::KEYED {
                 self.take_over(node);
                 thread::with_record(|record| record.list.released());

@@ -380,44 +380,48 @@ impl<U: ?Sized + fmt::Debug, H> fmt::Debug for LentWrite<U, H> {
     }
 }
 
-/// Several ranges of a [`RangeLocked`](super::RangeLocked) slice, to write.
-#[must_use = "the ranges are released when the guards are dropped"]
-pub struct SliceWriteGuards<'a, T, const N: usize, L: RawRangeLock = RawSlots> {
+/// Several ranges of a [`RangeLocked`](super::RangeLocked) slice, to write. They are held by `H`: a thread's
+/// [`Guards`], or [`Whole`] of an owner.
+#[must_use = "the ranges are released when it is dropped"]
+pub struct LentWrites<T, const N: usize, H> {
     slices: [*mut [T]; N],
     #[expect(dead_code, reason = "its drop releases the ranges")]
-    guards: Guards<WriteGuard<'a, L>>,
+    hold: H,
 }
 
-impl<'a, T, const N: usize, L: RawRangeLock> SliceWriteGuards<'a, T, N, L> {
+/// Several ranges of a [`RangeLocked`](super::RangeLocked) slice, which a thread writes.
+pub type SliceWriteGuards<'a, T, const N: usize, L = RawSlots> =
+    LentWrites<T, N, Guards<WriteGuard<'a, L>>>;
+
+impl<T, const N: usize, H> LentWrites<T, N, H> {
     /// # Safety
-    /// The slices are alive and do not overlap, and the guards hold them exclusively.
-    pub(super) unsafe fn new(slices: [*mut [T]; N], guards: Guards<WriteGuard<'a, L>>) -> Self {
-        Self { slices, guards }
+    /// The slices are alive and do not overlap, and are held exclusively while the hold lives.
+    pub(super) unsafe fn new(slices: [*mut [T]; N], hold: H) -> Self {
+        Self { slices, hold }
     }
 
     /// The ranges, in the order in which they were asked for.
     #[must_use]
     pub fn slices(&self) -> [&[T]; N] {
-        // SAFETY: the ranges are in bounds, and held exclusively while the guards live.
+        // SAFETY: the ranges are in bounds, and held exclusively while the hold lives.
         self.slices.map(|slice| unsafe { &*slice })
     }
 
     /// The ranges to write, in the order in which they were asked for.
     #[must_use]
     pub fn slices_mut(&mut self) -> [&mut [T]; N] {
-        // SAFETY: the ranges are in bounds, and held exclusively while the guards live. They do not overlap, and the
-        // guards are borrowed exclusively.
+        // SAFETY: the ranges are in bounds, and held exclusively while the hold lives. They do not overlap, and this is
+        // borrowed exclusively.
         self.slices.map(|slice| unsafe { &mut *slice })
     }
 }
 
+// SAFETY: it lends `&mut [T]`, on whichever thread, and its hold may be released there.
+unsafe impl<T: Send, const N: usize, H: Send> Send for LentWrites<T, N, H> {}
 // SAFETY: it lends `&[T]` to those who share it.
-unsafe impl<T: Sync, const N: usize, L: RawRangeLock + Sync> Sync
-    for SliceWriteGuards<'_, T, N, L>
-{
-}
+unsafe impl<T: Sync, const N: usize, H: Sync> Sync for LentWrites<T, N, H> {}
 
-impl<T: fmt::Debug, const N: usize, L: RawRangeLock> fmt::Debug for SliceWriteGuards<'_, T, N, L> {
+impl<T: fmt::Debug, const N: usize, H> fmt::Debug for LentWrites<T, N, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.slices().fmt(f)
     }

@@ -11,7 +11,7 @@ mod lent;
 mod tasks;
 
 pub use by::SliceBy;
-pub use lent::{Hold, LentRead, LentWrite, Part, SliceWriteGuards, Whole};
+pub use lent::{Hold, LentRead, LentWrite, LentWrites, Part, SliceWriteGuards, Whole};
 
 use super::guard::{ReadGuard, WriteGuard};
 use super::lock::RangeLock;
@@ -263,15 +263,7 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         ranges: [R; N],
         wait: Wait,
     ) -> Option<SliceWriteGuards<'_, T, N, L>> {
-        let ranges = ranges.map(|range| within(range, self.len()));
-        for (at, one) in ranges.iter().enumerate() {
-            let overlaps = |other: &&Range<usize>| one.start < other.end && other.start < one.end;
-            if let Some(other) = ranges[..at].iter().find(overlaps) {
-                panic!(
-                    "ranges {other:?} and {one:?} overlap: expected each element to be asked for once"
-                );
-            }
-        }
+        let ranges = apart(ranges, self.len());
         let guards = self
             .lock
             .write_many_within(ranges.iter().map(positions), wait)?;
@@ -288,6 +280,21 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
         let first = UnsafeCell::raw_get(self.elements[range.start..].as_ptr());
         ptr::slice_from_raw_parts_mut(first, range.len())
     }
+}
+
+/// Ranges of indices as a slice of `len` elements understands them, none of which overlap.
+#[track_caller]
+fn apart<R: RangeBounds<usize>, const N: usize>(ranges: [R; N], len: usize) -> [Range<usize>; N] {
+    let ranges = ranges.map(|range| within(range, len));
+    for (at, one) in ranges.iter().enumerate() {
+        let overlaps = |other: &&Range<usize>| one.start < other.end && other.start < one.end;
+        if let Some(other) = ranges[..at].iter().find(overlaps) {
+            panic!(
+                "ranges {other:?} and {one:?} overlap: expected each element to be asked for once"
+            );
+        }
+    }
+    ranges
 }
 
 /// A range of indices as a slice of `len` elements understands it.

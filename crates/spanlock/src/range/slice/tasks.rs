@@ -1,8 +1,8 @@
 //! How tasks borrow from a slice.
 
-use super::{LentRead, LentWrite, OwnedSliceReadGuard, OwnedSliceWriteGuard, RangeLocked, SliceBy};
-use super::{Whole, positions, within};
-use crate::range::holding::{LockBy, OfPositions, of_anonymous};
+use super::{LentRead, LentWrite, LentWrites, OwnedSliceReadGuard, OwnedSliceWriteGuard};
+use super::{RangeLocked, SliceBy, Whole, apart, positions, within};
+use crate::range::holding::{By, LockBy, OfPositions, of_anonymous};
 use crate::range::owner::{Owner, Refusal};
 use crate::range::raw::{Mode, RawOwned, Wait};
 use prim::clock::Duration;
@@ -25,6 +25,30 @@ where
     let range = within(range, slice.len());
     let request = LockBy::new(slice, owner.clone(), positions(&range), mode, wait);
     (range, request)
+}
+
+/// A request for several ranges of indices, to be held alone.
+#[track_caller]
+fn ask_many<T, L: RawOwned, S, R: RangeBounds<usize>, const N: usize>(
+    slice: S,
+    owner: &Owner,
+    ranges: [R; N],
+    wait: Wait,
+) -> impl Future<Output = Result<LentWrites<T, N, Whole<S>>, Refusal>> + use<T, L, S, R, N>
+where
+    S: OfPositions<Raw = L> + Deref<Target = RangeLocked<T, L>> + Clone,
+{
+    let ranges = apart(ranges, slice.len());
+    let alone = ranges
+        .clone()
+        .map(|range| (positions(&range), Mode::Exclusive));
+    let request = By::new(slice.clone(), owner).many(alone, wait);
+    async move {
+        let held = Whole::new(request.await?);
+        let slices = ranges.map(|range| slice.slice(&range));
+        // SAFETY: the ranges are in bounds and do not overlap, and they are held alone.
+        Ok(unsafe { LentWrites::new(slices, held) })
+    }
 }
 
 /// Methods to borrow in one mode: on a reference, with a limit of time, and on an `Arc`.
@@ -119,6 +143,49 @@ impl<T, L: RawOwned> RangeLocked<T, L> {
         /// When the range is reversed or reaches past the end.
         write_async, try_write_async_for, write_owned_async
     }
+
+    /// As [`write_many`](Self::write_many), for a task: a future, which waits without blocking a thread. It does
+    /// nothing until it is polled. What is lent may be sent to other threads.
+    ///
+    /// In its first three rounds it holds nothing while it waits. In the last it keeps what it has. So its task must be
+    /// polled, as one that holds a range. A future that is dropped releases what it has.
+    ///
+    /// ```
+    /// use spanlock::range::RangeLocked;
+    ///
+    /// async fn transfer(accounts: &RangeLocked<u64>, from: usize, to: usize) {
+    ///     let mut both = accounts.write_many_async([from..from + 1, to..to + 1]).await;
+    ///     let [from, to] = both.slices_mut();
+    ///     (from[0], to[0]) = (from[0] - 50, to[0] + 50);
+    /// }
+    /// # fn is_send(_: impl Send) {}
+    /// # is_send(transfer(&RangeLocked::from(vec![100; 10]), 1, 2));
+    /// ```
+    ///
+    /// # Panics
+    /// When a range is reversed or reaches past the end, or two of them overlap.
+    #[track_caller]
+    pub fn write_many_async<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+    ) -> impl Future<Output = LentWrites<T, N, Whole<&Self>>> + use<'_, T, L, R, N> {
+        let request = ask_many(self, &Owner::anonymous(), ranges, Wait::Forever);
+        async move { of_anonymous(request.await, Wait::Forever).expect("it waits for ever") }
+    }
+
+    /// As [`write_many_async`](Self::write_many_async), but `None` after `timeout`.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn try_write_many_async_for<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+        timeout: Duration,
+    ) -> impl Future<Output = Option<LentWrites<T, N, Whole<&Self>>>> + use<'_, T, L, R, N> {
+        let request = ask_many(self, &Owner::anonymous(), ranges, Wait::at_most(timeout));
+        async move { request.await.ok() }
+    }
 }
 
 impl<T, L: RawOwned, S> SliceBy<'_, S>
@@ -171,5 +238,18 @@ where
             // SAFETY: the range is in bounds and held alone.
             Ok(unsafe { LentWrite::new(slice.slice(&range), held) })
         }
+    }
+
+    /// Lends several ranges to write, for a task: see [`RangeLocked::write_many_async`].
+    ///
+    /// # Panics
+    /// When a range is reversed or reaches past the end, or two of them overlap.
+    #[track_caller]
+    pub fn write_many_async<R: RangeBounds<usize>, const N: usize>(
+        &self,
+        ranges: [R; N],
+    ) -> impl Future<Output = Result<LentWrites<T, N, Whole<S>>, Refusal>> + use<T, L, S, R, N>
+    {
+        ask_many(self.slice.clone(), self.owner, ranges, Wait::Forever)
     }
 }

@@ -315,7 +315,8 @@ impl<'a> Waiter<'a> {
                 return Ok(None);
             };
             let id = self.enrol(queue);
-            queue.watching.note(holder.id, holder.at);
+            let known = queue.known(holder.request.span, holder.at);
+            queue.watching.note(holder.id, known);
             let stage = Stage::BehindHolder(holder.id);
             let mut entry = self.entry(id, stage, holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.

@@ -106,10 +106,9 @@ impl WaitQueue {
     }
 
     /// The queue of a lock with an order of its own, which is made at once.
-    pub(super) fn ordered(patience: Patience, order: QueueOrder) -> Self {
-        // Those who look for deadlocks, and the observer, know positions only.
-        let made = Self::new(patience, Deadlocks::OFF);
-        made.queue.get_or_init(|| SharedQueue::new(order, None, 0));
+    pub(super) fn ordered(patience: Patience, deadlocks: Deadlocks, order: QueueOrder) -> Self {
+        let made = Self::new(patience, deadlocks);
+        made.made(order);
         made
     }
 
@@ -137,13 +136,17 @@ impl WaitQueue {
     }
 
     fn shared(&self) -> &Arc<SharedQueue> {
-        self.queue.get().unwrap_or_else(|| {
-            let detection = self.detection();
-            // Taken before, since to make the queue must not block, not even where an atomic operation does.
-            let number = detection.map_or(0, |_| deadlock::new_number());
-            self.queue
-                .get_or_init(|| SharedQueue::new(QueueOrder::Positions, detection, number))
-        })
+        let queue = self.queue.get();
+        queue.unwrap_or_else(|| self.made(QueueOrder::Positions))
+    }
+
+    /// The queue, which is made unless there is one.
+    fn made(&self, order: QueueOrder) -> &Arc<SharedQueue> {
+        let detection = self.detection();
+        // Taken before, since to make the queue must not block, not even where an atomic operation does.
+        let number = detection.map_or(0, |_| deadlock::new_number());
+        self.queue
+            .get_or_init(|| SharedQueue::new(order, detection, number))
     }
 
     /// Changes the queue: under its mutex, with the hint kept true. Whom `change` signals is woken after the mutex is

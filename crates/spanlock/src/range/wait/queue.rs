@@ -61,7 +61,7 @@ use super::lines::{Behind, LineId};
 use super::places::Places;
 use super::reservation::Turn;
 use super::turns::Turns;
-use super::watched::Watching;
+use super::watched::{Known, Watching};
 use crate::deadlock::Detection;
 use crate::range::inspect::{Request, WaitingRequest};
 use crate::range::order::QueueOrder;
@@ -295,7 +295,8 @@ impl Queue {
         wakeups: &mut Wakeups,
         mut holder_of: impl FnMut(&Request) -> HolderId,
     ) -> bool {
-        let at = self.places.get(id).map(|entry| entry.origin.at);
+        let known = |entry: &Entry| self.known(entry.request.span, Some(entry.origin.at));
+        let known = self.places.get(id).map_or_else(Known::default, known);
         self.remove(id, wakeups);
         let lines = self.places.lines.behind(Behind::Request(id));
         let ways = self.places.giving_way_to(id);
@@ -305,14 +306,14 @@ impl Queue {
                 continue;
             };
             let holder = holder_of(&self.places.of(head).request);
-            self.watching.note(holder, at);
+            self.watching.note(holder, known);
             let blocker = self.places.lines.blocker(line);
             self.places.move_line(line, Behind::Holder(holder), blocker);
         }
         for &way in &ways {
             let entry = self.places.of(way);
             let (holder, blocker) = (holder_of(&entry.request), entry.behind);
-            self.watching.note(holder, at);
+            self.watching.note(holder, known);
             self.places
                 .move_to(way, Stage::BehindHolder(holder), blocker);
         }

@@ -4,12 +4,14 @@ use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::queue::Queue;
 use super::{Acquisition, Refused, SharedQueue, WaitQueue, Waiter};
 use crate::deadlock::{
-    self, Account, Deadlock, Detection, Held, Idle, Key, NotPolled, Published, Seen, Wait,
+    self, Account, Deadlock, Detection, Held, Idle, Key, Named, NotPolled, Published, Seen, Wait,
 };
 use crate::observe::{self, Observed, Outcome, Waiting};
 use crate::range::inspect::Request;
+use crate::range::keys::ShownKeys;
 use crate::range::order::QueueOrder;
 use crate::range::raw::Wait as Limit;
+use crate::range::span::Span;
 use crate::wait::{Alarm, Wakeups};
 use prim::clock::{Duration, Instant};
 use prim::sync::Arc;
@@ -30,15 +32,34 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    fn waiting(&self, request: &Request, lock: usize) -> Waiting {
+    fn waiting(&self, request: &Request, lock: usize, order: &QueueOrder) -> Waiting {
+        let Named(span, keys) = named(request.span, order);
         Waiting {
             owner: request.owner,
             thread: self.thread,
             lock,
-            span: request.span,
+            span,
+            keys,
             mode: request.mode,
             place: self.at,
         }
+    }
+}
+
+/// What is known of a holder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// Where it has locked.
+    at: Option<Place>,
+    /// Its range, if it is one of keys. They may be gone before it is asked for.
+    keys: Option<ShownKeys>,
+}
+
+/// What people are to be told of a range that lives: of one of keys a text, as its words say nothing to them.
+fn named(span: Span, order: &QueueOrder) -> Named {
+    match order {
+        QueueOrder::Positions => Named(span, None),
+        QueueOrder::Keys(_) => Named(Span::ALL, order.shown(span)),
     }
 }
 
@@ -50,8 +71,8 @@ pub(super) struct Watching {
     lock: usize,
     /// Until when the queue is known to those who look.
     listed: Alarm,
-    /// Where holders have locked, as far as that is known.
-    locked_at: BTreeMap<HolderId, Place>,
+    /// What is known of holders.
+    known: BTreeMap<HolderId, Known>,
     /// The requests that are refused, and have not found out.
     refused: BTreeMap<RequestId, Deadlock>,
     /// When tasks were woken that have not been polled since.
@@ -64,22 +85,22 @@ impl Watching {
             detection,
             lock: 0,
             listed: Alarm::none(),
-            locked_at: BTreeMap::new(),
+            known: BTreeMap::new(),
             refused: BTreeMap::new(),
             woken: BTreeMap::new(),
         }
     }
 
-    /// A holder has locked there, behind which a request is about to sleep.
-    pub(super) fn note(&mut self, holder: HolderId, at: Option<Place>) {
-        if let (Some(_), Some(at)) = (self.detection, at) {
-            self.locked_at.insert(holder, at);
+    /// That is known of a holder behind which a request is about to sleep.
+    pub(super) fn note(&mut self, holder: HolderId, known: Known) {
+        if self.detection.is_some() && known != Known::default() {
+            self.known.insert(holder, known);
         }
     }
 
     pub(super) fn forget(&mut self, holder: HolderId) {
         if self.detection.is_some() {
-            self.locked_at.remove(&holder);
+            self.known.remove(&holder);
         }
     }
 
@@ -108,10 +129,22 @@ impl Watching {
 }
 
 impl Queue {
+    /// What is to be known of a holder with that range, which lives and has locked there, if anybody looks.
+    pub(super) fn known(&self, span: Span, at: Option<Place>) -> Known {
+        match self.watching.detection {
+            Some(_) => Known {
+                at,
+                keys: self.order().shown(span),
+            },
+            None => Known::default(),
+        }
+    }
+
     /// What the observer was told of a request, if it was told since then.
     pub(super) fn observed(&self, id: RequestId, since: Option<Instant>) -> Option<Observed> {
         let (since, entry) = (since?, self.places.get(id)?);
-        let wait = entry.origin.waiting(&entry.request, self.watching.lock);
+        let (origin, lock) = (entry.origin, self.watching.lock);
+        let wait = origin.waiting(&entry.request, lock, self.order());
         Some(Observed { wait, since })
     }
 
@@ -150,24 +183,46 @@ impl Queue {
 
     fn wait(&self, key: Key, entry: &Entry, holder: HolderId) -> Wait {
         let behind = self.blocker(entry);
-        let place = self.watching.locked_at.get(&holder).copied();
+        let known = self.watching.known.get(&holder).copied();
+        let known = known.unwrap_or_default();
+        let Named(held, held_keys) = self.named_holder(behind.span, known);
+        let Named(span, keys) = named(entry.request.span, self.order());
         Wait {
             key,
             owner: entry.request.owner,
             thread: entry.origin.thread,
             lock: self.watching.lock,
-            span: entry.request.span,
+            span,
+            keys,
             mode: entry.request.mode,
             at: entry.origin.at,
-            behind: vec![(behind.owner, Held::new(behind.span, behind.mode, place))],
+            behind: vec![(
+                behind.owner,
+                Held {
+                    span: held,
+                    keys: held_keys,
+                    mode: behind.mode,
+                    place: known.at,
+                },
+            )],
+        }
+    }
+
+    /// The range of a holder, which may be gone: of its keys there is what was noted.
+    fn named_holder(&self, span: Span, known: Known) -> Named {
+        match self.order() {
+            QueueOrder::Positions => Named(span, None),
+            QueueOrder::Keys(_) => Named(Span::ALL, known.keys),
         }
     }
 
     fn not_polled(&self, entry: &Entry, at_least: Duration) -> NotPolled {
+        let Named(span, keys) = named(entry.request.span, self.order());
         NotPolled {
             owner: entry.request.owner,
             lock: self.watching.lock,
-            span: entry.request.span,
+            span,
+            keys,
             mode: entry.request.mode,
             place: entry.origin.at,
             at_least,
@@ -187,9 +242,11 @@ impl Queue {
 
     fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result {
         writeln!(text, "lock {:#x}", self.watching.lock)?;
+        let shown =
+            |request: Request| request.shown(&named(request.span, self.order()).to_string());
         for entry in self.places.all() {
             let (request, at) = (entry.request, entry.origin.at);
-            write!(text, "  {request}")?;
+            write!(text, "  {}", shown(request))?;
             if let Some(thread) = entry
                 .origin
                 .thread
@@ -201,14 +258,20 @@ impl Queue {
                 Stage::Awake => write!(text, ", awake")?,
                 Stage::Idle => write!(text, ", woken and not polled")?,
                 Stage::BehindHolder(holder) => {
-                    write!(text, ", behind the holder {}", self.blocker(entry))?;
-                    if let Some(at) = self.watching.locked_at.get(&holder) {
+                    let known = self.watching.known.get(&holder).copied();
+                    let (known, blocker) = (known.unwrap_or_default(), self.blocker(entry));
+                    let range = self.named_holder(blocker.span, known).to_string();
+                    write!(text, ", behind the holder {}", blocker.shown(&range))?;
+                    if let Some(at) = known.at {
                         write!(text, ", locked at {at}")?;
                     }
                 }
-                Stage::BehindRequest(_) => write!(text, ", behind {}", self.blocker(entry))?,
-                Stage::GivingWay(..) | Stage::Following(_) => {
-                    write!(text, ", gives way to {}", self.blocker(entry))?;
+                Stage::BehindRequest(other) => {
+                    write!(text, ", behind {}", shown(self.places.of(other).request))?;
+                }
+                Stage::GivingWay(other, _) | Stage::Following(other) => {
+                    let other = shown(self.places.of(other).request);
+                    write!(text, ", gives way to {other}")?;
                 }
             }
             writeln!(text, "; asked for at {at}")?;
@@ -259,7 +322,6 @@ impl Waiter<'_> {
     pub(super) fn observe(&mut self) {
         if self.pursuit.observed.is_none()
             && let Some(observer) = observe::observer()
-            && self.queue.is_of_positions()
         {
             self.pursuit.observed = Some(Instant::now());
             observer.wait_begins(&self.waiting());
@@ -275,7 +337,8 @@ impl Waiter<'_> {
 
     fn waiting(&self) -> Waiting {
         let lock = std::ptr::from_ref(self.queue).addr();
-        self.origin().waiting(&self.request, lock)
+        self.origin()
+            .waiting(&self.request, lock, &self.queue.order())
     }
 }
 
@@ -288,13 +351,10 @@ pub(super) fn outcome_of<T>(outcome: &Result<T, Refused>) -> Outcome {
 }
 
 impl WaitQueue {
-    /// Whether its ranges are of positions: those of other keys cannot be shown without their lock.
-    fn is_of_positions(&self) -> bool {
-        let is_of_positions = |queue: &Arc<SharedQueue>| {
-            let queue = queue.queue.lock();
-            matches!(queue.order(), QueueOrder::Positions)
-        };
-        self.queue.get().is_none_or(is_of_positions)
+    /// How its ranges compare, and are shown.
+    fn order(&self) -> QueueOrder {
+        let order = |queue: &Arc<SharedQueue>| queue.queue.lock().order().clone();
+        self.queue.get().map_or(QueueOrder::Positions, order)
     }
 
     /// How the lock looks for deadlocks, if it does.

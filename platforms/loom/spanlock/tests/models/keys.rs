@@ -33,6 +33,21 @@ models! {
     a_waiting_task_is_cancelled: 1 on unfair_keys;
 }
 
+mod wrapped {
+    use super::*;
+
+    models! {
+        two_writers_overlapping: 2 on limited_keys counted_keys;
+        a_reader_and_a_writer: 2 on limited_keys counted_keys;
+        another_thread_releases: 1 on limited_keys counted_keys;
+        an_upgrade_beside_a_reader: 1 on limited_keys counted_keys;
+        a_task_and_a_thread: 1 on limited_keys counted_keys;
+        a_writing_task_is_dropped: 1 on limited_keys counted_keys;
+        what_is_locked_again_beside_a_writer: 1 on limited_keys counted_keys;
+        a_task_locks_again_beside_a_writer: 1 on limited_keys counted_keys;
+    }
+}
+
 /// A thread compares a key while its holder leaves, and has the next key written where it needs one.
 fn a_key_is_compared_while_its_holder_leaves(world: &Arc<World<Keys>>) {
     let leaves = act(|world: &Arc<World<Keys>>| {
@@ -63,8 +78,20 @@ fn a_scan_that_was_a_writer(world: &Arc<World<Keys>>) {
     world.meet([shares, write(3..4)]);
 }
 
+/// A request walks, and finds that nobody else is there: its node gets the mark of the fast path, and is used again as
+/// soon as it is released.
+fn a_node_alone_is_used_again(world: &Arc<World<Keys>>) {
+    let first = world.write(0..1);
+    world.write(1..2).done();
+    first.done();
+    world.write(0..1).done(); // It walks, since the last one did.
+    world.meet([write(1..3), write(2..4)]);
+}
+
 models! {
     a_key_is_compared_while_its_holder_leaves: 2 on keys slow_keys;
+    a_node_alone_is_used_again: 2 on keys;
+    a_task_waits_while_its_thread_goes_on: 1 on unfair_keys;
     a_scan_that_was_a_writer: 2 on slow_keys;
 }
 
@@ -75,6 +102,46 @@ mod of_different_heights {
     models! {
         [.wins(&[0, 1, 1])]
         a_writer_begins_behind_a_scan_that_is_over: 2 on slow_keys;
+    }
+}
+
+mod uses {
+    //! Keys that several users have, and who writes the next ones over them.
+
+    use prim::{Model, thread};
+    use spanlock_loom::range::keys::KeyRangeLock;
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    fn lock() -> Arc<KeyRangeLock<u64>> {
+        Arc::new(KeyRangeLock::builder().levels(1, 0).build())
+    }
+
+    /// The keys of a task that waits are in a node of the thread that has polled it. Another thread polls it again, and
+    /// leaves them. Then the first thread writes other keys there.
+    #[test]
+    fn the_last_user_writes_the_next_keys() {
+        Model::new(Some(2)).check(|| {
+            let [lock, elsewhere] = [lock(), lock()];
+            let held = lock.write(0..1);
+            let mut task = Box::pin(lock.read_owned_async(0..2));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(task.as_mut().poll(&mut context).is_pending());
+            drop(held);
+            let other = thread::spawn(move || {
+                let mut context = Context::from_waker(Waker::noop());
+                while Pin::new(&mut task).poll(&mut context).is_pending() {
+                    prim::loom::thread::yield_now();
+                }
+                drop(task);
+                drop(lock.write(0..1));
+            });
+            drop(elsewhere.write(4..5));
+            drop(elsewhere.write(5..6));
+            other.join().expect("loom reports panics itself");
+        });
     }
 }
 

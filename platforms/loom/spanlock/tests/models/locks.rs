@@ -1,11 +1,12 @@
 //! The range locks that models run on.
 
 use prim::clock::Duration;
-use spanlock_loom::range::keys::KeyRangeLock;
+use spanlock_loom::range::keys::{KeyRangeLock, Natural, RawKeys};
 use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
 use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
 use spanlock_loom::range::slots::{Advice, Plan, RawSlots};
+use spanlock_loom::range::{Instrumented, Limited};
 use spanlock_testkit_loom::locks;
 use spanlock_testkit_loom::range::World;
 
@@ -26,6 +27,9 @@ const ONCE: Advice = Advice::Always(Plan::Once);
 const KEEP: Advice = Advice::Always(Plan::Keep);
 const EVERYTHING: Advice = Advice::Always(Plan::Everything);
 const LISTED: Advice = Advice::Always(Plan::Listed);
+
+/// A lock over keys that are numbers, in what limits or counts it.
+pub type Wrapped<L> = KeyRangeLock<u64, Natural, L>;
 
 locks! {
     pub list: ListRw = ListRw::builder().build();
@@ -59,6 +63,11 @@ locks! {
     pub slow_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fast_path(FastPath::Off).build();
     pub fair_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fairness(AT_ONCE).build();
     pub unfair_keys: KeyRangeLock<u64> = KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build();
+
+    pub limited_keys: Wrapped<Limited<RawKeys<u64, Natural>>> =
+        KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build().limited(8);
+    pub counted_keys: Wrapped<Instrumented<RawKeys<u64, Natural>>> =
+        KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build().instrumented();
 
     /// Moves when its threads meet for the first time, and learns then.
     pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();

@@ -66,6 +66,9 @@ spanlock_testkit::mutants! {
     keys::figure_one_with_a_lasting_separator::slow_keys: scan-counted
     keys::a_key_is_compared_while_its_holder_leaves::slow_keys: key-life
     keys::of_different_heights::a_writer_begins_behind_a_scan_that_is_over::slow_keys: scan-over
+    keys::a_node_alone_is_used_again::keys: plain-node
+    keys::a_task_waits_while_its_thread_goes_on::unfair_keys: own-keys
+    keys::uses::the_last_user_writes_the_next_keys: last-use
     keys::panics::a_comparison_panics_anywhere: panic-leaves
     keys::panics::a_sleeper_that_panics_passes_the_turn_on: panic-gives-up
     keys::panics::an_innocent_thread_does_not_panic: innocent

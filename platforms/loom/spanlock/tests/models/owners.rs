@@ -25,6 +25,7 @@ models! {
     two_upgrades:
         2 on unfair_list fair_list,
         1 on unfair_slots;
+    what_is_locked_again_beside_a_writer: 1 on unfair_list unfair_slots;
     a_wait_is_cancelled: 3 on unfair_list;
     a_cancellation_beside_a_grant: 2 on unfair_list fair_list;
 }

@@ -32,4 +32,6 @@ models! {
     a_task_awaits_its_second_request: 2 on unfair_list unfair_slots;
     a_waker_asks_for_a_range: 1 on unfair_list;
     a_waiting_task_is_cancelled: 2 on unfair_list;
+    a_task_locks_many_beside_a_writer: 1 on unfair_list unfair_keys;
+    a_task_locks_again_beside_a_writer: 1 on unfair_list;
 }

@@ -209,3 +209,18 @@ pub fn a_cancellation_beside_a_grant<L: Owned>(world: &Arc<World<L>>) {
     others.join();
     world.is_free();
 }
+
+/// An owner locks again what it holds, and unlocks it, beside a writer of some of it.
+pub fn what_is_locked_again_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
+    let owner = Owner::new();
+    let mut mine = by(world, &owner).reentrant();
+    mine.lock(0..2, Mode::Exclusive).expect("nobody cancels it");
+    let other = world.start([write(1..3)]);
+    world.touch(&[0..2], Mode::Exclusive);
+    mine.lock(1..2, Mode::Shared).expect("it is held");
+    mine.unlock(0..2, Mode::Exclusive);
+    world.touch(&[1..2], Mode::Shared);
+    mine.unlock(1..2, Mode::Shared);
+    other.join();
+    world.is_free();
+}

@@ -65,8 +65,11 @@ impl<L: Owned> Task<L> {
     }
 
     fn poll(&mut self, signal: &Arc<Signal>) -> Poll<Result<Held<L>, Refusal>> {
-        let waker = Waker::from(Arc::clone(signal));
-        let polled = Pin::new(&mut self.request).poll(&mut Context::from_waker(&waker));
+        self.poll_with(&Waker::from(Arc::clone(signal)))
+    }
+
+    fn poll_with(&mut self, waker: &Waker) -> Poll<Result<Held<L>, Refusal>> {
+        let polled = Pin::new(&mut self.request).poll(&mut Context::from_waker(waker));
         polled.map_ok(|holding| Held {
             world: Arc::clone(&self.world),
             holding,
@@ -80,13 +83,7 @@ impl<L: Owned> Task<L> {
 
     /// Polls it when it was woken, until it is over.
     fn finish(mut self) -> Result<Held<L>, Refusal> {
-        loop {
-            let signal = Signal::new();
-            match self.poll(&signal) {
-                Poll::Ready(outcome) => return outcome,
-                Poll::Pending => signal.until_woken(),
-            }
-        }
+        finish(|waker| self.poll_with(waker))
     }
 
     fn done(self) {
@@ -108,6 +105,22 @@ pub fn task_read<L: Owned>(range: Range<u64>) -> Act<L> {
 pub fn a_task_and_a_thread<L: Owned>(world: &Arc<World<L>>) {
     world.meet([task_write(0..2), write(1..3)]);
     world.is_free();
+}
+
+/// A task waits. The thread that has polled it asks for other ranges meanwhile, and another thread looks who waits.
+pub fn a_task_waits_while_its_thread_goes_on<L: Owned>(world: &Arc<World<L>>) {
+    let polls = act(|world: &Arc<World<L>>| {
+        let mut task = Task::new(world, 1..3, Mode::Exclusive);
+        task.is_pending(&Signal::new());
+        world.write(4..5).done();
+        world.write(5..6).done();
+        task.done();
+    });
+    let held = world.write(0..2);
+    let crew = world.start([polls]);
+    world.until_asleep(1);
+    held.done();
+    crew.join();
 }
 
 /// A task beside a thread that reads.
@@ -371,4 +384,47 @@ pub fn a_waiting_task_is_cancelled<L: Owned>(world: &Arc<World<L>>) {
     waits.join();
     mine.done();
     world.is_free();
+}
+
+/// A task locks again what its owner holds, beside a writer of some of it.
+pub fn a_task_locks_again_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
+    let task = act(|world: &Arc<World<L>>| {
+        let owner = Owner::new();
+        let mut mine = by(world, &owner).reentrant();
+        for (range, mode) in [(0..2, Mode::Shared), (1..2, Mode::Exclusive)] {
+            let mut asks = Box::pin(mine.lock_async(range, mode));
+            finish(|waker| asks.as_mut().poll(&mut Context::from_waker(waker)))
+                .expect("nobody cancels it");
+        }
+        world.touch(&[0..1], Mode::Shared);
+        world.touch(&[1..2], Mode::Exclusive);
+        mine.unlock(1..2, Mode::Exclusive);
+        world.touch(&[0..2], Mode::Shared);
+    });
+    world.meet([task, write(1..3)]);
+    world.is_free();
+}
+
+/// A task writes ranges that it locks by one call, beside a thread that wants them.
+pub fn a_task_locks_many_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
+    let task = act(|world: &Arc<World<L>>| {
+        let ranges = [2..3, 0..1];
+        let mut asks = Box::pin(by(world, &Owner::new()).write_many_async(ranges.clone()));
+        let held = finish(|waker| asks.as_mut().poll(&mut Context::from_waker(waker)));
+        world.touch(&ranges, Mode::Exclusive);
+        drop(held);
+    });
+    world.meet([task, write_many(&[0..1, 2..3])]);
+    world.is_free();
+}
+
+/// Polls whenever it was woken, until that is ready.
+fn finish<T>(mut poll: impl FnMut(&Waker) -> Poll<T>) -> T {
+    loop {
+        let signal = Signal::new();
+        match poll(&Waker::from(Arc::clone(&signal))) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => signal.until_woken(),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use crate::range::owner::Refusal;
 use crate::range::raw::{Mode, RawOwned, Wait};
 use crate::range::sought::Sought;
 use prim::clock::Duration;
+use smallvec::{SmallVec, smallvec};
 use std::future::Future;
 use std::ops::RangeBounds;
 
@@ -64,14 +65,16 @@ impl<P: Place + Clone> By<'_, P> {
     }
 
     #[track_caller]
-    fn many<R: RangeBounds<P::Key>, I: IntoIterator<Item = (R, Mode)>>(
+    pub(in crate::range) fn many<R: RangeBounds<P::Key>, I: IntoIterator<Item = (R, Mode)>>(
         &self,
         ranges: I,
         wait: Wait,
     ) -> impl Future<Output = Result<Holding<P>, Refusal>> + use<P, R, I> {
         let nothing = self.nothing();
         let wanted = OfOwner::new(&nothing, ranges).wanted;
-        acquire_all(nothing, wanted, wait)
+        let wanted = wanted.into_iter().map(|(sought, mode)| (0, sought, mode));
+        let held = acquire_all(smallvec![nothing], wanted.collect(), wait);
+        async move { Ok(held.await?.pop().expect("there is one lock")) }
     }
 }
 
@@ -144,29 +147,59 @@ impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     }
 }
 
-/// Acquires all of them or none, in the rounds of [`many`](crate::range::many).
-async fn acquire_all<P: Place + Clone>(
-    nothing: Holding<P>,
-    wanted: Vec<(Sought, Mode)>,
+/// A range that is wanted of one of several locks, by its number, and how.
+pub(in crate::range::holding) type Wanted = (usize, Sought, Mode);
+
+/// What an owner holds of several locks.
+pub(in crate::range::holding) type All<P> = SmallVec<[Holding<P>; 1]>;
+
+/// Acquires all of them or none, in the rounds of [`many`](crate::range::many). `nothing` is held of each lock, in the
+/// order that all calls agree on, and what is wanted ascends.
+pub(in crate::range::holding) async fn acquire_all<P: Place + Clone>(
+    nothing: All<P>,
+    wanted: Vec<Wanted>,
     wait: Wait,
-) -> Result<Holding<P>, Refusal> {
+) -> Result<All<P>, Refusal> {
     let mut awaited = 0;
     for _ in 0..EMPTY_HANDED_ROUNDS {
-        let Some((sought, mode)) = wanted.get(awaited).cloned() else {
+        let Some((lock, sought, mode)) = wanted.get(awaited).cloned() else {
             break;
         };
-        let mut held = nothing.asks(Some(sought), mode, wait).await?;
-        match held.try_others(&wanted, awaited)? {
+        let first = nothing[lock].asks(Some(sought), mode, wait).await?;
+        let mut held: All<P> = nothing.iter().map(Holding::another).collect();
+        held[lock].take(first);
+        match try_others(&mut held, &wanted, awaited)? {
             None => return Ok(held),
             Some(taken) => awaited = taken,
         }
     }
     let mut held = nothing;
-    for (sought, mode) in wanted {
-        let next = held.asks(Some(sought), mode, wait).await?;
-        held.take(next);
+    for (lock, sought, mode) in wanted {
+        let next = held[lock].asks(Some(sought), mode, wait).await?;
+        held[lock].take(next);
     }
     Ok(held)
+}
+
+/// Acquires the other ranges if that takes no waiting; or says which one is taken.
+fn try_others<P: Place + Clone>(
+    all: &mut All<P>,
+    wanted: &[Wanted],
+    awaited: usize,
+) -> Result<Option<usize>, Refusal> {
+    for (at, (lock, sought, mode)) in wanted.iter().enumerate() {
+        if at == awaited {
+            continue;
+        }
+        let held = &mut all[*lock];
+        let (lock, wait) = (held.lock.clone(), Wait::Never);
+        match Holding::acquire_sought(lock, &held.owner, sought, *mode, wait) {
+            Ok(next) => held.take(next),
+            Err(Refusal::Busy) => return Ok(Some(at)),
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    Ok(None)
 }
 
 impl<P: Place + Clone> Holding<P> {
@@ -178,26 +211,6 @@ impl<P: Place + Clone> Holding<P> {
     /// Of the same lock and owner, of which nothing is held.
     pub(super) fn another(&self) -> Self {
         Self::nothing(self.lock.clone(), self.owner.clone())
-    }
-
-    /// Acquires the other ranges if that takes no waiting; or says which one is taken.
-    fn try_others(
-        &mut self,
-        wanted: &[(Sought, Mode)],
-        awaited: usize,
-    ) -> Result<Option<usize>, Refusal> {
-        for (at, (sought, mode)) in wanted.iter().enumerate() {
-            if at == awaited {
-                continue;
-            }
-            let (lock, wait) = (self.lock.clone(), Wait::Never);
-            match Self::acquire_sought(lock, &self.owner, sought, *mode, wait) {
-                Ok(next) => self.take(next),
-                Err(Refusal::Busy) => return Ok(Some(at)),
-                Err(refusal) => return Err(refusal),
-            }
-        }
-        Ok(None)
     }
 }
 

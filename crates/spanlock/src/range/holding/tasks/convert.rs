@@ -57,13 +57,28 @@ impl<P: Place + Clone> Holding<P> {
         self.extend_soon(sought, wait).await
     }
 
-    async fn extend_soon(&mut self, sought: Option<Sought>, wait: Wait) -> Result<(), Refusal> {
+    pub(in crate::range::holding) async fn extend_soon(
+        &mut self,
+        sought: Option<Sought>,
+        wait: Wait,
+    ) -> Result<(), Refusal> {
         let Some(sought) = sought else {
             return Ok(());
         };
         let span = sought.span();
         let gained = self.gain_soon(span, Mode::Exclusive, wait).await?;
         self.cut(span, &Cut::ReleaseShared);
+        self.take(gained);
+        Ok(())
+    }
+
+    /// Shares what it does not hold of a range. What it holds alone stays so.
+    pub(in crate::range::holding) async fn share_more_soon(
+        &mut self,
+        sought: Sought,
+        wait: Wait,
+    ) -> Result<(), Refusal> {
+        let gained = self.gain_soon(sought.span(), Mode::Shared, wait).await?;
         self.take(gained);
         Ok(())
     }

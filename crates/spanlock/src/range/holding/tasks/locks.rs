@@ -2,7 +2,7 @@
 
 use super::super::{Place, RangeLock, RangeMutex};
 use super::{Lock, LockBy, TryLock};
-use crate::range::keys::{Compare, Key, KeyRangeLock};
+use crate::range::keys::{Compare, Key, KeyRangeLock, OverKeys};
 use crate::range::owner::Owner;
 use crate::range::raw::{Mode, RawOwned, RawOwnedMutex, Wait};
 use prim::clock::Duration;
@@ -124,7 +124,7 @@ impl<L: RawOwnedMutex> RangeMutex<L> {
     }
 }
 
-impl<K: ?Sized + Key, C: Compare<K>> KeyRangeLock<K, C> {
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     for_tasks! {
         K, Shared;
         /// As [`read`](Self::read), for a task: a future, which waits without blocking a thread. What is held may be

@@ -14,6 +14,8 @@ mod by;
 mod convert;
 mod locks;
 
+pub(super) use by::{All, Wanted, acquire_all};
+
 use super::located::Leads;
 use super::{Holding, Piece, Pieces, Place, TokenAt};
 use crate::range::order::Ranges;

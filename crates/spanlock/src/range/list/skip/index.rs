@@ -46,8 +46,8 @@ pub(in crate::range) trait StartHints: Send + Sync {
     /// lead to it.
     #[inline]
     fn make_plain(&self, node: NonNull<Node>) -> bool {
-        // SAFETY: the caller has the node, which is alive.
-        !unsafe { node.as_ref() }.is_tall()
+        // [plain-node] SAFETY: the caller has the node, which is alive.
+        !unsafe { node.as_ref() }.is_tall() || !prim::intact!("plain-node")
     }
 
     /// A node that no other thread knows is about to bear a request for that range.
