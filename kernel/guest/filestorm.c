@@ -4,7 +4,8 @@
  *
  *  fixed   Parts of it are written and read whole. A write fills its parts with one stamp, so a read that finds two in
  *          one part has seen a write halfway. After each phase each part has the last stamp of one thread.
- *  log     Threads append records. After each phase each record is there once, and those of a thread are in order.
+ *  log     Threads append records. After each phase each record is there once, and those of a thread are in order. Then
+ *          it is emptied.
  *  cut     One thread truncates it while the others write and read: a part has one stamp, and zeros behind it at most.
  *
  * `direct` opens with O_DIRECT. `count` counts the reads that have seen a write halfway, and does not fail for them.
@@ -198,9 +199,13 @@ static void check_log(struct worker *worker)
 			fail("a record is out of order", (long)at, (long)value);
 		at += got;
 	}
-	for (int t = 0; t < threads; t++)
+	for (int t = 0; t < threads; t++) {
 		if (next[t] != workers[t].appended)
 			fail("records are missing", t, (long)next[t]);
+		workers[t].appended = 0;
+	}
+	if (ftruncate(log_file, 0))
+		fail("ftruncate", 0, 0);
 }
 
 static int create(int which, const char *folder, const char *name, int flags)
