@@ -231,8 +231,7 @@ impl Waiter<'_> {
                 return Ok(None);
             };
             let id = self.enrol(queue);
-            let known = queue.known(holder.request.span, holder.at);
-            queue.watching.note(holder.id, known);
+            queue.note_holder(&holder);
             let stage = Stage::BehindHolder(holder.id);
             let mut entry = self.entry(id, stage, holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.
