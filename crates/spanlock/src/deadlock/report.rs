@@ -210,7 +210,8 @@ pub(super) fn tell(report: &Report) {
 /// people who look at a program that stands still.
 ///
 /// Requests come and go meanwhile. It takes the mutex of one queue after the other, so it is for a thread that a signal
-/// handler has woken and not for the handler itself. A lock that nobody waits for is not listed.
+/// handler has woken and not for the handler itself. Nor is it for a panic hook, where comparators or formats of
+/// [keys](crate::range::keys) may panic: such a mutex may be held then. A lock that nobody waits for is not listed.
 /// [`RangeLock::snapshot`](crate::range::RangeLock::snapshot) lists any one lock.
 #[must_use]
 pub fn dump_all() -> String {

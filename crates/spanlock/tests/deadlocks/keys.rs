@@ -1,13 +1,13 @@
 //! Rings over keys: reports name the keys.
 
 use super::{Meeting, REFUSE, REPORT, lasting};
-use spanlock::deadlock;
-use spanlock::range::keys::{Builder, KeyRangeLock, between, point};
+use spanlock::deadlock::{self, Deadlocks};
+use spanlock::range::keys::{Builder, between, point};
 use spanlock::range::{Owner, Refusal};
-use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 fn as_text(key: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,17 +119,49 @@ fn a_dump_names_keys_that_can_be_named() {
     });
 }
 
-/// A comparator's key that a lock without a look does not format.
+/// However many wait for it.
+#[test]
+fn the_keys_of_a_holder_are_formatted_once() {
+    static FORMATTED: AtomicUsize = AtomicUsize::new(0);
+    let counted = |key: &str, f: &mut fmt::Formatter<'_>| {
+        FORMATTED.fetch_add(usize::from(key == "held"), Relaxed);
+        f.write_str(key)
+    };
+    let table = Builder::<str>::new()
+        .deadlocks(REPORT)
+        .shown_by(counted)
+        .build();
+    let held = table.write(between("held", "z"));
+    thread::scope(|scope| {
+        for key in ["k", "m", "m"] {
+            let table = &table;
+            scope.spawn(move || drop(table.read(point(key))));
+        }
+        while table.snapshot().waiters.len() < 3 {
+            thread::yield_now();
+        }
+        assert_eq!(FORMATTED.load(Relaxed), 1);
+        drop(held);
+    });
+}
+
+/// What the environment says is read once, and other tests write it: so the lock says for itself that nobody looks.
 #[test]
 fn nothing_is_formatted_unless_somebody_looks() {
-    let compare = |one: &Mute, other: &Mute| -> Ordering { one.cmp(other) };
-    let table = KeyRangeLock::<Mute, _>::ordered_by(compare);
-    let held = table.write(Mute(1)..Mute(3));
+    static FORMATTED: AtomicUsize = AtomicUsize::new(0);
+    let counted = |_: &u8, _: &mut fmt::Formatter<'_>| {
+        FORMATTED.fetch_add(1, Relaxed);
+        Ok(())
+    };
+    let builder = Builder::<u8>::new().ordered_by(|one: &u8, other: &u8| one.cmp(other));
+    let table = builder.deadlocks(Deadlocks::OFF).shown_by(counted).build();
+    let held = table.write(1..3);
     thread::scope(|scope| {
-        scope.spawn(|| drop(table.read(Mute(2)..=Mute(2))));
+        scope.spawn(|| drop(table.read(2..=2)));
         while table.snapshot().waiters.is_empty() {
             thread::yield_now();
         }
         drop(held);
     });
+    assert_eq!(FORMATTED.load(Relaxed), 0);
 }

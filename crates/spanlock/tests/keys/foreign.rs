@@ -205,8 +205,8 @@ impl Drop for Explosive {
     }
 }
 
-/// Keys of earlier requests are freed as the walk of a request ends, which is granted. Where other tests walk at the time,
-/// that may be a later request.
+/// Keys of earlier requests are freed as the walk of a request ends, which is granted. Where other tests walk at the
+/// time, that may be a later request.
 #[test]
 fn a_key_whose_drop_panics_disturbs_nobody() {
     let lock = KeyRangeLock::<Explosive>::new();

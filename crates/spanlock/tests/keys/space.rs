@@ -132,6 +132,9 @@ fn calls_in_any_order_do_not_deadlock() {
     }
 }
 
+/// What executors spawn goes from thread to thread.
+fn is_send(_: &impl Send) {}
+
 #[test]
 fn a_task_locks_in_several_tables_all_or_nothing() {
     let space = KeySpace::<str>::new();
@@ -155,7 +158,9 @@ fn a_task_locks_in_several_tables_all_or_nothing() {
     }
     drop(taken);
     assert_eq!(owner.asks_or_holds(), 0);
-    let held = block_on(space.lock_many_async(&owner, wanted())).expect("nobody is in the way");
+    let all = space.lock_many_async(&owner, wanted());
+    is_send(&all);
+    let held = block_on(all).expect("nobody is in the way");
     let numbers: Vec<_> = held.iter().map(|(table, _)| *table).collect();
     assert_eq!(numbers, [0, 1]);
     assert!(first.try_read(point("b")).is_none() && second.try_write(point("b")).is_none());

@@ -108,8 +108,9 @@ impl<K: ?Sized + Key, C> Builder<K, C> {
     /// # Ok::<(), spanlock::range::Refusal>(())
     /// ```
     ///
-    /// It must say the same of a key each time, and must not use any range lock: the queue's mutex may be held. Where
-    /// it panics in a report, the keys are not shown.
+    /// It must say the same of a key each time, must not wait for anything, and must not use a lock of this library or
+    /// [`dump_all`](crate::deadlock::dump_all): the queue's mutex may be held. Where it panics in a report, the keys
+    /// are not shown.
     pub fn shown_by(mut self, show: fn(&K, &mut fmt::Formatter<'_>) -> fmt::Result) -> Self {
         self.show = show;
         self

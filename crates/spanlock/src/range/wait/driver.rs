@@ -17,37 +17,19 @@
 //! - **grace-nonblocking** (of [`reclaim`](crate::reclaim)): a thread lets go of its blocker before it sleeps, because
 //!   the blocker may keep other threads' nodes from being reused.
 
+use super::Queue;
 use super::acquisition::{Acquisition, Attempt, Refused, Reserves};
-use super::entry::{Entry, RequestId, Sleeper, Stage};
+use super::entry::{Entry, RequestId, Stage};
 use super::pursued::Pursued;
-use super::reservation::{Patience, Turn};
+use super::reservation::Turn;
+use super::waiter::Waiter;
 use super::watched::outcome_of;
-use super::{Queue, WaitQueue};
 use crate::range::inspect::Request;
-use crate::range::owner::{Listed, Owner};
+use crate::range::owner::Listed;
 use crate::range::raw::Wait;
-use crate::range::sought::Sought;
-use crate::range::span::Span;
-use crate::range::thread::ThreadRecord;
 use crate::wait::{Ticket, Wakeups};
 use prim::clock::{Duration, Instant};
 use prim::debug;
-use std::panic::Location;
-
-/// How far a request has come that was not granted at once. Plain data: a task keeps it while it is not polled.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::range) struct Pursuit {
-    /// Its name in the queue, once it is there.
-    pub(super) id: Option<RequestId>,
-    /// When the request got its reservation, if it has one.
-    pub(super) reserved: Option<Instant>,
-    /// Whether it has begun to wait.
-    pub(super) waits: bool,
-    /// When it asks for a reservation, if it ever does.
-    pub(super) due: Option<Instant>,
-    /// Since when the observer knows that it waits.
-    pub(super) observed: Option<Instant>,
-}
 
 /// Why a thread woke.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,73 +48,7 @@ pub(super) fn held_for<A: Acquisition>(acquisition: &A) -> Vec<Request> {
     }
 }
 
-/// A request that was not granted at once.
-pub(in crate::range) struct Waiter<'a> {
-    pub(super) queue: &'a WaitQueue,
-    pub(super) record: &'static ThreadRecord,
-    pub(super) request: Request,
-    pub(super) wait: Wait,
-    pub(super) patience: Patience,
-    /// The line that asks.
-    pub(super) at: &'static Location<'static>,
-    pub(super) pursuit: Pursuit,
-    /// Who is to be woken.
-    pub(super) sleeper: Sleeper,
-    /// Who may cancel the wait.
-    pub(super) owner: Option<&'a Owner>,
-    /// What the owner shares, and wants alone by this request.
-    pub(super) shares: Option<Request>,
-    /// What keeps the ranges of both while a task is in the queue, in a lock over keys: the task may be leaked.
-    pub(super) kept: Option<Box<[Option<Sought>; 2]>>,
-}
-
-impl<'a> Waiter<'a> {
-    pub(in crate::range) fn new(
-        queue: &'a WaitQueue,
-        record: &'static ThreadRecord,
-        request: Request,
-        wait: Wait,
-        patience: Patience,
-        at: &'static Location<'static>,
-    ) -> Self {
-        Self {
-            queue,
-            record,
-            request,
-            wait,
-            patience,
-            at,
-            pursuit: Pursuit::default(),
-            sleeper: Sleeper::Thread(&record.parker),
-            owner: None,
-            shares: None,
-            kept: None,
-        }
-    }
-
-    /// The owner may cancel the wait.
-    pub(in crate::range) fn cancelled_by(self, owner: &'a Owner) -> Self {
-        let owner = Some(owner);
-        Self { owner, ..self }
-    }
-
-    /// The owner shares this range meanwhile.
-    pub(in crate::range) fn sharing(self, shares: Request) -> Self {
-        let shares = Some(shares);
-        Self { shares, ..self }
-    }
-
-    /// What it asks for.
-    pub(in crate::range) fn asks(&self) -> Span {
-        self.request.span
-    }
-
-    /// The queue keeps these while a task waits.
-    pub(in crate::range) fn keeping(self, kept: [Option<Sought>; 2]) -> Self {
-        let kept = Some(Box::new(kept));
-        Self { kept, ..self }
-    }
-
+impl Waiter<'_> {
     /// Waits and tries until the request is granted, may wait no longer, or would wait for its own thread. `blocker` is
     /// what an attempt before the loop has met.
     #[inline] // As is the attempt: each has one caller for a lock kind, and most requests are granted at once.
@@ -315,8 +231,7 @@ impl<'a> Waiter<'a> {
                 return Ok(None);
             };
             let id = self.enrol(queue);
-            let known = queue.known(holder.request.span, holder.at);
-            queue.watching.note(holder.id, known);
+            queue.note_holder(&holder);
             let stage = Stage::BehindHolder(holder.id);
             let mut entry = self.entry(id, stage, holder.request, holds);
             // [one-upgrade] Under the mutex: of two that would wait for each other the second one sees the first.

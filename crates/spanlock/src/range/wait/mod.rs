@@ -38,6 +38,7 @@
 //! | `reservation.rs` | patience, reservations and their turns |
 //! | `tasks.rs` | what the queue does for tasks: turns of those that are woken, alarms, cancelled requests |
 //! | `turns.rs` | which reservations in the queue share their turns |
+//! | `waiter.rs` | a request that was not granted at once |
 //! | `watched.rs` | what the queue does for those who look for deadlocks |
 
 mod acquisition;
@@ -53,16 +54,17 @@ mod queue;
 mod reservation;
 mod tasks;
 mod turns;
+mod waiter;
 mod watched;
 
 pub use reservation::Fairness;
 
 pub(super) use acquisition::{Acquisition, Attempt, Holder, Refused, Reserves};
-pub(super) use driver::Waiter;
 pub(super) use entry::HolderId;
 pub(super) use poll::{Kept, Runner, at_once};
 pub(super) use queue::WaitsFor;
 pub(super) use reservation::Patience;
+pub(super) use waiter::Waiter;
 
 use super::inspect::{Request, WaitingRequest};
 use super::order::QueueOrder;

@@ -5,9 +5,10 @@
 
 use super::WaitQueue;
 use super::acquisition::{Acquisition, Attempt, Refused};
-use super::driver::{Pursuit, Waiter, held_for};
+use super::driver::held_for;
 use super::entry::Sleeper;
 use super::tasks::Found;
+use super::waiter::{Pursuit, Waiter};
 use super::watched::outcome_of;
 use crate::observe::Outcome;
 use crate::range::owner::{ListedTask, Owner};

@@ -1,6 +1,6 @@
 //! What becomes of a request whose code panics.
 
-use super::driver::Waiter;
+use super::waiter::Waiter;
 
 /// A request that is pursued. Dropping it gives the request up: that is done only when foreign code panics, which
 /// compares keys [panic-gives-up].

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::queue::Queue;
-use super::{Acquisition, Refused, SharedQueue, WaitQueue, Waiter};
+use super::{Acquisition, Holder, Refused, SharedQueue, WaitQueue, Waiter};
 use crate::deadlock::{
     self, Account, Deadlock, Detection, Held, Idle, Key, Named, NotPolled, Published, Seen, Wait,
 };
@@ -138,6 +138,17 @@ impl Queue {
             },
             None => Known::default(),
         }
+    }
+
+    /// A request is about to sleep behind a holder, which lives. Where that is one of keys, it is a node, of which all
+    /// is known when the first request sleeps there: the keys are not formatted again.
+    pub(super) fn note_holder(&mut self, holder: &Holder) {
+        let is_of_keys = matches!(self.order(), QueueOrder::Keys(_));
+        if is_of_keys && self.watching.known.contains_key(&holder.id) {
+            return;
+        }
+        let known = self.known(holder.request.span, holder.at);
+        self.watching.note(holder.id, known);
     }
 
     /// What the observer was told of a request, if it was told since then.
