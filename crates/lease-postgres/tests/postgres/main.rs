@@ -98,6 +98,10 @@ fn main() {
             failures::a_lost_listener_loses_no_release,
         ),
         in_time(
+            "failures::a_listener_that_is_not_answered_connects_again",
+            failures::a_listener_that_is_not_answered_connects_again,
+        ),
+        in_time(
             "failures::a_dead_holder_is_waited_for",
             failures::a_dead_holder_is_waited_for,
         ),
