@@ -128,8 +128,8 @@ impl Cache {
         block_on(self.0.bring(span, mode))
     }
 
-    /// Gives up all blocks, when those who hold parts of them have ended. If the future is dropped before, those that it
-    /// has come to are not found any more, and go when somebody wishes for them, or when this is called again.
+    /// Gives up all blocks, when those who hold parts of them have ended. If the future is dropped before, those that
+    /// it has come to are not found any more, and go when somebody wishes for them, or when this is called again.
     pub async fn give_up(&self) {
         for block in self.0.blocks.all() {
             self.0.give_up(&block).await;
