@@ -48,7 +48,7 @@ impl Postgres {
         }
     }
 
-    /// In another schema than `spanlock_lease`: a name of small letters, digits and `_`.
+    /// In another schema than `spanlock_lease`: a name of up to 40 small letters, digits and `_`.
     #[must_use]
     pub fn in_schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
@@ -97,16 +97,22 @@ impl Postgres {
         patience: Duration,
         asks: impl AsyncFnOnce(&Session) -> Result<Row, Error>,
     ) -> Result<Row, Trouble> {
+        let mut used = None;
         let answer = timeout(patience, async {
-            let session = self.session(line).await?;
-            asks(&session).await.map_err(trouble)
+            let session = used.insert(self.session(line).await?);
+            asks(session).await.map_err(trouble)
         });
         let answer = answer
             .await
             .unwrap_or_else(|late| Err(Trouble::Unreachable(late.into())));
-        if let Err(Trouble::Unreachable(_)) = answer {
-            // A server that closes, or has become a standby, is left. Calls that are under way end first.
-            *line.lock().await = None;
+        if let (Err(Trouble::Unreachable(_)), Some(used)) = (&answer, used) {
+            // A server that closes, or has become a standby, is left. Calls that are under way end first. Whoever
+            // makes another connection at this moment has left this one, and is not waited for.
+            if let Ok(mut line) = line.try_lock()
+                && line.as_ref().is_some_and(|now| Arc::ptr_eq(now, &used))
+            {
+                *line = None;
+            }
         }
         answer
     }

@@ -39,7 +39,7 @@ pub enum SchemaError {
         /// Its version, as servers say it.
         found: i32,
     },
-    /// It is not a name of small letters, digits and `_` that begins with a letter.
+    /// It is not a name of up to 40 small letters, digits and `_` that begins with a letter.
     Name(String),
 }
 
@@ -85,11 +85,14 @@ pub(crate) fn within(schema: &str, text: &str) -> String {
     text.replace("@.", &format!("{schema}."))
 }
 
+/// A channel has the schema's name, a point and the number of a resource, in 63 bytes.
+const LONGEST: usize = 40;
+
 /// It becomes part of SQL.
 fn check_name(schema: &str) -> Result<(), SchemaError> {
     let is_letter = |c: char| c.is_ascii_lowercase();
     let is_name = |c: char| is_letter(c) || c.is_ascii_digit() || c == '_';
-    match schema.starts_with(is_letter) && schema.chars().all(is_name) {
+    match schema.starts_with(is_letter) && schema.chars().all(is_name) && schema.len() <= LONGEST {
         true => Ok(()),
         false => Err(SchemaError::Name(schema.to_owned())),
     }

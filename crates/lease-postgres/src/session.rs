@@ -147,12 +147,20 @@ async fn listen_once(
     channel: &str,
     news: &mpsc::UnboundedSender<News>,
 ) -> Result<(), Error> {
-    let (client, mut messages) = (connector.0)(config.clone()).await?;
+    let connecting = timeout(PATIENCE, (connector.0)(config.clone()));
+    let Ok(connected) = connecting.await else {
+        return Ok(());
+    };
+    let (client, mut messages) = connected?;
     let mut listens = pin!(async {
-        let listens = client.batch_execute(&format!("listen \"{channel}\"")).await;
+        let listen = format!("listen \"{channel}\"");
+        let listening = timeout(PATIENCE, client.batch_execute(&listen)).await;
         // Whoever is told too much asks once more.
         let _ = news.send(News::Missed);
-        listens?;
+        match listening {
+            Ok(listening) => listening?,
+            Err(_late) => return Ok(()),
+        }
         // One that loses what is sent, without a word, is left. Its server may know better for hours.
         loop {
             sleep(SILENCE).await;

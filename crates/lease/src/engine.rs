@@ -68,7 +68,7 @@ pub struct Request {
     /// For how long, unless it is renewed.
     pub ttl: Duration,
     /// The engine may grant the largest block of `2^k` positions that holds the range and is free, with `k` at most
-    /// this. Without it, the range alone.
+    /// this, which is 63 or less. Without it, the range alone.
     pub grow: Option<u32>,
 }
 

@@ -100,7 +100,8 @@ pub struct Acquire<'a> {
 }
 
 impl Acquire<'_> {
-    /// Gives up after a time.
+    /// Gives up after a time. It begins with the request, so a range that is free is not had either in less than a trip
+    /// to the engine and back.
     pub fn within(mut self, limit: Duration) -> Self {
         self.ask.limit = Some(limit);
         self
@@ -112,9 +113,9 @@ impl Acquire<'_> {
         self
     }
 
-    /// Takes the largest block of `2^k` positions around the range that is free, with `k` at most this.
+    /// Takes the largest block of `2^k` positions around the range that is free, with `k` at most this, and at most 63.
     pub fn grown(mut self, k: u32) -> Self {
-        self.ask.grow = Some(k);
+        self.ask.grow = Some(k.min(63));
         self
     }
 

@@ -27,6 +27,7 @@ declare
     grants_from timestamptz;
     came timestamptz;
     gives_way_until timestamptz;
+    is_new boolean;
     blocker record;
 begin
     if ttl > longest then
@@ -54,6 +55,9 @@ begin
 
     came := coalesce((select w.since from @.wish w where w.request = p_request), clock_timestamp());
     gives_way_until := @.gives_way_until(p_res, asked, p_alone, p_request, came);
+    if gives_way_until <= clock_timestamp() then
+        gives_way_until := null;
+    end if;
 
     for k in reverse p_grow..0 loop
         wider := @.block(p_lo, k);
@@ -70,13 +74,18 @@ begin
     end loop;
 
     -- The fence is drawn after the constraint has admitted the row (returning), never before: so whoever conflicts
-    -- draws his after this lease is gone.
+    -- draws his after this lease is gone. A lease that can be seen is not waited for, also if somebody removes it now:
+    -- two that have each swept some of what is in the way of both would wait for each other.
     for attempt in 1..2 loop
-        exit when gives_way_until > clock_timestamp();
+        exit when gives_way_until is not null;
         got := coalesce(got, asked);
-        insert into @.lease as l values (
-            p_res, got, case when p_alone then nextval('@.fence') else 0 end, p_request, clock_timestamp() + ttl
-        ) on conflict do nothing returning nextval('@.fence') into fence;
+        if not exists (
+            select from @.lease l where l.res = p_res and l.span && got and (p_alone or l.alone <> 0)
+        ) then
+            insert into @.lease as l values (
+                p_res, got, case when p_alone then nextval('@.fence') else 0 end, p_request, clock_timestamp() + ttl
+            ) on conflict do nothing returning nextval('@.fence') into fence;
+        end if;
         exit when fence is not null or got = asked;
         got := asked; -- the block is not free any more
     end loop;
@@ -104,16 +113,27 @@ begin
     end if;
 
     update @.wish set expires = clock_timestamp() + p_wish * interval '1 millisecond' where request = p_request;
-    if not found then
+    is_new := not found;
+    if is_new then
+        -- Of those who have died, others do not clear away theirs.
+        delete from @.wish where request in (
+            select w.request from @.wish w where w.res = p_res and w.span && asked
+                and w.expires < clock_timestamp() - longest
+            for update skip locked
+        );
         insert into @.wish (res, span, alone, request, since, expires)
             values (p_res, asked, p_alone, p_request, came, clock_timestamp() + p_wish * interval '1 millisecond')
             on conflict do nothing;
-        for blocker in
-            select l.request from @.lease l where l.res = p_res and l.span && asked and (p_alone or l.alone <> 0)
-        loop
-            perform pg_notify('@.' || p_res, blocker.request::text);
-        end loop;
     end if;
+    -- Whoever was granted something at the moment when the wish was written has not seen it, and may not have been seen
+    -- either. The next look, which comes at once, does see him.
+    for blocker in
+        select l.request from @.lease l where l.res = p_res and l.span && asked and (p_alone or l.alone <> 0) and (
+            is_new or greatest(clock_timestamp() - came, came - l.since) < interval '1 second'
+        )
+    loop
+        perform pg_notify('@.' || p_res, blocker.request::text);
+    end loop;
     select ceil(1000 * extract(epoch from least(min(l.expires), gives_way_until) - clock_timestamp())) into wait
         from @.lease l where l.res = p_res and l.span && asked and (p_alone or l.alone <> 0);
 end $$;

@@ -69,6 +69,12 @@ impl Drop for Child {
     }
 }
 
+/// One that the store has stopped. It has not ended, so nobody has waited for it.
+pub fn go_on(pid: libc::pid_t) {
+    // SAFETY: it has no effect on this process.
+    unsafe { libc::kill(pid, SIGCONT) };
+}
+
 /// Whether this process is one.
 pub fn is_asked_for() -> bool {
     env::var_os(ASKS).is_some()

@@ -132,6 +132,9 @@ pub fn a_later_schema_is_refused(server: &Server) {
     };
     let later = refused(RangeLease::open(server.engine()).wait());
     assert!(later.contains("version 999"), "{later}");
-    let name = refused(RangeLease::open(server.engine().in_schema("a; drop table b")).wait());
-    assert!(name.contains("drop table"), "{name}");
+    let longer = "a".repeat(41);
+    for name in ["a; drop table b", &longer] {
+        let told = refused(RangeLease::open(server.engine().in_schema(name)).wait());
+        assert!(told.contains(name), "{told}");
+    }
 }

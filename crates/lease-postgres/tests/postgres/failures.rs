@@ -1,10 +1,11 @@
 //! What fails, and what is held then.
 
 use crate::child::Child;
-use crate::server::{LONG, Server};
+use crate::network::{Direction, Way};
+use crate::server::{LONG, Server, runtime};
 use crate::store::{Checks, Store};
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{Refused, Wanted};
+use spanlock_lease::{Engine, News, Refused, Wanted};
 use std::time::Duration;
 
 /// Nobody polls in these tests.
@@ -34,6 +35,24 @@ pub fn a_lost_listener_loses_no_release(server: &Server) {
     drop(next.wait().unwrap());
 }
 
+/// What it says first is lost, and so it is not answered: it leaves that connection.
+pub fn a_listener_that_is_not_answered_connects_again(server: &Server) {
+    let network = server.network();
+    network.set(Direction::ToServer, Way::Loses);
+    let direct = network.at().parse().expect("it connects");
+    let engine = server.engine().listening(direct);
+    runtime().block_on(async {
+        engine.open().await.unwrap();
+        // The listener is a task of this thread.
+        while !network.has_lost() {
+            tokio::task::yield_now().await;
+        }
+        network.mend();
+        // That is said by who listens.
+        assert!(matches!(engine.news().await, News::Missed));
+    });
+}
+
 pub fn a_dead_holder_is_waited_for(server: &Server) {
     let store = Store::new(Checks::Fences);
     let mut holder = Child::start(&server.at, &store, "hold", Duration::from_millis(500));
@@ -48,7 +67,8 @@ pub fn leases_survive_a_crash(server: &Server) {
     let token = a.acquire(0..10, Exclusive, LONG).wait().unwrap();
     server.crash();
     assert_eq!(token.renew().wait(), Ok(()));
-    let busy = b.acquire(0..1, Shared, LONG).within(Duration::ZERO).wait();
+    let soon = Duration::from_millis(500);
+    let busy = b.acquire(0..1, Shared, LONG).within(soon).wait();
     assert!(matches!(busy, Err(Refused::TimedOut)), "{busy:?}");
     let next = b.acquire(9..11, Shared, LONG).start();
     let fence = token.fence();

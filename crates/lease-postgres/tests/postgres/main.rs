@@ -98,6 +98,10 @@ fn main() {
             failures::a_lost_listener_loses_no_release,
         ),
         in_time(
+            "failures::a_listener_that_is_not_answered_connects_again",
+            failures::a_listener_that_is_not_answered_connects_again,
+        ),
+        in_time(
             "failures::a_dead_holder_is_waited_for",
             failures::a_dead_holder_is_waited_for,
         ),
@@ -132,6 +136,22 @@ fn main() {
         in_time(
             "turns::who_is_granted_what_another_waits_for_is_told",
             turns::who_is_granted_what_another_waits_for_is_told,
+        ),
+        in_time(
+            "turns::who_is_granted_while_another_is_refused_is_told",
+            turns::who_is_granted_while_another_is_refused_is_told,
+        ),
+        in_time(
+            "turns::who_need_not_give_way_waits_for_the_holder",
+            turns::who_need_not_give_way_waits_for_the_holder,
+        ),
+        in_time(
+            "turns::who_removes_what_has_run_out_waits_for_nobody_who_does",
+            turns::who_removes_what_has_run_out_waits_for_nobody_who_does,
+        ),
+        in_time(
+            "turns::wishes_of_those_who_have_died_go",
+            turns::wishes_of_those_who_have_died_go,
         ),
         in_time(
             "tls::all_connections_are_encrypted",

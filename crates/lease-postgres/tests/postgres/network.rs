@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -36,6 +37,7 @@ struct Shared {
     server: PathBuf,
     ways: Mutex<[Way; 2]>,
     open: Mutex<Vec<(TcpStream, UnixStream)>>,
+    has_lost: AtomicBool,
 }
 
 impl Network {
@@ -47,6 +49,7 @@ impl Network {
             server,
             ways: Mutex::default(),
             open: Mutex::default(),
+            has_lost: AtomicBool::new(false),
         });
         let forwards = Arc::clone(&shared);
         thread::spawn(move || {
@@ -67,6 +70,11 @@ impl Network {
 
     pub fn set(&self, direction: Direction, way: Way) {
         self.shared.ways.lock().unwrap()[direction as usize] = way;
+    }
+
+    /// Whether a connection has lost something.
+    pub fn has_lost(&self) -> bool {
+        self.shared.has_lost.load(SeqCst)
     }
 
     /// Connections that have lost something stay as they are. Others pass what is sent from now on.
@@ -118,7 +126,10 @@ impl Shared {
             match way {
                 Way::Passes => {}
                 Way::Delays(time) => thread::sleep(time),
-                Way::Loses => has_lost = true,
+                Way::Loses => {
+                    has_lost = true;
+                    self.has_lost.store(true, SeqCst);
+                }
             }
             if !has_lost && to.write_all(&buffer[..length]).is_err() {
                 break;

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// How many positions it has.
 pub const POSITIONS: u64 = 16;
@@ -159,6 +160,17 @@ impl Store {
     /// Who was stopped.
     pub fn stopped(&self) -> pid_t {
         self.wait_until(|cells| cells.stopped.take())
+    }
+
+    /// Who reads within this time is stopped before it is answered. Nobody may do so.
+    pub fn stopped_within(&self, time: Duration) -> Option<pid_t> {
+        self.stop_the_next();
+        let cells = self.shared.cells.lock().unwrap();
+        let waits = |cells: &mut Cells| cells.stopped.is_none();
+        let changed = &self.shared.changed;
+        let (mut cells, _) = changed.wait_timeout_while(cells, time, waits).unwrap();
+        cells.stops_the_next = false;
+        cells.stopped.take()
     }
 
     pub fn written(&self) -> u64 {

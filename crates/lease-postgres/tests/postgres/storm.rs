@@ -1,6 +1,6 @@
 //! Processes that are stopped and killed at work, and a server that crashes.
 
-use crate::child::{Child, Client};
+use crate::child::{self, Child, Client};
 use crate::network::{Direction, Network, Way};
 use crate::server::Server;
 use crate::store::{Checks, Store};
@@ -63,6 +63,8 @@ enum Fault {
     Kill,
     /// For longer than the ttl.
     Stop,
+    /// The same, between a read and its write, which comes late then.
+    StopAtWork,
     /// All connections are closed.
     Cut,
     Delay,
@@ -70,16 +72,21 @@ enum Fault {
     Lose,
 }
 
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 10] = [
     Fault::Crash,
     Fault::Kill,
     Fault::Stop,
     Fault::Stop,
+    Fault::StopAtWork,
+    Fault::StopAtWork,
     Fault::Cut,
     Fault::Delay,
     Fault::Lose,
     Fault::Lose,
 ];
+
+/// A run of so many rounds has writes that come too late, in all likelihood: one round of five stops somebody at work.
+const MANY: u32 = 100;
 
 /// A random time up to one and a half ttl.
 fn a_while() -> Duration {
@@ -108,9 +115,9 @@ pub fn no_update_is_lost(server: &Server) {
     let networks: Vec<Network> = (0..3).map(|_| server.network()).collect();
     let start = |number: usize| Child::start(&networks[number].at(), &store, "60", TTL);
     let mut children: Vec<Child> = (0..3).map(start).collect();
-    let rounds = std::env::var("SPANLOCK_LEASE_ROUNDS")
+    let rounds: u32 = std::env::var("SPANLOCK_LEASE_ROUNDS")
         .map_or(16, |rounds| rounds.parse().expect("a number"));
-    let mut happened = [0; FAULTS.len()];
+    let mut happened = [0; 7];
     for _ in 0..rounds {
         server.steps.fetch_add(1, Relaxed);
         thread::sleep(Duration::from_millis(fastrand::u64(..200)));
@@ -128,6 +135,12 @@ pub fn no_update_is_lost(server: &Server) {
                 thread::sleep(TTL + TTL / 2);
                 child.go_on();
             }
+            Fault::StopAtWork => {
+                if let Some(pid) = store.stopped_within(5 * TTL) {
+                    thread::sleep(TTL + TTL / 2);
+                    child::go_on(pid);
+                }
+            }
             Fault::Cut => network.cut(),
             Fault::Delay => disturb(network, Way::Delays(a_while())),
             Fault::Lose => disturb(network, Way::Loses),
@@ -140,12 +153,16 @@ pub fn no_update_is_lost(server: &Server) {
         child.wait();
         server.steps.fetch_add(1, Relaxed);
     }
-    let faults = "crashed, killed, stopped, cut, delayed, lost";
+    let faults = "crashed, killed, stopped, stopped at work, cut, delayed, lost";
     println!(
         "{faults}: {:?}; {} writes were accepted, {} requests refused",
-        &happened[..6],
+        happened,
         store.written(),
         store.refused()
+    );
+    assert!(
+        rounds < MANY || store.refused() > 0,
+        "no write came too late"
     );
     store.is_explained();
 }

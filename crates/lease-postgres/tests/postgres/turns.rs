@@ -5,7 +5,9 @@ use spanlock_lease::Mode::{Exclusive, Shared};
 use spanlock_lease::{
     Answer, Engine, News, Pending, RangeLease, Refused, Request, Span, Token, Wanted,
 };
+use std::ops::Range;
 use std::thread;
+use tokio_postgres::Client;
 
 type Asked = Pending<Result<Token, Refused>>;
 
@@ -63,6 +65,27 @@ pub fn who_gave_way_is_told_that_the_other_gave_up(server: &Server) {
     drop(held);
 }
 
+fn request(range: Range<u64>) -> Request {
+    Request {
+        id: format!("{:x}", fastrand::u128(..))
+            .parse()
+            .expect("a number"),
+        span: Span::of(range).expect("it is not empty"),
+        mode: Exclusive,
+        ttl: LONG,
+        grow: None,
+    }
+}
+
+/// A call as the engine makes it, for a connection of the test's own. It returns whether the range is granted.
+fn acquires(Request { id, span, .. }: Request) -> String {
+    let signed = |position: u64| position.cast_signed() ^ i64::MIN;
+    let (lo, last) = (signed(span.start()), signed(span.last()));
+    format!(
+        "select granted from spanlock_lease.acquire(1, {lo}, {last}, true, -1, '{id}', 60000, 60000)"
+    )
+}
+
 /// By a report, and not only when it renews.
 pub fn who_is_granted_what_another_waits_for_is_told(server: &Server) {
     runtime().block_on(async {
@@ -70,15 +93,6 @@ pub fn who_is_granted_what_another_waits_for_is_told(server: &Server) {
         engine.open().await.unwrap();
         // It listens.
         while !matches!(engine.news().await, News::Missed) {}
-        let request = |range: std::ops::Range<u64>| Request {
-            id: format!("{:x}", fastrand::u128(..))
-                .parse()
-                .expect("a number"),
-            span: Span::of(range).expect("it is not empty"),
-            mode: Exclusive,
-            ttl: LONG,
-            grow: None,
-        };
         let (first, second, third) = (request(0..5), request(0..10), request(5..10));
         let is_granted = async |request: &Request| {
             let answer = engine.acquire(request).await.unwrap();
@@ -97,4 +111,125 @@ pub fn who_is_granted_what_another_waits_for_is_told(server: &Server) {
             }
         }
     });
+}
+
+/// The lease and the wish are written at the same moment, so neither sees the other. The second look does.
+pub fn who_is_granted_while_another_is_refused_is_told(server: &Server) {
+    runtime().block_on(async {
+        let engine = server.engine();
+        engine.open().await.unwrap();
+        while !matches!(engine.news().await, News::Missed) {}
+        let busy = async |request: &Request| match engine.acquire(request).await.unwrap() {
+            Answer::Busy { .. } => {}
+            granted => panic!("{granted:?}"),
+        };
+        assert!(matches!(
+            engine.acquire(&request(0..5)).await.unwrap(),
+            Answer::Granted { .. }
+        ));
+        busy(&request(0..10)).await;
+        // It gives way to the one before, so it does not wait for what is not committed yet.
+        let (held, waits) = (request(20..30), request(8..25));
+        let other = server.client().await;
+        let granted = other
+            .batch_execute(&format!("begin; {}", acquires(held)))
+            .await;
+        granted.unwrap();
+        busy(&waits).await;
+        other.batch_execute("commit").await.unwrap();
+        busy(&waits).await;
+        let end = request(0..1).id;
+        let note = format!("select pg_notify('spanlock_lease.1', '{end}')");
+        other.batch_execute(&note).await.unwrap();
+        loop {
+            match engine.news().await {
+                News::About(id) if id == held.id => return,
+                News::About(id) => assert!(id != end, "it was not told"),
+                News::Missed => {}
+            }
+        }
+    });
+}
+
+/// It need not give way any more, so it has to wait for the lease, and looks no sooner than that asks for.
+pub fn who_need_not_give_way_waits_for_the_holder(server: &Server) {
+    runtime().block_on(async {
+        let engine = server.engine();
+        engine.open().await.unwrap();
+        let (held, waits, next) = (request(0..10), request(0..5), request(4..10));
+        let mut answers = Vec::new();
+        for request in [held, waits, next] {
+            answers.push(engine.acquire(&request).await.unwrap());
+        }
+        let other = server.client().await;
+        // All of them came a minute ago, when the first one had waited for less than a second.
+        let earlier = "update spanlock_lease.wish set since = since - interval '1 minute'";
+        other.batch_execute(earlier).await.unwrap();
+        match engine.acquire(&next).await.unwrap() {
+            Answer::Busy { expires } => assert!(expires > Some(LONG / 4), "{expires:?}"),
+            granted => panic!("{granted:?}"),
+        }
+        assert!(matches!(
+            answers[..],
+            [
+                Answer::Granted { .. },
+                Answer::Busy { .. },
+                Answer::Busy { .. }
+            ]
+        ));
+    });
+}
+
+/// Two leases that have run out are in the way of both requests. Each has removed one of them, and neither waits for
+/// the other one, which would wait for it.
+pub fn who_removes_what_has_run_out_waits_for_nobody_who_does(server: &Server) {
+    drop(server.lease());
+    runtime().block_on(async {
+        let (a, b, writer) = (
+            server.client().await,
+            server.client().await,
+            server.client().await,
+        );
+        let (first, second) = (request(0..4), request(6..10));
+        for old in [first, second] {
+            a.batch_execute(&acquires(old)).await.unwrap();
+        }
+        a.batch_execute("update spanlock_lease.lease set expires = clock_timestamp()")
+            .await
+            .unwrap();
+        let guarded = format!(
+            "begin; select from spanlock_lease.lease where request = '{}' for key share",
+            second.id
+        );
+        writer.batch_execute(&guarded).await.unwrap();
+        a.batch_execute("begin").await.unwrap();
+        let is_granted = async |client: &Client| -> bool {
+            let row = client.query_one(&acquires(request(0..10)), &[]).await;
+            row.expect("nobody is waited for").get(0)
+        };
+        // It removes the first one.
+        assert!(!is_granted(&a).await);
+        writer.batch_execute("commit").await.unwrap();
+        b.batch_execute("set lock_timeout = '5s'").await.unwrap();
+        // It removes the second one.
+        assert!(!is_granted(&b).await);
+        a.batch_execute("commit").await.unwrap();
+        let left = "select count(*) from spanlock_lease.lease";
+        let left: i64 = a.query_one(left, &[]).await.unwrap().get(0);
+        assert_eq!(left, 0);
+    });
+}
+
+pub fn wishes_of_those_who_have_died_go(server: &Server) {
+    let (a, b) = (server.lease(), server.lease());
+    let held = a.acquire(0..10, Exclusive, LONG).wait().unwrap();
+    server.execute(
+        "insert into spanlock_lease.wish (res, span, alone, request, expires) select 1, spanlock_lease.span(
+            -9223372036854775808, -9223372036854775800), true, gen_random_uuid(), clock_timestamp() - interval '1 hour'
+         from generate_series(1, 100)",
+    );
+    let next = b.acquire(0..1, Exclusive, LONG).start();
+    assert_eq!(held.wanted().wait(), Wanted::Yes);
+    assert_eq!(server.number("select count(*) from spanlock_lease.wish"), 1);
+    drop(next);
 }

@@ -3,8 +3,13 @@
 use crate::faulty::Faulty;
 use crate::{LONG, open, within_the_watchdog};
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{Cancel, End, Fence, Lost, Memory, RangeLease, Refused, Token, Wanted};
-use std::ops::RangeBounds;
+use spanlock_lease::{
+    Answer, Cancel, End, Engine, Fence, Lost, Memory, News, RangeLease, Refused, Request, Span,
+    Token, Wanted,
+};
+use std::ops::{Range, RangeBounds};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -61,23 +66,35 @@ fn a_release_lets_the_next_one_go_on_with_a_larger_fence() {
     });
 }
 
-/// Not only when it renews.
+/// At once, and not only when it renews or when the other one asks again.
 #[test]
 fn who_is_granted_what_another_waits_for_is_told() {
-    within_the_watchdog(|| {
-        let (a, b) = two();
-        let held = a.acquire(.., Exclusive, LONG).wait().unwrap();
-        let next = b.acquire(0..8, Exclusive, LONG).start();
-        assert_eq!(held.wanted().wait(), Wanted::Yes);
-        let last = a.acquire(7..9, Exclusive, LONG).start();
-        // It is refused after the other one has come, and not before.
-        assert!(!is_free(&b, 8..9));
-        drop(held);
-        let next = next.wait().unwrap();
-        assert_eq!(next.wanted().wait(), Wanted::Yes);
-        drop(next);
-        drop(last.wait().unwrap());
-    });
+    let engine = Memory::new();
+    let request = |number: u32, range: Range<u64>| Request {
+        id: number.to_string().parse().expect("a number"),
+        span: Span::of(range).expect("it is not empty"),
+        mode: Exclusive,
+        ttl: LONG,
+        grow: None,
+    };
+    let (first, second, third) = (request(1, 0..5), request(2, 0..10), request(3, 5..10));
+    let asks = async {
+        for request in [first, second, third] {
+            engine.acquire(&request).await.unwrap();
+        }
+        engine.release(first.id).await.unwrap();
+        engine.acquire(&second).await.unwrap()
+    };
+    // What this engine answers it answers at once.
+    let mut context = Context::from_waker(Waker::noop());
+    let answer = pin!(asks).poll(&mut context);
+    assert!(matches!(answer, Poll::Ready(Answer::Granted { .. })));
+    let mut told = Vec::new();
+    while let Poll::Ready(News::About(id)) = pin!(engine.news()).poll(&mut context) {
+        told.push(id);
+    }
+    // The first one was wished for; the second one might be had then, and is wished for since.
+    assert_eq!(told, [first.id, second.id, second.id]);
 }
 
 #[test]
@@ -115,7 +132,7 @@ fn ranges_of_nothing_are_refused_and_reversed_ones_panic() {
     let (a, _) = two();
     let nothing = a.acquire(3..3, Exclusive, LONG).wait();
     assert!(matches!(nothing, Err(Refused::Empty)));
-    let reversed = || _ = a.acquire(std::ops::Range { start: 4, end: 3 }, Shared, LONG);
+    let reversed = || _ = a.acquire(Range { start: 4, end: 3 }, Shared, LONG);
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(reversed));
     assert!(panic.is_err());
 }
@@ -134,6 +151,14 @@ fn a_block_is_granted_where_it_is_free() {
             .wait()
             .unwrap();
         assert_eq!(grown(&token), (1 << 63, u64::MAX));
+        // The engine over a database has no larger blocks.
+        let (free, _) = two();
+        let token = free
+            .acquire(3..6, Exclusive, LONG)
+            .grown(u32::MAX)
+            .wait()
+            .unwrap();
+        assert_eq!(grown(&token), (0, u64::MAX >> 1));
     });
 }
 
@@ -237,16 +262,16 @@ fn any_executor_polls_it() {
     within_the_watchdog(|| {
         let (a, b) = two();
         let held = a.acquire(.., Exclusive, LONG).wait().unwrap();
-        let mut next = std::pin::pin!(IntoFuture::into_future(b.acquire(.., Exclusive, LONG)));
+        let mut next = pin!(IntoFuture::into_future(b.acquire(.., Exclusive, LONG)));
         let this = thread::current();
-        let waker = std::task::Waker::from(std::sync::Arc::new(Unparks(this)));
-        let mut context = std::task::Context::from_waker(&waker);
+        let waker = Waker::from(std::sync::Arc::new(Unparks(this)));
+        let mut context = Context::from_waker(&waker);
         assert!(next.as_mut().poll(&mut context).is_pending());
         drop(held);
         loop {
             match next.as_mut().poll(&mut context) {
-                std::task::Poll::Ready(token) => break drop(token.unwrap()),
-                std::task::Poll::Pending => thread::park(),
+                Poll::Ready(token) => break drop(token.unwrap()),
+                Poll::Pending => thread::park(),
             }
         }
     });
