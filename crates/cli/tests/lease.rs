@@ -47,8 +47,9 @@ impl Server {
             .next()
             .expect("its number is in the first line")
             .to_owned();
-        let children = Command::new("pkill").args([signal, "-P", &pid]).status();
+        // First, so that it starts no more of them.
         let itself = Command::new("kill").args([signal, &pid]).status();
+        let children = Command::new("pkill").args([signal, "-P", &pid]).status();
         assert!(children.is_ok() && itself.is_ok_and(|status| status.success()));
     }
 
