@@ -3,6 +3,7 @@
 use super::*;
 use spanlock::range::{By, Holding, Owner};
 use std::ops::RangeBounds;
+use std::slice;
 
 /// A range lock whose ranges owners can hold.
 pub trait Owned: RawOwned + Shared {}
@@ -32,7 +33,7 @@ impl<L: Owned> Held<L> {
     fn touch(&self) {
         for (span, mode) in self.holding.pieces() {
             let range = span.start()..span.last() + 1;
-            self.world.touch(std::slice::from_ref(&range), mode);
+            self.world.touch(slice::from_ref(&range), mode);
         }
     }
 
@@ -216,10 +217,10 @@ pub fn what_is_locked_again_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
     let mut mine = by(world, &owner).reentrant();
     mine.lock(0..2, Mode::Exclusive).expect("nobody cancels it");
     let other = world.start([write(1..3)]);
-    world.touch(&[0..2], Mode::Exclusive);
+    world.touch(slice::from_ref(&(0..2)), Mode::Exclusive);
     mine.lock(1..2, Mode::Shared).expect("it is held");
     mine.unlock(0..2, Mode::Exclusive);
-    world.touch(&[1..2], Mode::Shared);
+    world.touch(slice::from_ref(&(1..2)), Mode::Shared);
     mine.unlock(1..2, Mode::Shared);
     other.join();
     world.is_free();

@@ -6,6 +6,7 @@ use prim::atomic::{AtomicU32, Ordering};
 use prim::{futex, timer};
 use spanlock::range::{LockBy, Owner};
 use std::pin::Pin;
+use std::slice;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// What a waker wakes: counts how often, and lets a thread sleep until then.
@@ -396,10 +397,10 @@ pub fn a_task_locks_again_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
             finish(|waker| asks.as_mut().poll(&mut Context::from_waker(waker)))
                 .expect("nobody cancels it");
         }
-        world.touch(&[0..1], Mode::Shared);
-        world.touch(&[1..2], Mode::Exclusive);
+        world.touch(slice::from_ref(&(0..1)), Mode::Shared);
+        world.touch(slice::from_ref(&(1..2)), Mode::Exclusive);
         mine.unlock(1..2, Mode::Exclusive);
-        world.touch(&[0..2], Mode::Shared);
+        world.touch(slice::from_ref(&(0..2)), Mode::Shared);
     });
     world.meet([task, write(1..3)]);
     world.is_free();
