@@ -15,7 +15,7 @@ GONE, SHARED, MOVED, FLAGS = 1, 4, 8, 7
 SLOT_HELD, SLOT_SHARED, SLOT_PART = 1, 2, 64
 SLOT_SIZE, FIRST_CHUNK, CHUNKS = 256, 4, 24
 FIRST_OWNER = 1 << 31
-PARK = "spanlock::range::wait::driver::Waiter::park"
+PARK = "spanlock::range::wait::waiter::Waiter::park"
 
 
 def read(address, size):
