@@ -38,8 +38,21 @@ struct Serving {
     has_stopped: bool,
     listeners: Vec<OwnedFd>,
     /// By numbers of their own.
-    clients: HashMap<u64, TcpStream>,
+    clients: HashMap<u64, Arc<TcpStream>>,
     next: u64,
+}
+
+/// A connection that [`FencedFiles::stop`] ends. It is one descriptor: who was accepted lacks nothing to be served.
+struct Client<'a> {
+    files: &'a FencedFiles,
+    number: u64,
+    stream: Arc<TcpStream>,
+}
+
+impl Drop for Client<'_> {
+    fn drop(&mut self) {
+        self.files.serving().clients.remove(&self.number);
+    }
 }
 
 impl FencedFiles {
@@ -119,31 +132,43 @@ impl FencedFiles {
                     Err(error) if is_the_clients(&error) => continue,
                     Err(error) => return Err(error),
                 };
-                let served = thread::Builder::new().name("fenced files".to_owned());
-                // A client that goes, or says what nobody understands, is left.
-                let served = served.spawn_scoped(scope, move || self.serve_stream(stream).ok());
-                if served.is_err() {
-                    // There are too many threads: its connection is closed.
+                let Some(client) = self.client(stream) else {
+                    return Ok(());
+                };
+                let client = Arc::new(client);
+                while !self.serving().has_stopped {
+                    let client = Arc::clone(&client);
+                    let thread = thread::Builder::new().name("fenced files".to_owned());
+                    // A client that goes, or says what nobody understands, is left.
+                    let served = thread.spawn_scoped(scope, move || {
+                        alive::prepare(&client.stream)?;
+                        self.serve(&*client.stream)
+                    });
+                    if served.is_ok() {
+                        break;
+                    }
+                    // There are too many threads.
                     thread::sleep(PAUSE);
                 }
             }
         })
     }
 
-    fn serve_stream(&self, stream: TcpStream) -> io::Result<()> {
-        alive::prepare(&stream)?;
-        let copy = stream.try_clone()?;
+    /// None: the server has stopped.
+    fn client(&self, stream: TcpStream) -> Option<Client<'_>> {
+        let stream = Arc::new(stream);
         let mut serving = self.serving();
         if serving.has_stopped {
-            return Ok(());
+            return None;
         }
         let number = serving.next;
         serving.next += 1;
-        serving.clients.insert(number, copy);
-        drop(serving);
-        let served = self.serve(stream);
-        self.serving().clients.remove(&number);
-        served
+        serving.clients.insert(number, Arc::clone(&stream));
+        Some(Client {
+            files: self,
+            number,
+            stream,
+        })
     }
 
     /// Serves one client, until it goes.
@@ -214,7 +239,7 @@ impl FencedFiles {
     }
 }
 
-/// How long nobody is accepted after there was no room for a connection.
+/// How long nobody is accepted after there was no room for a connection, or no thread to serve it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether this process, or the machine, can have no more connections at present.
