@@ -68,4 +68,4 @@ macro_rules! programs {
     };
 }
 
-programs! { range rwlock misuse owners submit life cancelled }
+programs! { range rwlock misuse owners submit life cancelled loader }
