@@ -155,7 +155,7 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: deepbind, killed
+    and by themselves: deepbind, killed, unloaded
 ];
 
 /// The library that it loads lies in a folder that the program's file names.
@@ -197,6 +197,20 @@ fn killed() {
     for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
         let status = with(lock, "off");
         assert!(status.success(), "{lock}: {status}");
+    }
+}
+
+/// A program that loads the library by itself may close it.
+#[test]
+fn unloaded() {
+    if sanitizer().is_some() {
+        return; // The sanitizers keep libraries loaded.
+    }
+    if let Some(program) = compile("unloaded", "passes") {
+        let mut command = Command::new(program);
+        command.arg(library()).env_remove("LD_PRELOAD");
+        let status = run(&mut command);
+        assert!(status.success(), "{status}");
     }
 }
 
