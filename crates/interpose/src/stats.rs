@@ -72,7 +72,32 @@ impl Counts {
 static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
 
 /// Where the counts are written.
-static TO: OnceLock<&'static CStr> = OnceLock::new();
+static TO: OnceLock<Path> = OnceLock::new();
+
+/// A path of our own. That in the environment does not last: servers write their titles over it.
+struct Path {
+    bytes: [u8; PATH_MAX],
+    length: usize,
+}
+
+const PATH_MAX: usize = libc::PATH_MAX as usize;
+
+impl Path {
+    /// A copy, without allocation; `None` if no file can have so long a path.
+    fn of(path: &CStr) -> Option<Self> {
+        let path = path.to_bytes();
+        let mut bytes = [0; PATH_MAX];
+        bytes.get_mut(..path.len())?.copy_from_slice(path);
+        Some(Self {
+            bytes,
+            length: path.len(),
+        })
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
 
 /// The counts of the lock at that address. A lock where an earlier one was goes on with the earlier one's counts.
 pub(crate) fn of(address: usize) -> &'static Counts {
@@ -111,8 +136,8 @@ pub(crate) fn since(started: Instant) -> u64 {
 }
 
 /// Registers that the counts are appended to that file when the process exits; `-` is the standard error.
-pub(crate) fn keep(to: &'static CStr) {
-    if TO.set(to).is_ok() {
+pub(crate) fn keep(to: &CStr) {
+    if Path::of(to).is_some_and(|to| TO.set(to).is_ok()) {
         // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
         unsafe { libc::atexit(report) };
     }
@@ -149,7 +174,7 @@ extern "C" fn report() {
 
 fn append(lines: &str) {
     let write = || -> io::Result<()> {
-        match TO.get().map(|to| to.to_bytes()) {
+        match TO.get().map(Path::as_bytes) {
             None => Ok(()),
             Some(b"-") => io::stderr().write_all(lines.as_bytes()),
             // In one piece, because other processes append to the file too.

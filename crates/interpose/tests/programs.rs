@@ -155,7 +155,7 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: deepbind, killed, unloaded
+    and by themselves: deepbind, killed, title, unloaded
 ];
 
 /// The library that it loads lies in a folder that the program's file names.
@@ -198,6 +198,27 @@ fn killed() {
         let status = with(lock, "off");
         assert!(status.success(), "{lock}: {status}");
     }
+}
+
+/// The counts go where they were asked for, though the program has overwritten its environment.
+#[test]
+fn title() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("title-writes");
+    let _ = std::fs::remove_dir_all(&folder); // Of a run before this.
+    std::fs::create_dir_all(&folder).unwrap();
+    let Some(program) = compile("title", "passes") else {
+        return;
+    };
+    let file = folder.join("statistics");
+    let mut command = Command::new(&program);
+    command
+        .current_dir(&folder)
+        .env("LD_PRELOAD", preloaded())
+        .env("SPANLOCK_STATS", &file);
+    assert!(run(&mut command).success());
+    let lines = std::fs::read_to_string(file).unwrap();
+    assert!(lines.ends_with("\"exited\":true}\n"), "{lines}");
+    assert_eq!(folder.read_dir().unwrap().count(), 1);
 }
 
 /// A program that loads the library by itself may close it.
