@@ -13,6 +13,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
+use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -137,6 +138,7 @@ pub(crate) fn since(started: Instant) -> u64 {
 
 /// Registers that the counts are appended to that file when the process exits; `-` is the standard error.
 pub(crate) fn keep(to: &CStr) {
+    find_own_code();
     if Path::of(to).is_some_and(|to| TO.set(to).is_ok()) {
         // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
         unsafe { libc::atexit(report) };
@@ -225,12 +227,46 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut Context) -> usize;
 }
 
+/// Where this library lies in memory: its first address, and the one after its last. A thread that holds a lock of the
+/// program's compares with these and does not ask `dladdr`, which takes the loader's lock: a thread in `dlopen`, which
+/// has that lock, runs constructors, and one of them may wait for the lock that the first thread holds.
+static OWN_CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+fn find_own_code() {
+    unsafe extern "C" fn visit(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        _unused: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader calls this with an object that is valid during the call.
+        let object = unsafe { &*object };
+        // SAFETY: it has so many program headers there.
+        let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+        let loaded = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        let (start, end) = loaded.fold((usize::MAX, 0), |(start, end), header| {
+            let at = (object.dlpi_addr + header.p_vaddr) as usize;
+            (start.min(at), end.max(at + header.p_memsz as usize))
+        });
+        if !(start..end).contains(&(visit as *const () as usize)) {
+            return 0; // Go on.
+        }
+        OWN_CODE[0].store(start, Ordering::Relaxed);
+        OWN_CODE[1].store(end, Ordering::Relaxed);
+        1 // Stop: any other value does.
+    }
+    // SAFETY: the loader calls `visit` during this call only.
+    unsafe { libc::dl_iterate_phdr(Some(visit), ptr::null_mut()) };
+}
+
 /// An address in the innermost function on the stack that is not this library's; zero if there is none.
 fn caller() -> usize {
     extern "C" fn visit(context: *mut Context, found: *mut c_void) -> c_int {
         // SAFETY: the unwinder calls this with a context that is valid during the call.
         let address = unsafe { _Unwind_GetIP(context) };
-        if object_of(address) == object_of(caller as *const () as usize) {
+        let [start, end] = OWN_CODE.each_ref().map(|at| at.load(Ordering::Relaxed));
+        if (start..end).contains(&address) {
             return 0; // Go on.
         }
         // SAFETY: `found` is the pointer to a live `usize` that is passed to the unwinder below.

@@ -155,7 +155,7 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: deepbind, killed, title, unloaded
+    and by themselves: deepbind, killed, loading, title, unloaded
 ];
 
 /// The library that it loads lies in a folder that the program's file names.
@@ -197,6 +197,30 @@ fn killed() {
     for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
         let status = with(lock, "off");
         assert!(status.success(), "{lock}: {status}");
+    }
+}
+
+/// A thread that holds a lock does not wait for the loader, in which another waits for the lock: neither to count that,
+/// nor to find glibc's functions.
+#[test]
+fn loading() {
+    let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libspanlock-loading.so");
+    if !compile_to(&plugin, "loading", &["-shared", "-fPIC", "-DPLUGIN"]) {
+        return;
+    }
+    let program = plugin.with_file_name("loading-passes");
+    compile_to(&program, "loading", &["-rdynamic", "-ldl"]);
+    for lock in locks() {
+        for statistics in ["", "/dev/null"] {
+            let mut command = Command::new(&program);
+            command
+                .arg(&plugin)
+                .env("LD_PRELOAD", preloaded())
+                .env("SPANLOCK_LOCK", lock)
+                .env("SPANLOCK_STATS", statistics);
+            let status = run(&mut command);
+            assert!(status.success(), "{lock}, {statistics:?}: {status}");
+        }
     }
 }
 
