@@ -2,8 +2,11 @@
 #include "check.h"
 #include "spanlock.h"
 
+#include <sched.h>
+#include <sys/eventfd.h>
+
 static spanlock_rwlock rwlock = SPANLOCK_RWLOCK_INITIALIZER;
-static int came_through;
+static int came_through, counter;
 
 static void granted(void *lock, spanlock_token token)
 {
@@ -26,6 +29,24 @@ static void ranges(spanlock_range_lock *lock)
     OK(spanlock_range_lock_downgrade(lock, &one));
     OK(spanlock_range_lock_release(lock, &one));
     OK(spanlock_range_lock_release(lock, &several));
+}
+
+/* The library's copy of the descriptor is closed by whoever is last: its own thread, or this one. */
+static void eventfds(spanlock_range_lock *lock)
+{
+    for (int round = 0; round < 200; round++) {
+        spanlock_request request;
+        spanlock_token token;
+        int error;
+        OK(spanlock_range_lock_submit_eventfd(lock, spanlock_range_of(0, 10), SPANLOCK_EXCLUSIVE, counter,
+                                              &request));
+        while ((error = spanlock_range_lock_take(lock, request, &token)) == EINPROGRESS)
+            sched_yield();
+        OK(error);
+        for (int yields = 0; yields < round; yields++)
+            sched_yield();
+        OK(spanlock_range_lock_release(lock, &token));
+    }
 }
 
 static void owners(spanlock_range_lock *lock)
@@ -79,6 +100,7 @@ static void *cancelled(void *unused)
     CHECK(pthread_cancel(pthread_self()) == 0);
     OK(spanlock_range_lock_create(&lock, NULL));
     ranges(lock);
+    eventfds(lock);
     owners(lock);
     while (spanlock_range_lock_destroy(lock) == EBUSY) { /* Until the range that was free has been released. */
     }
@@ -92,6 +114,8 @@ int main(void)
 {
     pthread_t reader;
     alarm(100);
+    counter = eventfd(0, 0);
+    CHECK(counter >= 0);
     CHECK(pthread_create(&reader, NULL, read_until_free, NULL) == 0);
     CHECK(on_thread(cancelled, NULL) == PTHREAD_CANCELED);
     CHECK(came_through);
