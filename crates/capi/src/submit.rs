@@ -38,7 +38,8 @@ pub type RequestId = u64;
 /// Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
 /// by which any thread releases the range.
 ///
-/// It runs on a thread of the library, and may call every function of the library. It must not throw or jump out.
+/// It runs on a thread of the library, on a stack of 256 KiB, and may call every function of the library. It must not
+/// throw or jump out.
 pub type GrantCallback = Option<unsafe extern "C" fn(argument: *mut c_void, token: Token)>;
 
 /// How a caller learns of a grant.
