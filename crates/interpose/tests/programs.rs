@@ -155,8 +155,16 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: deepbind, killed, loading, title, unloaded
+    and by themselves: allocator, deepbind, killed, loading, title, unloaded
 ];
+
+/// It has an allocator of its own.
+#[test]
+fn allocator() {
+    if sanitizer().is_none() {
+        passes("allocator");
+    }
+}
 
 /// The library that it loads lies in a folder that the program's file names.
 #[test]
