@@ -24,6 +24,9 @@
 #endif
 #endif
 
+/* <time.h> does not declare it to programs that ask for C99 and nothing else. */
+struct timespec;
+
 /* A lock for ranges of one resource: a file, a buffer, a key space. `spanlock_range_lock_create` makes one. */
 typedef struct spanlock_range_lock spanlock_range_lock;
 

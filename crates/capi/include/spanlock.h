@@ -50,6 +50,9 @@
 #endif
 #endif
 
+/* <time.h> does not declare it to programs that ask for C99 and nothing else. */
+struct timespec;
+
 /* A lock for ranges of one resource: a file, a buffer, a key space. `spanlock_range_lock_create` makes one. */
 typedef struct spanlock_range_lock spanlock_range_lock;
 
@@ -198,7 +201,8 @@ typedef struct spanlock_owner_options {
  * Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
  * by which any thread releases the range.
  *
- * It runs on a thread of the library, and may call every function of the library. It must not throw or jump out.
+ * It runs on a thread of the library, on a stack of 256 KiB, and may call every function of the library. It must not
+ * throw or jump out.
  */
 typedef void (*spanlock_grant_callback)(void *argument, struct spanlock_token token);
 

@@ -442,15 +442,15 @@ class [[nodiscard]] wants_guard {
 public:
     wants_guard(range_lock& lock, const std::vector<want_type>& wants) : held_(lock)
     {
-        held_.acquire([&](auto* lock, auto* token) {
-            return spanlock_range_lock_many(lock, wants.data(), wants.size(), token);
+        held_.acquire([&](auto* handle, auto* token) {
+            return spanlock_range_lock_many(handle, wants.data(), wants.size(), token);
         });
     }
 
     wants_guard(range_lock& lock, const std::vector<want_type>& wants, std::try_to_lock_t) : held_(lock)
     {
-        held_.acquire([&](auto* lock, auto* token) {
-            return spanlock_range_lock_try_many(lock, wants.data(), wants.size(), token);
+        held_.acquire([&](auto* handle, auto* token) {
+            return spanlock_range_lock_try_many(handle, wants.data(), wants.size(), token);
         });
     }
 
@@ -460,8 +460,9 @@ public:
         : held_(lock)
     {
         const timespec deadline = detail::deadline_after(timeout);
-        held_.acquire([&](auto* lock, auto* token) {
-            return spanlock_range_lock_timed_many(lock, wants.data(), wants.size(), CLOCK_MONOTONIC, &deadline, token);
+        held_.acquire([&](auto* handle, auto* token) {
+            return spanlock_range_lock_timed_many(handle, wants.data(), wants.size(), CLOCK_MONOTONIC, &deadline,
+                                                  token);
         });
     }
 

@@ -13,7 +13,7 @@ use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::clock::Duration;
 use prim::sync::Mutex;
 use prim::thread::ForkHook;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, PoisonError};
 use std::{mem, ptr, thread};
 
@@ -30,7 +30,8 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct Work {
-    requests: HashMap<RequestId, Arc<Request>>,
+    /// Not a hash map, which would ask the system for random numbers: that is a point where a thread may be cancelled.
+    requests: BTreeMap<RequestId, Arc<Request>>,
     queue: VecDeque<Arc<Request>>,
     idle: usize,
 }

@@ -7,7 +7,7 @@ use crate::answer::{Answer, Refused, answer, ensure};
 use crate::handle::{Handle, Range, given_up};
 use crate::holds::{Asked, Hold, Token};
 use crate::memory::{Options, given, options, place, write_text};
-use crate::{local, submit, time};
+use crate::{local, sanitizer, submit, time};
 use libc::{EBUSY, EDEADLK, EINVAL, c_char, c_int, timespec};
 use prim::clock::Duration;
 use spanlock::range::raw::{Mode, Wait};
@@ -58,6 +58,7 @@ pub unsafe extern "C" fn spanlock_range_lock_create(
         // SAFETY: the caller's promise.
         let lock = unsafe { place(lock) }?;
         *lock = ptr::null_mut();
+        sanitizer::look();
         // SAFETY: the caller's promise.
         let fairness = unsafe { fairness(options) }?;
         let raw = range::RangeLock::builder().fairness(fairness).build();

@@ -5,10 +5,10 @@
 //! such as `memmove`. It must ignore those, since it does not see what orders them.
 
 use libc::c_void;
+use prim::atomic::{AtomicPtr, Ordering};
 use std::ffi::{CStr, c_char, c_int};
 use std::mem;
 use std::ptr;
-use std::sync::OnceLock;
 
 type Annotate = extern "C" fn(*mut c_char, c_int);
 type Order = extern "C" fn(*const c_void);
@@ -24,6 +24,11 @@ struct Sanitizer {
 fn find(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() {
+        // The program is not to take that for an error of its own.
+        // SAFETY: the function has no preconditions.
+        unsafe { libc::dlerror() };
+    }
     (!found.is_null()).then_some(found)
 }
 
@@ -37,10 +42,40 @@ fn order(name: &CStr) -> Option<Order> {
     Some(unsafe { mem::transmute::<*mut c_void, Order>(find(name)?) })
 }
 
+/// What was found; null while nobody has looked. (It is no `OnceLock`, since a child that is forked while a thread
+/// looks would wait for that thread.)
+static FOUND: AtomicPtr<Option<Sanitizer>> = AtomicPtr::new(ptr::null_mut());
+
+/// Looks the functions up, the first time. That takes the loader's lock, and a thread should not wait for that while it
+/// holds a range: a thread in `dlopen`, which has the loader's, runs constructors, and one of them may wait for the
+/// range. So this is called before there is a range lock.
+pub(crate) fn look() {
+    let _found = sanitizer();
+}
+
+#[cold] // Once.
+fn look_now() -> *mut Option<Sanitizer> {
+    let fresh = Box::into_raw(Box::new(Sanitizer::find()));
+    match FOUND.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => fresh,
+        Err(theirs) => {
+            // SAFETY: made just above, and nobody else knows it.
+            drop(unsafe { Box::from_raw(fresh) });
+            theirs
+        }
+    }
+}
+
 fn sanitizer() -> Option<&'static Sanitizer> {
-    static FOUND: OnceLock<Option<Sanitizer>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        Some(Sanitizer {
+    let known = FOUND.load(Ordering::Acquire);
+    let known = if known.is_null() { look_now() } else { known };
+    // SAFETY: not null, and it is never freed.
+    unsafe { &*known }.as_ref()
+}
+
+impl Sanitizer {
+    fn find() -> Option<Self> {
+        Some(Self {
             acquire: order(c"__tsan_acquire")?,
             release: order(c"__tsan_release")?,
             begin: [
@@ -52,8 +87,7 @@ fn sanitizer() -> Option<&'static Sanitizer> {
                 annotate(c"AnnotateIgnoreReadsEnd")?,
             ],
         })
-    });
-    found.as_ref()
+    }
 }
 
 fn call(functions: Option<&[Annotate; 2]>) {

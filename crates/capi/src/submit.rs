@@ -27,7 +27,8 @@ use prim::sync::Mutex;
 use spanlock::range::{Owner, OwnerId};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::{mem, ptr};
 
@@ -37,14 +38,27 @@ pub type RequestId = u64;
 /// Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
 /// by which any thread releases the range.
 ///
-/// It runs on a thread of the library, and may call every function of the library. It must not throw or jump out.
+/// It runs on a thread of the library, on a stack of 256 KiB, and may call every function of the library. It must not
+/// throw or jump out.
 pub type GrantCallback = Option<unsafe extern "C" fn(argument: *mut c_void, token: Token)>;
 
 /// How a caller learns of a grant.
 enum Notify {
     Call(unsafe extern "C" fn(*mut c_void, Token), Argument),
-    /// A copy of the caller's descriptor.
-    Count(File),
+    Count(Eventfd),
+}
+
+/// A copy of the caller's descriptor.
+struct Eventfd(ManuallyDrop<File>);
+
+impl Drop for Eventfd {
+    /// By the system call itself, since `close` is a point where the caller's thread may be cancelled.
+    fn drop(&mut self) {
+        // SAFETY: nothing uses it later.
+        let file = unsafe { ManuallyDrop::take(&mut self.0) };
+        // SAFETY: the descriptor is nobody else's.
+        unsafe { libc::syscall(libc::SYS_close, file.into_raw_fd()) };
+    }
 }
 
 /// What a callback gets.
@@ -108,7 +122,7 @@ impl Request {
                 unsafe { callback(argument.0, Token::of_request(self.id)) };
             }),
             // It fails if the count is full: then the caller has been told often enough.
-            Notify::Count(file) => drop((&mut &*file).write(&1_u64.to_ne_bytes())),
+            Notify::Count(eventfd) => drop((&mut &*eventfd.0).write(&1_u64.to_ne_bytes())),
         }
     }
 }
@@ -202,9 +216,8 @@ pub unsafe extern "C" fn spanlock_range_lock_submit_eventfd(
         let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
         ensure(copy >= 0, EBADF)?;
         // SAFETY: a fresh descriptor, which nobody else closes.
-        Ok(Notify::Count(File::from(unsafe {
-            OwnedFd::from_raw_fd(copy)
-        })))
+        let copy = File::from(unsafe { OwnedFd::from_raw_fd(copy) });
+        Ok(Notify::Count(Eventfd(ManuallyDrop::new(copy))))
     };
     // SAFETY: the caller's promise.
     unsafe { submit(lock, range, mode, notify, request) }

@@ -57,6 +57,37 @@ fn passes(name: &str) {
     assert!(status.success(), "{name}: {status}");
 }
 
+/// Compiles a header alone, with the warnings that strict programs ask for.
+fn compiles_strictly(compiler: &str, header: &str, options: &[&str]) {
+    let warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"];
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join(header);
+    let compiled = Command::new(compiler)
+        .args(options)
+        .args(warnings)
+        .args(["-pedantic-errors", "-fsyntax-only", "-include"])
+        .arg(&header)
+        .arg("/dev/null")
+        .status();
+    match compiled {
+        Ok(status) => assert!(status.success(), "{} {options:?}", header.display()),
+        Err(error) => println!("skipped: no compiler: {compiler}: {error}"),
+    }
+}
+
+#[test]
+fn the_headers_compile_without_a_warning() {
+    for standard in ["-std=c99", "-std=gnu17"] {
+        compiles_strictly("cc", "include/spanlock.h", &["-x", "c", standard]);
+    }
+    for (header, standard) in [
+        ("include/spanlock.h", "-std=c++11"),
+        ("include/spanlock.hpp", "-std=c++17"),
+        ("include/spanlock.hpp", "-std=c++20"),
+    ] {
+        compiles_strictly("c++", header, &["-x", "c++", standard]);
+    }
+}
+
 macro_rules! programs {
     ($($name:ident)*) => {
         $(
@@ -68,4 +99,4 @@ macro_rules! programs {
     };
 }
 
-programs! { range rwlock misuse owners submit life }
+programs! { range rwlock misuse owners submit life cancelled loader }

@@ -33,6 +33,8 @@ const SAMPLED: u32 = 32;
 struct Local {
     row: Cell<Option<ReaderRow>>,
     reads: Sampler,
+    /// Whether the thread is taking a seat.
+    sits_down: Cell<bool>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -69,7 +71,7 @@ mod place {
             );
         }
         // SAFETY: the symbol has the size and at least the alignment of `Local`, and is this thread's alone. It is zero
-        // at first, which is a valid value of all fields: no row, and a sampler's first state.
+        // at first, which is a valid value of all fields: no row, a sampler's first state, and not sitting down.
         f(unsafe { &*local })
     }
 }
@@ -84,6 +86,7 @@ mod place {
                 Local {
                     row: Cell::new(None),
                     reads: Sampler::new(),
+                    sits_down: Cell::new(false),
                 }
             };
         }
@@ -99,6 +102,10 @@ pub(crate) fn row() -> ReaderRow {
 
 #[cold] // Once for each thread.
 fn take_seat() -> ReaderRow {
+    // To register for the exit may allocate, and the allocator may use locks: in there the thread has a shared row.
+    if place::with(|local| local.sits_down.replace(true)) {
+        return shared_row();
+    }
     let _errno = Errno::kept();
     let row = match take_number() {
         Some(number) if is_given_up_at_exit(number) => {
@@ -110,11 +117,19 @@ fn take_seat() -> ReaderRow {
             free_number(number);
             ReaderRow::shared(number)
         }
-        // Addresses of threads are alike in their low digits, so they are spread, by the golden ratio.
-        None => ReaderRow::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16),
+        None => shared_row(),
     };
-    place::with(|local| local.row.set(Some(row)));
+    place::with(|local| {
+        local.row.set(Some(row));
+        local.sits_down.set(false);
+    });
     row
+}
+
+/// A shared row, by the thread's address. Such addresses are alike in their low digits, so they are spread, by the
+/// golden ratio.
+fn shared_row() -> ReaderRow {
+    ReaderRow::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16)
 }
 
 /// Threads that can have a row of their own.

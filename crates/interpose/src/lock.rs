@@ -397,20 +397,20 @@ impl Deadline for Try {
     }
 }
 
-/// Until a time on a clock.
+/// Until a time on a clock; without one, as long as it takes.
 #[derive(Clone, Copy)]
-pub(crate) struct Until {
-    clock: clockid_t,
-    time: timespec,
-}
+pub(crate) struct Until(Option<(clockid_t, timespec)>);
 
 impl Until {
     /// `EINVAL` for what glibc rejects, whether or not the thread has to wait.
-    pub(crate) fn new(clock: clockid_t, time: timespec) -> Result<Self, c_int> {
+    pub(crate) fn new(clock: clockid_t, time: Option<timespec>) -> Result<Self, c_int> {
+        let Some(time) = time else {
+            return Ok(Self(None));
+        };
         let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC);
         let valid = (0..1_000_000_000).contains(&time.tv_nsec);
         if known && valid {
-            Ok(Self { clock, time })
+            Ok(Self(Some((clock, time))))
         } else {
             Err(EINVAL)
         }
@@ -422,15 +422,18 @@ impl Patience for Until {}
 impl Deadline for Until {
     /// If the clock is set while the thread waits, the wait does not follow it.
     fn wait(&self) -> Wait {
+        let Some((clock, time)) = self.0 else {
+            return Wait::Forever;
+        };
         let mut now = timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
         // SAFETY: `now` is live, and `new` admits only clocks that exist.
-        unsafe { libc::clock_gettime(self.clock, &raw mut now) };
+        unsafe { libc::clock_gettime(clock, &raw mut now) };
         let nanoseconds =
             |time: timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
-        let left = (nanoseconds(self.time) - nanoseconds(now)).max(0);
+        let left = (nanoseconds(time) - nanoseconds(now)).max(0);
         let left = u64::try_from(left).map_or(Duration::MAX, Duration::from_nanos);
         Instant::now()
             .checked_add(left)

@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// One function, looked up when it is first called. That may be before any constructor has run.
+/// One function, looked up when the library is loaded, or when it is called before any constructor has run.
 #[repr(C)] // The assembly in `open` reads the first field.
 pub(crate) struct Next {
     found: AtomicPtr<c_void>,
@@ -32,6 +32,11 @@ impl Next {
     fn find(&self) -> *mut c_void {
         // SAFETY: the name is a C string, which `dlsym` only reads.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
+        if found.is_null() {
+            // The program is not to take that for an error of its own.
+            // SAFETY: the function has no preconditions.
+            unsafe { libc::dlerror() };
+        }
         self.found.store(found, Ordering::Relaxed);
         found
     }
@@ -40,12 +45,24 @@ impl Next {
 /// Declares functions of glibc.
 macro_rules! next {
     ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {
+        #[expect(non_upper_case_globals, reason = "they are named as the functions are")]
+        mod known {
+            use super::Next;
+            $(pub(super) static $name: Next = Next::new($symbol);)*
+        }
+
+        /// Looks all of them up. `dlsym` takes the loader's lock, and a thread should not wait for that while it holds
+        /// a lock of the program's: a thread in `dlopen`, which has the loader's, runs constructors, and one of them
+        /// may wait for the program's.
+        pub(crate) fn find_all() {
+            $(known::$name.address();)*
+        }
+
         $(
             /// glibc's function; `EINVAL` if this glibc is too old to have it. No program for that glibc calls it.
             #[inline]
             pub(crate) fn $name($($argument: $type),*) -> c_int {
-                static NEXT: Next = Next::new($symbol);
-                let address = NEXT.address();
+                let address = known::$name.address();
                 if address.is_null() {
                     return libc::EINVAL;
                 }

@@ -1,7 +1,7 @@
 //! What the environment asks for, and what happens when the library is loaded and in the child after a fork.
 
 use crate::errno::Errno;
-use crate::{local, stats};
+use crate::{local, next, stats};
 use spanlock::rw::pthread::table;
 use spanlock::rw::{Bias, Policy};
 use std::ffi::CStr;
@@ -168,6 +168,7 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
     get();
+    next::find_all();
     local::row(); // It sizes the table, and for that asks the system for the number of processors.
     prim::thread::after_fork_in_child(after_fork);
     stats::announce();

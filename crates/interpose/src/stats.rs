@@ -13,6 +13,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
+use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -72,7 +73,32 @@ impl Counts {
 static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
 
 /// Where the counts are written.
-static TO: OnceLock<&'static CStr> = OnceLock::new();
+static TO: OnceLock<Path> = OnceLock::new();
+
+/// A path of our own. That in the environment does not last: servers write their titles over it.
+struct Path {
+    bytes: [u8; PATH_MAX],
+    length: usize,
+}
+
+const PATH_MAX: usize = libc::PATH_MAX as usize;
+
+impl Path {
+    /// A copy, without allocation; `None` if no file can have so long a path.
+    fn of(path: &CStr) -> Option<Self> {
+        let path = path.to_bytes();
+        let mut bytes = [0; PATH_MAX];
+        bytes.get_mut(..path.len())?.copy_from_slice(path);
+        Some(Self {
+            bytes,
+            length: path.len(),
+        })
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
 
 /// The counts of the lock at that address. A lock where an earlier one was goes on with the earlier one's counts.
 pub(crate) fn of(address: usize) -> &'static Counts {
@@ -111,8 +137,9 @@ pub(crate) fn since(started: Instant) -> u64 {
 }
 
 /// Registers that the counts are appended to that file when the process exits; `-` is the standard error.
-pub(crate) fn keep(to: &'static CStr) {
-    if TO.set(to).is_ok() {
+pub(crate) fn keep(to: &CStr) {
+    find_own_code();
+    if Path::of(to).is_some_and(|to| TO.set(to).is_ok()) {
         // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
         unsafe { libc::atexit(report) };
     }
@@ -149,7 +176,7 @@ extern "C" fn report() {
 
 fn append(lines: &str) {
     let write = || -> io::Result<()> {
-        match TO.get().map(|to| to.to_bytes()) {
+        match TO.get().map(Path::as_bytes) {
             None => Ok(()),
             Some(b"-") => io::stderr().write_all(lines.as_bytes()),
             // In one piece, because other processes append to the file too.
@@ -200,12 +227,46 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut Context) -> usize;
 }
 
+/// Where this library lies in memory: its first address, and the one after its last. A thread that holds a lock of the
+/// program's compares with these and does not ask `dladdr`, which takes the loader's lock: a thread in `dlopen`, which
+/// has that lock, runs constructors, and one of them may wait for the lock that the first thread holds.
+static OWN_CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+fn find_own_code() {
+    unsafe extern "C" fn visit(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        _unused: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader calls this with an object that is valid during the call.
+        let object = unsafe { &*object };
+        // SAFETY: it has so many program headers there.
+        let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+        let loaded = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        let (start, end) = loaded.fold((usize::MAX, 0), |(start, end), header| {
+            let at = (object.dlpi_addr + header.p_vaddr) as usize;
+            (start.min(at), end.max(at + header.p_memsz as usize))
+        });
+        if !(start..end).contains(&(visit as *const () as usize)) {
+            return 0; // Go on.
+        }
+        OWN_CODE[0].store(start, Ordering::Relaxed);
+        OWN_CODE[1].store(end, Ordering::Relaxed);
+        1 // Stop: any other value does.
+    }
+    // SAFETY: the loader calls `visit` during this call only.
+    unsafe { libc::dl_iterate_phdr(Some(visit), ptr::null_mut()) };
+}
+
 /// An address in the innermost function on the stack that is not this library's; zero if there is none.
 fn caller() -> usize {
     extern "C" fn visit(context: *mut Context, found: *mut c_void) -> c_int {
         // SAFETY: the unwinder calls this with a context that is valid during the call.
         let address = unsafe { _Unwind_GetIP(context) };
-        if object_of(address) == object_of(caller as *const () as usize) {
+        let [start, end] = OWN_CODE.each_ref().map(|at| at.load(Ordering::Relaxed));
+        if (start..end).contains(&address) {
             return 0; // Go on.
         }
         // SAFETY: `found` is the pointer to a live `usize` that is passed to the unwinder below.

@@ -155,8 +155,16 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: deepbind, killed
+    and by themselves: allocator, deepbind, killed, loading, title, unloaded
 ];
+
+/// It has an allocator of its own.
+#[test]
+fn allocator() {
+    if sanitizer().is_none() {
+        passes("allocator");
+    }
+}
 
 /// The library that it loads lies in a folder that the program's file names.
 #[test]
@@ -197,6 +205,65 @@ fn killed() {
     for lock in ["glibc", "bravo", "bravo-eager", "futex"] {
         let status = with(lock, "off");
         assert!(status.success(), "{lock}: {status}");
+    }
+}
+
+/// A thread that holds a lock does not wait for the loader, in which another waits for the lock: neither to count that,
+/// nor to find glibc's functions.
+#[test]
+fn loading() {
+    let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libspanlock-loading.so");
+    if !compile_to(&plugin, "loading", &["-shared", "-fPIC", "-DPLUGIN"]) {
+        return;
+    }
+    let program = plugin.with_file_name("loading-passes");
+    compile_to(&program, "loading", &["-rdynamic", "-ldl"]);
+    for lock in locks() {
+        for statistics in ["", "/dev/null"] {
+            let mut command = Command::new(&program);
+            command
+                .arg(&plugin)
+                .env("LD_PRELOAD", preloaded())
+                .env("SPANLOCK_LOCK", lock)
+                .env("SPANLOCK_STATS", statistics);
+            let status = run(&mut command);
+            assert!(status.success(), "{lock}, {statistics:?}: {status}");
+        }
+    }
+}
+
+/// The counts go where they were asked for, though the program has overwritten its environment.
+#[test]
+fn title() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("title-writes");
+    let _ = std::fs::remove_dir_all(&folder); // Of a run before this.
+    std::fs::create_dir_all(&folder).unwrap();
+    let Some(program) = compile("title", "passes") else {
+        return;
+    };
+    let file = folder.join("statistics");
+    let mut command = Command::new(&program);
+    command
+        .current_dir(&folder)
+        .env("LD_PRELOAD", preloaded())
+        .env("SPANLOCK_STATS", &file);
+    assert!(run(&mut command).success());
+    let lines = std::fs::read_to_string(file).unwrap();
+    assert!(lines.ends_with("\"exited\":true}\n"), "{lines}");
+    assert_eq!(folder.read_dir().unwrap().count(), 1);
+}
+
+/// A program that loads the library by itself may close it.
+#[test]
+fn unloaded() {
+    if sanitizer().is_some() {
+        return; // The sanitizers keep libraries loaded.
+    }
+    if let Some(program) = compile("unloaded", "passes") {
+        let mut command = Command::new(program);
+        command.arg(library()).env_remove("LD_PRELOAD");
+        let status = run(&mut command);
+        assert!(status.success(), "{status}");
     }
 }
 

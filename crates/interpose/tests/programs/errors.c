@@ -94,6 +94,35 @@ static void one_lock(int kind)
 	CHECK(pthread_rwlock_destroy(&lock), 0);
 }
 
+static void *write_without_a_time(void *lock)
+{
+	const struct timespec *volatile none = NULL;
+	CHECK(pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, none), 0);
+	CHECK(pthread_rwlock_unlock(lock), 0);
+	return NULL;
+}
+
+/* POSIX wants a time. glibc waits without end where there is none. */
+static void without_a_time(int kind)
+{
+	const struct timespec *volatile none = NULL;
+	pthread_rwlock_t lock;
+	init(&lock, kind);
+	warm(&lock);
+	CHECK(pthread_rwlock_timedrdlock(&lock, none), 0);
+	CHECK(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, none), 0);
+	CHECK(pthread_rwlock_unlock(&lock), 0);
+	CHECK(pthread_rwlock_unlock(&lock), 0);
+	CHECK(pthread_rwlock_timedwrlock(&lock, none), 0);
+	CHECK(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, none), EDEADLK);
+	pthread_t waits = start(write_without_a_time, &lock);
+	usleep(2000); /* Time to wait. */
+	CHECK(pthread_rwlock_unlock(&lock), 0);
+	join(waits);
+	CHECK_FREE(&lock);
+	CHECK(pthread_rwlock_destroy(&lock), 0);
+}
+
 /* Some put a lock away that is held. */
 static void destroyed_while_held(int kind)
 {
@@ -122,6 +151,7 @@ int main(void)
 	for (int i = 0; i < KINDS; i++) {
 		one_lock(kinds[i]);
 		destroyed_while_held(kinds[i]);
+		without_a_time(kinds[i]);
 	}
 	too_many_readers();
 	return 0;
