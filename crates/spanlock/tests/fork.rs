@@ -145,7 +145,7 @@ fn turns_of_tasks_end_in_a_child() {
     let lock = RangeLock::new();
     let held = Cell::new(Some(lock.write(0..10)));
     let woken = Arc::new(Woken(AtomicBool::new(false)));
-    let limit = Duration::from_millis(100);
+    let limit = Duration::from_secs(1);
     let mut first = lock.try_write_async_for(0..10, limit);
     let mut second = lock.write_async(0..10);
     let over = Instant::now() + limit;

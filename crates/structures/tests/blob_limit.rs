@@ -14,7 +14,10 @@ const MOST: usize = 200_000;
 
 #[test]
 fn at_the_limit_requests_are_refused_and_nothing_is_lost() {
-    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let Ok(limit) = std::fs::read_to_string("/proc/sys/vm/max_map_count") else {
+        println!("skipped: the kernel does not say what its limit is");
+        return;
+    };
     let limit: usize = limit.trim().parse().unwrap();
     if limit > MOST {
         println!("skipped: vm.max_map_count is {limit}");

@@ -8,7 +8,7 @@ use spanlock_structures::ordered::{ByNode, ByRange, RangeSkipMap};
 use spanlock_testkit::exact::Exact;
 use spanlock_testkit::setting;
 use spanlock_testkit::watchdog::{self, HANG};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
 
 #[global_allocator]
@@ -54,12 +54,17 @@ impl Drop for Value<'_> {
 fn work<'c, X: Exclusion>(
     map: &RangeSkipMap<u64, Value<'c>, X>,
     alive: &'c AtomicI64,
+    done: &AtomicU64,
     keys: u64,
     ops: u64,
     mut rng: Rng,
 ) -> Vec<i64> {
     let mut balance = vec![0; usize::try_from(keys).expect("few keys")];
-    for _ in 0..ops {
+    for op in 1..=ops {
+        // Seldom, so that threads meet in the map alone.
+        if op.is_multiple_of(1 << 10) {
+            done.fetch_add(1 << 10, Ordering::Relaxed);
+        }
         let view = map.pin();
         let key = rng.u64(..keys);
         let at = usize::try_from(key).expect("few keys");
@@ -114,13 +119,13 @@ fn stress<X: Exclusion + Default + Send + Sync>(keys: u64) {
     let ops = setting("SPANLOCK_STRESS_OPS", 400_000);
     let threads = setting("SPANLOCK_STRESS_THREADS", 4);
     let seed = setting("SPANLOCK_STRESS_SEED", 7);
-    let alive = &AtomicI64::new(0);
+    let (alive, done) = (&AtomicI64::new(0), &AtomicU64::new(0));
     let map = RangeSkipMap::<u64, Value<'_>, X>::new();
     let run = || -> Vec<_> {
         thread::scope(|scope| {
             let start = |thread| {
                 let (map, rng) = (&map, Rng::with_seed(seed * threads + thread));
-                scope.spawn(move || work(map, alive, keys, ops / threads, rng))
+                scope.spawn(move || work(map, alive, done, keys, ops / threads, rng))
             };
             let crew: Vec<_> = (0..threads).map(start).collect();
             let joined = crew.into_iter().map(|thread| thread.join());
@@ -129,9 +134,9 @@ fn stress<X: Exclusion + Default + Send + Sync>(keys: u64) {
                 .collect()
         })
     };
-    let size = || map.pin().iter().count();
-    let report = |size: &usize| format!("with {size} keys in the map");
-    let balances = watchdog::watched(HANG, size, report, run);
+    let progress = || done.load(Ordering::Relaxed);
+    let report = |done: &u64| format!("after {done} operations or a few more");
+    let balances = watchdog::watched(HANG, progress, report, run);
     let view = map.pin();
     for key in 0..keys {
         let at = usize::try_from(key).expect("few keys");

@@ -11,8 +11,9 @@ pub fn status_of_child(child: impl FnOnce() -> bool) -> i32 {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
-        // SAFETY: alarm has no preconditions: a child that hangs is killed.
-        unsafe { libc::alarm(60) };
+        // A child that hangs is killed. It has as long as any needs on a busy machine.
+        // SAFETY: alarm has no preconditions.
+        unsafe { libc::alarm(600) };
         let code = i32::from(!child());
         // SAFETY: _exit has no preconditions.
         unsafe { libc::_exit(code) };

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "spanlock.h"
 
+#include <dirent.h>
 #include <sys/wait.h>
 
 static spanlock_range_lock *lock;
@@ -79,6 +80,30 @@ static void *hold_for_owner(void *token)
     return NULL;
 }
 
+/* How many threads have a processor or wait for one. Where that cannot be told: none. */
+static int threads_that_run(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+    int count = 0;
+    while (tasks != NULL && (task = readdir(tasks)) != NULL) {
+        char path[300], text[300];
+        const char *state = NULL;
+        FILE *stat;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        stat = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (stat == NULL)
+            continue;
+        if (fgets(text, sizeof text, stat) != NULL)
+            state = strrchr(text, ')'); /* The end of the name. */
+        fclose(stat);
+        count += state != NULL && state[1] == ' ' && state[2] == 'R';
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return count;
+}
+
 static void children(void)
 {
     spanlock_token owned;
@@ -93,7 +118,9 @@ static void children(void)
         sleep_ms(1);
     OK(spanlock_owner_create(&owner, NULL));
     on_thread(hold_for_owner, &owned); /* A thread that is gone. */
-    sleep_ms(20); /* So that the library's thread sleeps, and is in the middle of nothing. */
+    do
+        sleep_ms(20);
+    while (threads_that_run() > 1); /* When the library's thread sleeps, it is in the middle of nothing. */
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {

@@ -166,13 +166,19 @@ fn a_block_is_granted_where_it_is_free() {
 fn a_lease_is_kept_for_longer_than_its_ttl() {
     within_the_watchdog(|| {
         let (lease, engine) = faulty();
-        let token = lease.acquire(.., Exclusive, SHORT).wait().unwrap();
-        let before = engine.renewals();
-        while engine.renewals() < before + 6 {
-            thread::yield_now();
-        }
-        // Six thirds of the ttl. On a machine that stalls, it may be lost by now; then its user was told.
-        assert!(token.renew().wait().is_ok() || token.check() == Err(Lost));
+        // For six thirds of the ttl. A machine that stalls for long may lose a lease, and tells its user; the next one
+        // endures more.
+        let is_kept = |ttl| {
+            let token = lease.acquire(.., Exclusive, ttl).wait().unwrap();
+            let before = engine.renewals();
+            while engine.renewals() < before + 6 && token.check() != Err(Lost) {
+                thread::yield_now();
+            }
+            let renewed = token.renew().wait();
+            assert!(renewed.is_ok() || token.check() == Err(Lost));
+            renewed.is_ok()
+        };
+        assert!((1..).any(|times| is_kept(times * SHORT)));
     });
 }
 

@@ -1,10 +1,11 @@
 //! Mounted stores, and `fcntl`.
 
 use libc::c_int;
+use rustix::mount::{MountFlags, UnmountFlags, unmount};
 use spanlock_mount::{Error, Mounted, detach};
 use spanlock_structures::store::{Geometry, Mapped, Options, Store, check, make};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::num::NonZeroUsize;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,17 @@ pub fn open(path: &Path) -> Store {
         .0
 }
 
+/// Whether the kernel certainly lets this process mount through FUSE: it mounts something else, and the device can be
+/// opened. Who is not root needs a program that may, and whether that one does cannot be told.
+fn may_mount(folder: &Path) -> bool {
+    let device = File::options().read(true).write(true).open("/dev/fuse");
+    let mounted = rustix::mount::mount("none", folder, "tmpfs", MountFlags::empty(), None);
+    mounted.is_ok_and(|()| {
+        unmount(folder, UnmountFlags::empty()).expect("it is mounted");
+        device.is_ok()
+    })
+}
+
 /// Mounts an empty store of so many bytes, and uses it. Returns what `then` makes of the store after it was closed;
 /// `None` if nothing can be mounted here.
 pub fn on_mount<T>(
@@ -58,7 +70,8 @@ pub fn on_mount<T>(
             eprintln!("skipped: {what}");
             return None;
         }
-        Err(Error::Mount(error)) if error.kind() == ErrorKind::PermissionDenied => {
+        // Without permission the way to the error is as long as fuser's, and so is the list of its kinds.
+        Err(Error::Mount(error)) if !may_mount(&mount) => {
             eprintln!("skipped: this process may not mount: {error}");
             return None;
         }

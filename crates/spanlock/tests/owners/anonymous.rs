@@ -1,6 +1,6 @@
 //! Holders without a name: guards that may be sent, of each typed lock.
 
-use super::common::{HANG, assert_nothing_held, elsewhere, until};
+use super::common::{assert_nothing_held, elsewhere, until, watched};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
 use spanlock::range::{Owner, RangeLock, RangeMutex, Refusal, Span};
 use std::sync::Arc;
@@ -35,11 +35,7 @@ fn one_waits_for_another() {
         let lock = Arc::clone(&lock);
         thread::spawn(move || drop(lock.read_owned(5..6)))
     };
-    let begin = std::time::Instant::now();
-    while lock.snapshot().waiters.is_empty() {
-        assert!(begin.elapsed() < HANG, "nobody sleeps");
-        thread::yield_now();
-    }
+    watched(lock.raw(), || until(|| !lock.snapshot().waiters.is_empty()));
     drop(held);
     waits.join().expect("it is granted");
     assert_nothing_held(lock.raw());

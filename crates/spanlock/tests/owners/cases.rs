@@ -1,6 +1,6 @@
 //! Owners, case by case.
 
-use super::common::{HANG, assert_nothing_held, panic_message};
+use super::common::{assert_nothing_held, panic_message, until, watched};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Limited, Owner, RangeLock, RangeLocked, Refusal};
@@ -16,11 +16,8 @@ fn lock() -> Arc<Lock> {
 
 /// Until so many requests sleep.
 fn until_asleep(lock: &Lock, count: usize) {
-    let begin = std::time::Instant::now();
-    while lock.snapshot().waiters.len() < count {
-        assert!(begin.elapsed() < HANG, "nobody sleeps");
-        thread::yield_now();
-    }
+    let sleep = || lock.snapshot().waiters.len() >= count;
+    watched(lock.raw(), || until(sleep));
 }
 
 #[test]

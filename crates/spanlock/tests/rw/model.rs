@@ -276,7 +276,7 @@ impl Crew {
     fn tell(&self, thread: usize, order: Order) -> bool {
         let what = format!("{order:?}, asked of thread {thread}");
         self.orders[thread].send(order).expect("the thread lives");
-        let reply = self.replies.recv_timeout(HANG / 4);
+        let reply = self.replies.recv_timeout(HANG);
         reply.unwrap_or_else(|_| {
             abort(&format!(
                 "{what}, does not end: its thread panicked, or waits for nobody"

@@ -130,6 +130,17 @@ impl Panicking {
     }
 }
 
+/// A request that waits for a limited time. Where this thread is stopped meanwhile, the time of one may be over before
+/// its first poll, so there may be several before it.
+fn waits<'a>(lock: &'a RangeLock, limit: Duration, waker: &Waker) -> impl Future + use<'a> {
+    loop {
+        let mut request = lock.try_write_async_for(0..10, limit);
+        if poll(&mut request, waker).is_pending() {
+            return request;
+        }
+    }
+}
+
 /// The timer wakes one task after another that panics, and drops the wakers of a lock that is gone.
 #[test]
 fn the_timer_outlives_wakers_that_panic() {
@@ -139,18 +150,14 @@ fn the_timer_outlives_wakers_that_panic() {
         let held = lock.write(0..10);
         let mut leaked = Vec::new();
         for ms in 1..4 {
-            let mut request = lock.try_write_async_for(0..10, Duration::from_millis(ms));
-            assert!(poll(&mut request, &Panicking::waker()).is_pending());
-            leaked.push(request);
+            leaked.push(waits(&lock, Duration::from_millis(ms), &Panicking::waker()));
         }
-        let mut last = lock.try_write_async_for(0..10, Duration::from_millis(5));
-        assert!(poll(&mut last, &Waker::from(Arc::clone(&count))).is_pending());
+        let counts = Waker::from(Arc::clone(&count));
+        let last = waits(&lock, Duration::from_millis(5), &counts);
         super::common::until(|| count.woken() > 0);
         drop(last);
         for _ in 0..2 {
-            let mut request = lock.try_write_async_for(0..10, Duration::from_secs(1000));
-            assert!(poll(&mut request, &Panicking::waker()).is_pending());
-            leaked.push(request);
+            leaked.push(waits(&lock, Duration::from_secs(1000), &Panicking::waker()));
         }
         std::mem::forget(leaked);
         drop(held);

@@ -6,7 +6,11 @@ use spanlock_structures::store::{
     ROOT,
 };
 use spanlock_structures::store::{Store, check, make, medium::Simulated};
+use std::io::{Read, Write, pipe};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
+use std::thread;
 
 /// An empty store in memory.
 pub fn fresh(bytes: u64) -> (Arc<Memory>, Store<Arc<Memory>>) {
@@ -57,6 +61,32 @@ fn a_file_is_mapped_survives_its_process_and_is_not_opened_twice() {
     store.close().expect("it is closed");
     assert!(open().expect("it is sound").1.closed);
     assert!(matches!(Mapped::create(&path, 1 << 20), Err(Error::Io(_))));
+}
+
+/// A child has copies of all descriptors until it runs its program.
+#[test]
+fn a_store_that_is_gone_is_free_while_a_child_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    let medium = Mapped::create(&path, 1 << 20).expect("space");
+    let (mut is_started, starts) = pipe().expect("descriptors");
+    let (goes_on, mut go_on) = pipe().expect("descriptors");
+    let child = thread::spawn(move || {
+        let mut child = Command::new("true");
+        let stands_still = move || {
+            (&starts).write_all(b"s")?;
+            (&goes_on).read_exact(&mut [0])
+        };
+        // SAFETY: it makes system calls and allocates nothing.
+        unsafe { child.pre_exec(stands_still) };
+        child.status()
+    });
+    is_started.read_exact(&mut [0]).expect("it starts");
+    drop(medium);
+    let opened = Mapped::open(&path);
+    go_on.write_all(b"g").expect("it waits");
+    child.join().expect("no panic").expect("it is started");
+    opened.expect("nobody has it open");
 }
 
 /// Before any space is reserved.

@@ -175,3 +175,12 @@ fn make(files: &Files, call: &Call) -> i32 {
         }
     }
 }
+
+/// The first two numbers of the running kernel's version.
+pub(super) fn version() -> (u32, u32) {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let numbers = release.split(['.', '-', '\n']);
+    let mut numbers = numbers.map_while(|number| number.parse().ok());
+    let mut next = || numbers.next().unwrap_or_default();
+    (next(), next())
+}

@@ -3,6 +3,10 @@
 pub(crate) use libc::{EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EOVERFLOW, EPERM};
 use spanlock_structures::vm::PAGE;
 
+/// The kernel that the table is of: its first two numbers.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) const KERNEL: (u32, u32) = (6, 18);
+
 /// Success.
 pub(crate) const OK: i32 = 0;
 

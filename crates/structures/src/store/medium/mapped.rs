@@ -22,9 +22,23 @@ use std::ptr::{self, NonNull};
 #[derive(Debug)]
 pub struct Mapped {
     region: Region,
-    file: File,
+    file: Locked,
     durable: Durable,
     writable: Writable,
+}
+
+/// A file that is locked against other stores, and is free as soon as this is dropped.
+///
+/// To close it is not enough: a child of this process has a copy of the descriptor until it runs another program, and
+/// with it the lock.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // If that fails, the lock goes with the last copy.
+        let _ = self.0.unlock();
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +55,7 @@ impl Mapped {
     pub fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         taken(file.try_lock())?;
-        Self::map(file, Writable::Yes)
+        Self::map(Locked(file), Writable::Yes)
     }
 
     /// Opens it to look at it only.
@@ -51,7 +65,7 @@ impl Mapped {
     pub fn open_read_only(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().read(true).open(path)?;
         taken(file.try_lock_shared())?;
-        Self::map(file, Writable::No)
+        Self::map(Locked(file), Writable::No)
     }
 
     /// Makes a file of that size, all zeros, for [`make`](crate::store::make). Its space is reserved, so that the
@@ -65,7 +79,7 @@ impl Mapped {
         let file = options.read(true).write(true).create_new(true).open(path)?;
         let reserved = reserve(&file, bytes).and_then(|()| {
             taken(file.try_lock())?;
-            Self::map(file, Writable::Yes)
+            Self::map(Locked(file), Writable::Yes)
         });
         if reserved.is_err() {
             // The file is this function's own. If it cannot be removed either, the first error says more.
@@ -74,11 +88,11 @@ impl Mapped {
         reserved
     }
 
-    fn map(mut file: File, writable: Writable) -> Result<Self> {
-        if file.metadata()?.is_dir() {
+    fn map(file: Locked, writable: Writable) -> Result<Self> {
+        if file.0.metadata()?.is_dir() {
             return Err(Error::IsDirectory);
         }
-        let bytes = file.seek(SeekFrom::End(0))?;
+        let bytes = (&file.0).seek(SeekFrom::End(0))?;
         let length = usize::try_from(bytes).map_err(|_| Error::TooLarge)?;
         if length == 0 {
             return Err(Error::NotAStore("it is empty"));
@@ -89,14 +103,14 @@ impl Mapped {
         };
         let map = |flags| {
             // SAFETY: a new mapping, at an address that the kernel chooses.
-            unsafe { mmap(ptr::null_mut(), length, protection, flags, &file, 0) }
+            unsafe { mmap(ptr::null_mut(), length, protection, flags, &file.0, 0) }
         };
         let (begin, durable) = match map(MapFlags::SHARED_VALIDATE | MapFlags::SYNC) {
             Ok(begin) if flush::is_possible() => (begin, Durable::AtFence),
             Ok(begin) => (begin, Durable::AtSync),
             Err(_) => {
                 let begin = map(MapFlags::SHARED).map_err(io::Error::from)?;
-                (begin, without_map_sync(&file)?)
+                (begin, without_map_sync(&file.0)?)
             }
         };
         let begin = NonNull::new(begin.cast::<u8>()).expect("the kernel maps nothing at zero");
@@ -123,6 +137,7 @@ impl Mapped {
             let part = usize::try_from(self.size() - at)
                 .map_or(buffer.len(), |rest| rest.min(buffer.len()));
             self.file
+                .0
                 .read_exact_at(&mut buffer[..part], at)
                 .map_err(|error| io::Error::new(error.kind(), format!("at byte {at}: {error}")))?;
             at += part as u64;
@@ -209,7 +224,7 @@ impl Medium for Mapped {
                 Ok(())
             }
             // It writes the pages that were changed through the mapping, too.
-            Durable::AtSync => self.file.sync_data(),
+            Durable::AtSync => self.file.0.sync_data(),
             Durable::Never => Ok(()),
         }
     }
