@@ -55,8 +55,8 @@ pub trait Leased {
 /// A range lock, by which the threads and tasks of a machine share its blocks.
 ///
 /// # Safety
-/// When the future of [`drain`](Self::drain) is over, nobody holds any of the span who held it when the future was made,
-/// and what they did is seen. Whoever holds some of it afterwards sees what was done before the future was made.
+/// When the future of [`drain`](Self::drain) is over, nobody holds any of the span who held it when the future was
+/// made, and what they did is seen. Whoever holds some of it afterwards sees what was done before that.
 pub unsafe trait Drains {
     /// Waits until those who hold some of the span have ended.
     fn drain(&self, span: Span) -> impl Future<Output = ()> + Send;

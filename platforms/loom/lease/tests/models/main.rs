@@ -1,5 +1,5 @@
-//! Models of the blocks of a cache, run by loom under every schedule up to a bound on preemptions: they are found, given
-//! up, lost and handed over. `mutants.rs` weakens each named edge, and expects the model named with it to fail.
+//! Models of the blocks of a cache, run by loom under every schedule up to a bound on preemptions: they are found,
+//! given up, lost and handed over. `mutants.rs` weakens each named edge, and expects the model named with it to fail.
 //!
 //! Machines share their blocks by a lock of few steps, [`Few`], so that loom explores the steps of the blocks and not
 //! those of the lock, which has its own models. The first scenarios run on the library's lock as well, with fewer
