@@ -16,7 +16,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Leases of blocks, which the threads and tasks of a machine share by a range lock.
 ///
@@ -38,7 +39,7 @@ type Block = blocks::Block<Token>;
 struct Inner {
     lease: RangeLease,
     ttl: Duration,
-    /// And who holds what within the machine.
+    /// What the machine has, and who holds what of it.
     blocks: blocks::Blocks<Arc<RangeLock>, Token>,
     /// Misses of one block wait for each other.
     misses: RangeLock,
@@ -167,15 +168,16 @@ impl Inner {
     }
 
     fn add(self: &Arc<Self>, token: Token) {
-        let (ends, may_end) = (token.wanted(), Instant::now() + GRACE);
+        let ends = token.wanted();
         let block = Arc::new(Block::new(token));
         self.blocks.add(Arc::clone(&block));
         // It keeps neither alive: a cache that is dropped releases what it has.
         let (inner, block) = (Arc::downgrade(self), Arc::downgrade(&block));
         self.lease.spawn(async move {
+            let kept = sleep(GRACE);
             // Somebody wishes for it, or it is lost.
             let _ = ends.await;
-            tokio::time::sleep_until(may_end.into()).await;
+            kept.await;
             if let (Some(inner), Some(block)) = (inner.upgrade(), block.upgrade()) {
                 inner.give_up(&block).await;
             }

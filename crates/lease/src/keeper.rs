@@ -14,7 +14,7 @@ use crate::{
     Renewal, Request, RequestId, Span, Token, Trouble, Wanted,
 };
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -72,16 +72,7 @@ pub(crate) fn start<E: Engine + Send>(
             Ok(runtime) => runtime,
             Err(error) => return drop(answer.send(Err(NotOpened::Thread(error)))),
         };
-        LocalSet::new().block_on(&runtime, async {
-            match Keeper::open(engine, options).await {
-                Ok(keeper) => {
-                    // If nobody waits for it, it is dropped, and no command will come.
-                    drop(answer.send(Ok(opened)));
-                    Rc::new(keeper).run(commands).await;
-                }
-                Err(error) => drop(answer.send(Err(error))),
-            }
-        });
+        LocalSet::new().block_on(&runtime, keep(engine, options, commands, opened, answer));
     };
     let started = thread::Builder::new()
         .name("spanlock-lease".to_owned())
@@ -96,12 +87,30 @@ pub(crate) fn start<E: Engine + Send>(
     }
 }
 
+/// Keeps leases, on this thread. It says `opened`, or why not.
+pub(crate) async fn keep<E: Engine>(
+    engine: E,
+    options: Options,
+    commands: mpsc::UnboundedReceiver<Command>,
+    opened: RangeLease,
+    answer: oneshot::Sender<Result<RangeLease, NotOpened>>,
+) {
+    match Keeper::open(engine, options).await {
+        Ok(keeper) => {
+            // If nobody waits for it, it is dropped, and no command will come.
+            drop(answer.send(Ok(opened)));
+            Rc::new(keeper).run(commands).await;
+        }
+        Err(error) => drop(answer.send(Err(error))),
+    }
+}
+
 struct Keeper<E> {
     engine: E,
     options: Options,
     alarms: Alarms,
     /// Whom to tell what the engine reports.
-    concerned: RefCell<HashMap<RequestId, Rc<Notify>>>,
+    concerned: RefCell<BTreeMap<RequestId, Rc<Notify>>>,
 }
 
 /// What a lease has got: until when it is ours.
@@ -147,10 +156,12 @@ impl<E: Engine> Keeper<E> {
         let mut more = true;
         while more || !tasks.is_empty() {
             select! {
+                // Each is done sooner than the next one of its kind comes, so none keeps the others from theirs.
+                biased;
                 () = &mut alarms => {}
-                news = self.engine.news() => self.tell(news),
                 // One that has panicked has closed its token.
                 Some(_ended) = tasks.join_next() => {}
+                news = self.engine.news() => self.tell(news),
                 command = commands.recv(), if more => match command {
                     Some(Command::Acquire(span, ask, reply)) => {
                         tasks.spawn_local(Rc::clone(&self).serve(span, ask, reply));
@@ -276,6 +287,7 @@ impl<E: Engine> Keeper<E> {
                 Err(refused) => return Err(Refused::Engine(refused)),
             };
             select! {
+                biased;
                 () = news.notified() => {}
                 () = self.alarms.until(now().saturating_add(wait)) => {}
             }
