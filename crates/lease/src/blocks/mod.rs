@@ -9,7 +9,7 @@
 //! (**looks-inside**). A block is taken off the list (**newcomers-stopped**) and out of the slots (**slots-emptied**)
 //! before its whole span is locked (**holders-drained**), and is released and freed only then. So whoever had the range
 //! before the drain keeps it waiting, and whoever has it after finds the block no more: the range lock puts one before
-//! the other.
+//! the other. Slots change under the mutex of the list (**slots-locked**), so none gets a block that was taken off.
 //!
 //! Whoever gives a block up may stop in the middle, as futures may be dropped. Until the drain is over the list of
 //! those that are *leaving* keeps the block (**leaving-kept**), for those who hold parts of it and for whoever gives it
@@ -228,12 +228,12 @@ impl<L: Drains, T: Leased> Blocks<L, T> {
         slot: &Slot<Block<T>>,
     ) -> Option<*const Block<T>> {
         let list = self.list();
-        let block = list
-            .known
-            .iter()
-            .find(|block| block.covers(span) && block.allows(mode))?;
-        let found = Arc::as_ptr(block);
-        slot.set(block.span, found);
+        let is_good = |block: &&Arc<Block<T>>| block.covers(span) && block.allows(mode);
+        let block = list.known.iter().find(is_good)?;
+        let (covered, found) = (block.span, Arc::as_ptr(block));
+        // [slots-locked] The mutant lets go of the mutex before.
+        let _held = prim::intact!("slots-locked").then_some(list);
+        slot.set(covered, found);
         Some(found)
     }
 

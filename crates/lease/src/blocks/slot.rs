@@ -1,6 +1,6 @@
 //! A block that was found lately, as it is read without the mutex.
 //!
-//! A slot changes under the mutex only.
+//! A slot changes under the mutex of the list.
 //! - **slot-is-odd** / **slot-odd-seen**: its version is made odd before a word of it changes. Who has read a new word
 //!   sees another version when he looks at it again.
 //! - **slot-odd-refused**: who has read an odd version has read words of two changes, whatever he sees then.

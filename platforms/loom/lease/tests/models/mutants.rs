@@ -8,6 +8,7 @@ spanlock_testkit::mutants! {
     harmless "a_lost_lease::few";
     killed by "
     a_holder_beside_a_giving_up::few: holders-drained looks-inside newcomers-stopped slots-emptied
+    a_block_is_found_anew_beside_a_giving_up::few: slots-locked
     a_holder_after_a_dropped_giving_up::few: leaving-kept
     a_giving_up_is_dropped::few: leaving-listed
     a_lost_lease::few: closed-first gate-asked
