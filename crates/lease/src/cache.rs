@@ -3,10 +3,10 @@
 //! A *hit* locks its range in the machine's own range lock, and finds a block that covers it: see
 //! [`blocks`](crate::blocks) for why that block may be used. A *miss* asks the engine for the block around its range,
 //! one miss at a time for each block. When another machine wishes for a token, or it is lost, a task of the keeper
-//! gives it up: it takes the block away, so no newcomer finds it (newcomers-stopped), locks its whole span in the
-//! machine's lock, so that those who hold parts of it have ended (holders-drained), and releases it.
+//! gives it up: it takes the block away, so no newcomer finds it, locks its whole span in the machine's lock, so that
+//! those who hold parts of it have ended, and releases it.
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks;
 use crate::{Fence, Lost, Mode, RangeLease, Refused, Span, Token};
 use spanlock::range::{Holding, RangeLock, ReadGuard, WriteGuard};
 use std::fmt;
@@ -16,7 +16,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Leases of blocks, which the threads and tasks of a machine share by a range lock.
 ///
@@ -33,12 +34,13 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct Cache(Arc<Inner>);
 
+type Block = blocks::Block<Token>;
+
 struct Inner {
     lease: RangeLease,
     ttl: Duration,
-    blocks: Blocks,
-    /// Who holds what within the machine.
-    inside: Arc<RangeLock>,
+    /// What the machine has, and who holds what of it.
+    blocks: blocks::Blocks<Arc<RangeLock>, Token>,
     /// Misses of one block wait for each other.
     misses: RangeLock,
 }
@@ -54,8 +56,7 @@ impl Cache {
         Self(Arc::new(Inner {
             lease,
             ttl,
-            blocks: Blocks::new(k),
-            inside: Arc::new(RangeLock::new()),
+            blocks: blocks::Blocks::new(Arc::default(), k),
             misses: RangeLock::new(),
         }))
     }
@@ -71,12 +72,15 @@ impl Cache {
         let span = Span::of(range).ok_or(Refused::Empty)?;
         loop {
             let range = span.start()..=span.last();
+            let inside = self.0.blocks.inside();
             let holding = match mode {
-                Mode::Shared => self.0.inside.read_owned_async(range).await,
-                Mode::Exclusive => self.0.inside.write_owned_async(range).await,
+                Mode::Shared => inside.read_owned_async(range).await,
+                Mode::Exclusive => inside.write_owned_async(range).await,
             };
-            // SAFETY: it is held. (looks-inside)
-            if let Some(block) = unsafe { self.0.blocks.find(span, mode) } {
+            // SAFETY: the range is held.
+            let found = unsafe { self.0.blocks.enter(span, mode, |_| holding) };
+            if let Some((holding, block)) = found {
+                let block = block.as_ptr();
                 // SAFETY: it is from an `Arc` of the list, which is dropped only when the range is not held any more.
                 unsafe { Arc::increment_strong_count(block) };
                 // SAFETY: the same, and it was counted.
@@ -87,7 +91,6 @@ impl Cache {
                     span,
                 });
             }
-            drop(holding);
             self.0.bring(span, mode).await?;
         }
     }
@@ -109,17 +112,17 @@ impl Cache {
         let span = Span::of(range).ok_or(Refused::Empty)?;
         loop {
             let range = span.start()..=span.last();
-            let hold = match mode {
-                Mode::Shared => Hold::Shared(self.0.inside.read(range)),
-                Mode::Exclusive => Hold::Exclusive(self.0.inside.write(range)),
+            // SAFETY: the guard holds the range.
+            let found = unsafe {
+                self.0.blocks.enter(span, mode, |inside| match mode {
+                    Mode::Shared => Hold::Shared(inside.read(range)),
+                    Mode::Exclusive => Hold::Exclusive(inside.write(range)),
+                })
             };
-            // SAFETY: it is held. (looks-inside)
-            let block = unsafe { self.0.blocks.find(span, mode) };
-            if let Some(block) = block.and_then(|block| NonNull::new(block.cast_mut())) {
-                return Ok(CachedGuard { hold, block });
+            match found {
+                Some((hold, block)) => return Ok(CachedGuard { hold, block }),
+                None => self.bring_blocking(span, mode)?,
             }
-            drop(hold);
-            self.bring_blocking(span, mode)?;
         }
     }
 
@@ -146,7 +149,7 @@ impl Cache {
 impl Inner {
     /// The block that a miss may bring, or the blocks that the range touches.
     fn around(&self, span: Span) -> Span {
-        let rest = (1_u64 << self.blocks.k) - 1;
+        let rest = (1_u64 << self.blocks.k()) - 1;
         Span::inclusive(span.start() & !rest, span.last() | rest).expect("it holds the range")
     }
 
@@ -159,21 +162,22 @@ impl Inner {
         if !self.blocks.has(span, mode) {
             let range = span.start()..=span.last();
             let asks = self.lease.acquire(range, mode, self.ttl);
-            self.add(asks.grown(self.blocks.k).await?);
+            self.add(asks.grown(self.blocks.k()).await?);
         }
         Ok(())
     }
 
     fn add(self: &Arc<Self>, token: Token) {
-        let (ends, may_end) = (token.wanted(), Instant::now() + GRACE);
-        let block = Block::new(token);
+        let ends = token.wanted();
+        let block = Arc::new(Block::new(token));
         self.blocks.add(Arc::clone(&block));
         // It keeps neither alive: a cache that is dropped releases what it has.
         let (inner, block) = (Arc::downgrade(self), Arc::downgrade(&block));
         self.lease.spawn(async move {
+            let kept = sleep(GRACE);
             // Somebody wishes for it, or it is lost.
             let _ = ends.await;
-            tokio::time::sleep_until(may_end.into()).await;
+            kept.await;
             if let (Some(inner), Some(block)) = (inner.upgrade(), block.upgrade()) {
                 inner.give_up(&block).await;
             }
@@ -181,13 +185,7 @@ impl Inner {
     }
 
     async fn give_up(&self, block: &Arc<Block>) {
-        // (newcomers-stopped)
-        self.blocks.remove(block);
-        let span = block.span.start()..=block.span.last();
-        // (holders-drained)
-        drop(self.inside.write_owned_async(span).await);
-        self.blocks.drained(block);
-        if let Some(token) = block.take() {
+        if let Some(token) = self.blocks.give_up(block).await {
             // If it is lost meanwhile, it is gone as well.
             let _ = token.release().await;
         }
@@ -199,7 +197,7 @@ impl fmt::Debug for Inner {
         let mut debug = f.debug_struct("Cache");
         debug
             .field("ttl", &self.ttl)
-            .field("k", &self.blocks.k)
+            .field("k", &self.blocks.k())
             .finish_non_exhaustive()
     }
 }
@@ -269,7 +267,11 @@ macro_rules! says {
             /// # Errors
             /// When the lease of the block is lost, or was not renewed in time.
             pub fn check(&self) -> Result<(), Lost> {
-                self.block().check()
+                if self.block().is_open() {
+                    Ok(())
+                } else {
+                    Err(Lost)
+                }
             }
         }
 

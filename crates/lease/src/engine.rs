@@ -1,6 +1,6 @@
 //! What an engine has to do.
 
-use crate::{Mode, Span};
+use crate::{Mode, Span, names};
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -24,21 +24,13 @@ impl fmt::Display for Fence {
 }
 
 /// The name of a request, by which it may be repeated. No two requests have the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(u128);
 
 impl RequestId {
     /// A new one.
     pub(crate) fn new() -> Self {
-        let mut bytes = [0; 16];
-        let mut left = &mut bytes[..];
-        while !left.is_empty() {
-            let flags = rustix::rand::GetRandomFlags::empty();
-            let got =
-                rustix::rand::getrandom(&mut *left, flags).expect("the kernel has randomness");
-            left = &mut left[got..];
-        }
-        Self(u128::from_ne_bytes(bytes))
+        Self(names::fresh())
     }
 }
 

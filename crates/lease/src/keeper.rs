@@ -7,14 +7,14 @@
 //! less the drift. The engine counts one ttl from a later moment on, so while the drift holds nobody else has the range
 //! before we know that it is lost. No clocks of two machines are compared.
 
+use crate::blocks::{Gate, IsOpen};
 use crate::clock::{Alarms, Moment, now};
-use crate::token::{Gate, IsOpen};
 use crate::{
     Answer, End, Engine, Fence, Lost, Mode, News, NotOpened, Options, Pending, RangeLease, Refused,
     Renewal, Request, RequestId, Span, Token, Trouble, Wanted,
 };
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -72,16 +72,7 @@ pub(crate) fn start<E: Engine + Send>(
             Ok(runtime) => runtime,
             Err(error) => return drop(answer.send(Err(NotOpened::Thread(error)))),
         };
-        LocalSet::new().block_on(&runtime, async {
-            match Keeper::open(engine, options).await {
-                Ok(keeper) => {
-                    // If nobody waits for it, it is dropped, and no command will come.
-                    drop(answer.send(Ok(opened)));
-                    Rc::new(keeper).run(commands).await;
-                }
-                Err(error) => drop(answer.send(Err(error))),
-            }
-        });
+        LocalSet::new().block_on(&runtime, keep(engine, options, commands, opened, answer));
     };
     let started = thread::Builder::new()
         .name("spanlock-lease".to_owned())
@@ -96,12 +87,30 @@ pub(crate) fn start<E: Engine + Send>(
     }
 }
 
+/// Keeps leases, on this thread. It says `opened`, or why not.
+pub(crate) async fn keep<E: Engine>(
+    engine: E,
+    options: Options,
+    commands: mpsc::UnboundedReceiver<Command>,
+    opened: RangeLease,
+    answer: oneshot::Sender<Result<RangeLease, NotOpened>>,
+) {
+    match Keeper::open(engine, options).await {
+        Ok(keeper) => {
+            // If nobody waits for it, it is dropped, and no command will come.
+            drop(answer.send(Ok(opened)));
+            Rc::new(keeper).run(commands).await;
+        }
+        Err(error) => drop(answer.send(Err(error))),
+    }
+}
+
 struct Keeper<E> {
     engine: E,
     options: Options,
     alarms: Alarms,
     /// Whom to tell what the engine reports.
-    concerned: RefCell<HashMap<RequestId, Rc<Notify>>>,
+    concerned: RefCell<BTreeMap<RequestId, Rc<Notify>>>,
 }
 
 /// What a lease has got: until when it is ours.
@@ -147,10 +156,12 @@ impl<E: Engine> Keeper<E> {
         let mut more = true;
         while more || !tasks.is_empty() {
             select! {
+                // Each is done sooner than the next one of its kind comes, so none keeps the others from theirs.
+                biased;
                 () = &mut alarms => {}
-                news = self.engine.news() => self.tell(news),
                 // One that has panicked has closed its token.
                 Some(_ended) = tasks.join_next() => {}
+                news = self.engine.news() => self.tell(news),
                 command = commands.recv(), if more => match command {
                     Some(Command::Acquire(span, ask, reply)) => {
                         tasks.spawn_local(Rc::clone(&self).serve(span, ask, reply));
@@ -223,8 +234,10 @@ impl<E: Engine> Keeper<E> {
                     term,
                     gate,
                     news: &news,
+                    listeners: Listeners::default(),
+                    messages,
                 };
-                lease.keep(messages).await;
+                lease.keep().await;
             }
             Err(refused) => {
                 // Its wish, and what it may have been granted meanwhile, is of no use to anybody. The answer does not
@@ -274,6 +287,7 @@ impl<E: Engine> Keeper<E> {
                 Err(refused) => return Err(Refused::Engine(refused)),
             };
             select! {
+                biased;
                 () = news.notified() => {}
                 () = self.alarms.until(now().saturating_add(wait)) => {}
             }
@@ -313,11 +327,15 @@ struct Lease<'a, E> {
     term: Term,
     gate: Arc<Gate>,
     news: &'a Notify,
+    // To drop these tells as well, and comes after the gate is closed.
+    listeners: Listeners,
+    messages: mpsc::UnboundedReceiver<Message>,
 }
 
 /// Also when the keeper panics.
 impl<E> Drop for Lease<'_, E> {
     fn drop(&mut self) {
+        // [closed-first]
         self.gate.set(IsOpen::No);
     }
 }
@@ -327,6 +345,7 @@ impl<E> Drop for Lease<'_, E> {
 struct Listeners {
     end: Vec<oneshot::Sender<End>>,
     wanted: Vec<oneshot::Sender<Wanted>>,
+    renewed: Option<oneshot::Sender<Result<(), Lost>>>,
     is_wanted: bool,
 }
 
@@ -338,8 +357,14 @@ impl Listeners {
         }
     }
 
-    fn ended(self, how: End) {
-        for listener in self.end {
+    fn told_renewed(&mut self, renewed: Result<(), Lost>) {
+        if let Some(done) = self.renewed.take() {
+            let _ = done.send(renewed);
+        }
+    }
+
+    fn told_end(&mut self, how: End) {
+        for listener in self.end.drain(..) {
             let _ = listener.send(how);
         }
     }
@@ -347,40 +372,42 @@ impl Listeners {
 
 impl<E: Engine> Lease<'_, E> {
     /// Until it is released or lost.
-    async fn keep(mut self, mut messages: mpsc::UnboundedReceiver<Message>) {
+    async fn keep(mut self) {
         let alarms = &self.keeper.alarms;
-        let mut listeners = Listeners::default();
         let mut renew_at = self.term.renewal();
         loop {
-            let message = select! {
+            select! {
                 biased;
-                message = messages.recv() => match message {
-                    None => return self.end_by(listeners, None).await,
-                    Some(Message::Release(done)) => return self.end_by(listeners, Some(done)).await,
+                message = self.messages.recv() => match message {
+                    None => return self.end_by(None).await,
+                    Some(Message::Release(done)) => return self.end_by(Some(done)).await,
                     Some(Message::End(told)) => {
-                        listeners.end.push(told);
+                        self.listeners.end.push(told);
                         continue;
                     }
                     Some(Message::Wanted(told)) => {
-                        listeners.wanted.push(told);
-                        if listeners.is_wanted {
-                            listeners.told_wanted();
+                        self.listeners.wanted.push(told);
+                        if self.listeners.is_wanted {
+                            self.listeners.told_wanted();
                         }
                         continue;
                     }
-                    Some(Message::Renew(done)) => Some(done),
+                    Some(Message::Renew(done)) => self.listeners.renewed = Some(done),
                 },
-                () = self.news.notified() => None,
-                () = alarms.until(renew_at) => None,
-            };
-            let renewed = self.renew().await;
-            if let Some(done) = message {
-                let _ = done.send(renewed.map(drop));
+                () = self.news.notified() => {}
+                () = alarms.until(renew_at) => {}
             }
-            match renewed {
-                Ok(Wanted::Yes) => listeners.told_wanted(),
-                Ok(Wanted::No) => {}
-                Err(Lost) => return listeners.ended(End::Lost),
+            let renewed = self.renew().await;
+            let listeners = &mut self.listeners;
+            let Ok(wanted) = renewed else {
+                return self.gate.close(|| {
+                    listeners.told_renewed(Err(Lost));
+                    listeners.told_end(End::Lost);
+                });
+            };
+            listeners.told_renewed(Ok(()));
+            if wanted == Wanted::Yes {
+                listeners.told_wanted();
             }
             renew_at = self.term.renewal();
         }
@@ -412,28 +439,21 @@ impl<E: Engine> Lease<'_, E> {
             }
         };
         // What the engine says counts more than our clock: a lease that it renewed was never another's.
-        let renewed = select! {
+        let (term, wanted) = select! {
             biased;
-            renewed = asks => renewed,
-            () = closes => Err(Lost),
+            renewed = asks => renewed?,
+            () = closes => return Err(Lost),
         };
-        match renewed {
-            Ok((term, wanted)) => {
-                self.term = term;
-                self.gate.set(IsOpen::Yes);
-                Ok(wanted)
-            }
-            Err(Lost) => {
-                self.gate.set(IsOpen::No);
-                Err(Lost)
-            }
-        }
+        self.term = term;
+        self.gate.set(IsOpen::Yes);
+        Ok(wanted)
     }
 
-    async fn end_by(self, listeners: Listeners, done: Option<oneshot::Sender<Result<(), Lost>>>) {
+    async fn end_by(mut self, done: Option<oneshot::Sender<Result<(), Lost>>>) {
         self.gate.set(IsOpen::No);
         let released = self.keeper.release(self.id, self.term).await;
-        listeners.ended(released.map_or(End::Lost, |()| End::Released));
+        self.listeners
+            .told_end(released.map_or(End::Lost, |()| End::Released));
         if let Some(done) = done {
             let _ = done.send(released);
         }

@@ -17,7 +17,8 @@ pub struct Options {
     /// By how many thousandths the clocks of two machines may differ in speed. A lease counts as lost so much earlier.
     /// 10 unless it is set.
     pub drift_per_mille: u32,
-    /// A request that waits asks again after so long, also if nothing was reported. 500 ms unless it is set.
+    /// A request that waits asks again after so long, also if nothing was reported. 500 ms unless it is set. Engines
+    /// need not keep a wish for longer than some seconds that is not repeated.
     pub poll: Duration,
 }
 
@@ -62,6 +63,18 @@ impl RangeLease {
     ) -> Pending<Result<Self, NotOpened>> {
         let (keeper, commands) = mpsc::unbounded_channel();
         keeper::start(engine, options, commands, Self { keeper })
+    }
+
+    /// As [`open_with`](Self::open_with), on this thread: within the second future.
+    #[cfg(test)]
+    pub(crate) fn open_here<E: Engine>(
+        engine: E,
+        options: Options,
+    ) -> (Pending<Result<Self, NotOpened>>, impl Future<Output = ()>) {
+        let (keeper, commands) = mpsc::unbounded_channel();
+        let (answer, opening) = Pending::new(|| unreachable!("the future is polled"));
+        let keeps = keeper::keep(engine, options, commands, Self { keeper }, answer);
+        (opening, keeps)
     }
 
     /// The keeper polls a future to its end.

@@ -38,16 +38,23 @@
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
 //! | `memory` | an engine within the process |
+//! | `names` | names of requests |
+//! | `simulated` | tests in time that is simulated, with another clock and other names |
 #![cfg(target_os = "linux")]
 
 mod blocks;
 mod cache;
+#[cfg_attr(test, path = "simulated/clock.rs")]
 mod clock;
 mod engine;
 mod keeper;
 mod lease;
 mod memory;
+#[cfg_attr(test, path = "simulated/names.rs")]
+mod names;
 mod pending;
+#[cfg(test)]
+mod simulated;
 mod token;
 
 /// The example in the package's README compiles.

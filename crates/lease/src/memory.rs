@@ -42,8 +42,14 @@ struct Lease {
 struct Wish {
     request: Request,
     since: Moment,
+    /// From then on nobody gives way to it, unless it is repeated. It is told of what is free even so, as is told of it
+    /// who holds that.
+    expires: Moment,
     inbox: Arc<Inbox>,
 }
+
+/// A wish counts for so long: whoever does not repeat it may be gone.
+const WISH: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 struct Inbox {
@@ -108,8 +114,8 @@ impl State {
     /// Until when a request that came then gives way to those that came earlier. It passes one that has waited for the
     /// next power of two, in seconds.
     fn gives_way_until(&self, request: &Request, came: Moment) -> Option<Moment> {
-        let wishes = self.wishes(request.id, request.span, request.mode);
-        let earlier = wishes.filter(|wish| wish.since < came);
+        let (wishes, now) = (self.wishes(request.id, request.span, request.mode), now());
+        let earlier = wishes.filter(|wish| wish.since < came && wish.expires > now);
         let marks = earlier.map(|wish| {
             let waited = (came - wish.since).as_secs();
             wish.since + Duration::from_secs((waited + 1).next_power_of_two())
@@ -138,10 +144,10 @@ impl State {
             .grow
             .into_iter()
             .flat_map(|k| (0..=k).rev().map(|k| block(request.span, k)));
+        let now = now();
         let wished = |span: &Span| {
-            self.wishes(request.id, *span, request.mode)
-                .next()
-                .is_some()
+            let mut wishes = self.wishes(request.id, *span, request.mode);
+            wishes.any(|wish| wish.expires > now)
         };
         let grown = grown.flatten().filter(|span| !wished(span));
         grown.chain([request.span]).find(is_free)
@@ -203,12 +209,16 @@ impl Engine for Memory {
             });
             return Ok(Answer::Granted { span, fence });
         }
-        if state.wish(request.id).is_none() {
-            state.wishes.push(Wish {
+        let id = request.id;
+        let expires = now + WISH;
+        match state.wishes.iter_mut().find(|wish| wish.request.id == id) {
+            Some(wish) => wish.expires = expires,
+            None => state.wishes.push(Wish {
                 request: *request,
                 since: came,
+                expires,
                 inbox: Arc::clone(&self.inbox),
-            });
+            }),
         }
         for lease in state.blockers(request, request.span) {
             lease.inbox.send(lease.id);

@@ -1,11 +1,11 @@
 //! What was acquired, as its user sees it.
 
+use crate::blocks::{Gate, Leased};
 use crate::keeper::Message;
 use crate::{Fence, Mode, Pending, RequestId, Span, Wanted};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 /// The lease is lost, or will be soon unless it is renewed.
@@ -27,33 +27,6 @@ pub enum End {
     Lost,
     /// Its token was released or dropped.
     Released,
-}
-
-/// Whether users may begin to work under a lease. The keeper writes it, and clocks are read by the keeper alone.
-#[derive(Debug)]
-pub(crate) struct Gate(AtomicBool);
-
-impl Gate {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(AtomicBool::new(true)))
-    }
-
-    pub(crate) fn set(&self, open: IsOpen) {
-        // Nothing is published by it: a process that was stopped after the load would be late in any case.
-        self.0.store(open == IsOpen::Yes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn is_open(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What a gate is set to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IsOpen {
-    Yes,
-    No,
 }
 
 /// A range that is leased.
@@ -144,6 +117,26 @@ impl Token {
         // If the keeper has gone, the pending answer says so.
         let _ = self.keeper.send(message(answer));
         pending
+    }
+}
+
+impl Leased for Token {
+    type Fence = Fence;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 }
 

@@ -73,6 +73,10 @@ const VERDICTS: &[(&str, &str)] = &[
     ("nobody reads", "a hold is lost"),
     ("nobody is there", "a hold is left"),
     ("neither sees the other", "unfenced"),
+    ("a block that nobody keeps", "use after free"),
+    ("a block of another range", "wrong block"),
+    ("under a lease that is lost", "late"),
+    ("nobody gives it up", "a block is left"),
     ("Leaked", "leak"),
     ("Allocation leaked", "leak"),
     // Of loom's own table, by an atomic that lies in freed memory.

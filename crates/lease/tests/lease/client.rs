@@ -9,7 +9,8 @@ use spanlock_lease::{
 };
 use std::ops::{Range, RangeBounds};
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -212,6 +213,37 @@ fn a_lease_that_is_gone_is_told_at_the_next_renewal() {
     });
 }
 
+/// Also when the engine panics: whoever is told looks at the token when he is woken.
+#[test]
+fn a_lease_is_closed_before_its_loss_is_told() {
+    within_the_watchdog(|| {
+        for how in [Faulty::forget as fn(&Faulty), Faulty::panic] {
+            let (lease, engine) = faulty();
+            let token = Arc::new(lease.acquire(.., Exclusive, LONG).wait().unwrap());
+            let mut end = token.lost();
+            let (looks, looked) = mpsc::channel();
+            let waker = Waker::from(Arc::new(Looks(Arc::clone(&token), looks)));
+            let mut context = Context::from_waker(&waker);
+            assert!(pin!(&mut end).poll(&mut context).is_pending());
+            how(&engine);
+            let mut renewed = token.renew();
+            let _ = pin!(&mut renewed).poll(&mut context);
+            assert_eq!(looked.recv(), Ok(Err(Lost)));
+            assert_eq!(end.wait(), End::Lost);
+        }
+    });
+}
+
+/// Sends what a token says when this is woken.
+struct Looks(Arc<Token>, mpsc::Sender<Result<(), Lost>>);
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        // The first one is waited for.
+        let _ = self.1.send(self.0.check());
+    }
+}
+
 /// A renewal that succeeds after the token was closed opens it again.
 #[test]
 fn a_late_renewal_opens_the_token_again() {
@@ -270,7 +302,7 @@ fn any_executor_polls_it() {
         let held = a.acquire(.., Exclusive, LONG).wait().unwrap();
         let mut next = pin!(IntoFuture::into_future(b.acquire(.., Exclusive, LONG)));
         let this = thread::current();
-        let waker = Waker::from(std::sync::Arc::new(Unparks(this)));
+        let waker = Waker::from(Arc::new(Unparks(this)));
         let mut context = Context::from_waker(&waker);
         assert!(next.as_mut().poll(&mut context).is_pending());
         drop(held);
@@ -285,8 +317,8 @@ fn any_executor_polls_it() {
 
 struct Unparks(thread::Thread);
 
-impl std::task::Wake for Unparks {
-    fn wake(self: std::sync::Arc<Self>) {
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }

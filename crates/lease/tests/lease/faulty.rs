@@ -10,6 +10,7 @@ use std::time::Duration;
 struct Faults {
     unreachable: AtomicBool,
     forgets: AtomicBool,
+    panics: AtomicBool,
     loses_an_answer: AtomicBool,
     delay_ms: AtomicU64,
     renewals: AtomicU64,
@@ -35,6 +36,11 @@ impl Faulty {
     /// What is held was lost by the engine.
     pub fn forget(&self) {
         self.faults.forgets.store(true, SeqCst);
+    }
+
+    /// Renewals panic.
+    pub fn panic(&self) {
+        self.faults.panics.store(true, SeqCst);
     }
 
     /// The next acquisition happens, and its answer is lost.
@@ -83,6 +89,7 @@ impl Engine for Faulty {
     async fn renew(&self, id: RequestId, ttl: Duration) -> Result<Renewal, Trouble> {
         self.reach()?;
         self.faults.renewals.fetch_add(1, SeqCst);
+        assert!(!self.faults.panics.load(SeqCst), "it was told to");
         if self.faults.forgets.load(SeqCst) {
             return Ok(Renewal::Gone);
         }

@@ -420,7 +420,7 @@ pub fn a_task_locks_many_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
 }
 
 /// Polls whenever it was woken, until that is ready.
-fn finish<T>(mut poll: impl FnMut(&Waker) -> Poll<T>) -> T {
+pub fn finish<T>(mut poll: impl FnMut(&Waker) -> Poll<T>) -> T {
     loop {
         let signal = Signal::new();
         match poll(&Waker::from(Arc::clone(&signal))) {
