@@ -37,6 +37,7 @@
 //! | `cache`, `blocks` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
+//! | `listed` | what engines list for people |
 //! | `memory` | an engine within the process |
 #![cfg(target_os = "linux")]
 
@@ -46,6 +47,7 @@ mod clock;
 mod engine;
 mod keeper;
 mod lease;
+mod listed;
 mod memory;
 mod pending;
 mod token;
@@ -58,6 +60,7 @@ struct Readme;
 pub use cache::{Cache, Cached, CachedGuard};
 pub use engine::{Answer, Engine, Fence, News, Renewal, Request, RequestId, Trouble, Wanted};
 pub use lease::{Acquire, Cancel, NotOpened, Options, RangeLease, Refused};
+pub use listed::{Listed, State, client_name};
 pub use memory::Memory;
 pub use pending::Pending;
 pub use spanlock::range::Span;

@@ -5,8 +5,8 @@ use crate::failure::{Failure, Result};
 use crate::options::{Format, Output};
 use crate::output::print;
 use serde::Serialize;
-use spanlock_lease::{Mode, Span};
-use spanlock_lease_postgres::{Listed, State, status};
+use spanlock_lease::{Listed, Mode, Span, State};
+use spanlock_lease_postgres::status;
 use std::time::Duration;
 
 pub(super) fn run(server: &Server, resource: Option<&str>, output: &Output) -> Result {
