@@ -1,41 +1,45 @@
 //! The protocol: what is asked of etcd for each call.
 //!
 //! Each change that could exclude somebody is one transaction on the keys of its resource (see `keys`), and each such
-//! transaction writes the key `version`.
+//! transaction writes the key `version`. What frees does not: a release and the end of a ttl delete keys and leave
+//! `version` alone. A grant that has not seen that was decided on more holders than there are, so it would be granted
+//! all the more.
 //!
 //! | edge | what it says |
 //! |---|---|
-//! | *version-compared* | a grant is decided on all keys, read at one revision, and its transaction compares the revision of `version` with the one that was read. So no two grants are decided on the same keys |
-//! | *freed-unseen* | a release and the end of a ttl delete keys and do not write `version`. A grant that has not seen that was decided on more holders than there are, so it would be granted all the more |
-//! | *lease-attached* | what is held is attached to a lease of etcd whose number follows from the request's name. To revoke it is to release; a transaction for a released request that comes late finds no lease, and fails as a whole |
-//! | *counted-after-asked* | that lease is made or kept alive after the call began, and before its transaction. So it lasts for the ttl from then |
-//! | *kept-then-seen* | who has its lease already is told so if the lease was kept alive first, and the key seen then. Otherwise the lease that was kept could be a later one, of the same number, to which nothing is attached |
-//! | *wish-unless-held* | a wish is made by a transaction that compares: the request holds nothing. So one that comes late is none |
-//! | *marks-pass* | a wish is written again when it has waited for 1, 2, 4, 8, … seconds. A request gives way to wishes that were last written before it came itself. No clocks of two machines are compared |
-//! | *fence-is-revision* | the fence is the revision of the transaction that granted: the store's own order of all changes |
-//! | *epoch-raised* | whoever finds that the cluster's number has changed, or that revisions went back, raises the epoch before anything is granted, and nothing is granted for the longest ttl |
+//! | **version-compared** | a grant is decided on all keys, read at one revision, and its transaction compares the revision of `version` with the one that was read. So no two grants are decided on the same keys |
+//! | **lease-attached** | what is held is attached to a lease of etcd whose number follows from the request's name. To revoke it is to release; a transaction for a released request that comes late finds no lease, and fails as a whole |
+//! | **counted-after-asked** | that lease is made or kept alive after the call began, and before its transaction. So it lasts for the ttl from then |
+//! | **kept-then-seen** | who has its lease already is told so if the lease was kept alive first, and the key seen then. Otherwise the lease that was kept could be a later one, of the same number, to which nothing is attached |
+//! | **wish-unless-held** | a wish is made by a transaction that compares: the request holds nothing. So one that comes late is none |
+//! | **marks-pass** | a wish is written again when it has waited for 1, 2, 4, 8, … seconds. A request gives way to wishes that were last written before it came itself. No clocks of two machines are compared |
+//! | **fence-is-revision** | the fence is the revision of the transaction that granted: the store's own order of all changes |
+//! | **answered-in-order** | a grant is answered by the store that was read, at a later revision. Otherwise the store was restored between the two, and the grant counts for nothing: once the epoch is raised, what was granted in an earlier one and not answered is revoked |
+//! | **epoch-raised** | whoever finds that the cluster's number has changed, or that revisions went back, raises the epoch before anything is granted, and nothing is granted for the longest ttl |
+//!
+//! `model` runs this over a store in memory, and finds what happens without each of them.
+
+#[cfg(test)]
+mod model;
+mod wish;
 
 use crate::decide::{Decision, fence};
-use crate::grpc::{Code, Failed, Status};
-use crate::interests::{Interests, MayWish, OwnWish};
-use crate::keys::{Claim, Entry, Keys, Place, State, Version};
+use crate::edge::intact;
+use crate::grpc::Code;
+use crate::interests::{Interests, MayWish};
+use crate::keys::{Claim, Keys, Place, State, Version};
 use crate::link::{Calls, PATIENCE};
+use crate::txn::{is_status, last_range, needed, one, put, seconds, transaction, was_written};
 use crate::wire::{
-    Compare, DeleteRangeRequest, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest,
-    Operation, PutRequest, RangeRequest, RangeResponse, ResponseHeader, Revision, Target,
-    TxnRequest, TxnResponse,
+    DeleteRangeRequest, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, Operation,
+    RangeResponse, ResponseHeader,
 };
 use spanlock_lease::{Answer, Renewal, Request, RequestId, Span, Trouble, Wanted};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use tokio::join;
 use tokio::time::{Instant, sleep};
-
-/// For how long a wish counts that nobody repeats. Requests that wait repeat theirs each half second.
-pub(crate) const WISH: Duration = Duration::from_secs(5);
-
-/// How often a wish that is repeated is kept alive.
-const KEEPS: Duration = Duration::from_secs(1);
 
 /// The longest ttl.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -50,6 +54,8 @@ pub(crate) struct Core<C> {
     pub(crate) client: String,
     pub(crate) interests: Arc<Interests>,
     pub(crate) known: Known,
+    /// How many grants were decided on keys that others had changed.
+    pub(crate) collisions: AtomicU64,
 }
 
 /// The latest epoch and revision that were seen: neither goes back.
@@ -106,76 +112,8 @@ fn patience(ttl: Duration) -> Duration {
     ttl.clamp(Duration::from_secs(1), PATIENCE)
 }
 
-/// Ttls of etcd are whole seconds. The server may grant more.
-fn seconds(ttl: Duration) -> i64 {
-    let more = u64::from(ttl.subsec_nanos() > 0);
-    i64::try_from(ttl.as_secs() + more)
-        .unwrap_or(i64::MAX)
-        .max(1)
-}
-
-fn refused(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Trouble {
+pub(crate) fn refused(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Trouble {
     Trouble::Refused(why.into())
-}
-
-fn put(key: Vec<u8>, value: impl ToString, lease: i64) -> Operation {
-    let value = value.to_string().into_bytes();
-    Operation::Put(PutRequest { key, value, lease })
-}
-
-/// That a key was last written by this transaction, or is not there.
-fn was_written(key: Vec<u8>, revision: i64) -> Compare {
-    Compare {
-        target: Target::Mod as i32,
-        key,
-        revision: Some(Revision::Mod(revision)),
-    }
-}
-
-/// That there is no such key.
-fn is_absent(key: Vec<u8>) -> Compare {
-    Compare {
-        target: Target::Create as i32,
-        key,
-        revision: Some(Revision::Create(0)),
-    }
-}
-
-fn one(key: Vec<u8>) -> RangeRequest {
-    RangeRequest {
-        key,
-        range_end: Vec::new(),
-    }
-}
-
-fn is_status(failed: &Failed, expected: Code) -> bool {
-    matches!(failed, Failed::Status(Status { code, .. }) if *code == expected)
-}
-
-fn transaction(
-    compare: Vec<Compare>,
-    success: Vec<Operation>,
-    failure: Vec<Operation>,
-) -> TxnRequest {
-    let all = |operations: Vec<Operation>| operations.into_iter().map(Into::into).collect();
-    TxnRequest {
-        compare,
-        success: all(success),
-        failure: all(failure),
-    }
-}
-
-/// What a transaction has read last.
-fn last_range(answer: TxnResponse) -> Result<(ResponseHeader, RangeResponse), Trouble> {
-    let range = answer
-        .responses
-        .into_iter()
-        .next_back()
-        .and_then(|response| response.range);
-    let header = answer.header;
-    header
-        .zip(range)
-        .ok_or_else(|| refused("etcd's answer lacks what was read"))
 }
 
 impl<C: Calls> Core<C> {
@@ -201,7 +139,8 @@ impl<C: Calls> Core<C> {
     fn goes_on(&self, known: (u32, i64), state: &State) -> bool {
         let version = state.version;
         let is_ours = version.modified == 0 || version.cluster == state.cluster;
-        let goes_on = is_ours && (version.epoch, state.revision) >= known;
+        let goes_on =
+            is_ours && (version.epoch, state.revision) >= known || !intact("epoch-raised");
         if goes_on {
             self.known.learn(version.epoch, state.revision);
         }
@@ -255,7 +194,8 @@ impl<C: Calls> Core<C> {
                 Err(failed) if is_status(&failed, Code::FailedPrecondition) => {}
                 Err(failed) => return Err(failed.into()),
             }
-            if self.keep(by, id, ttl).await? == IsAlive::Yes {
+            // (counted-after-asked)
+            if !intact("counted-after-asked") || self.keep(by, id, ttl).await? == IsAlive::Yes {
                 return Ok(());
             }
         }
@@ -291,10 +231,17 @@ impl<C: Calls> Core<C> {
                 (true, state?)
             }
         };
-        let mut is_kept = false;
+        let drawn = state.revision;
+        let mut is_kept = !intact("kept-then-seen");
         let mut collisions = 0;
         loop {
             match state.decide(request) {
+                // (answered-in-order)
+                Decision::Held(held) if held.claim.epoch < state.version.epoch => {
+                    self.revoke(by, lease).await?;
+                    is_leased = false;
+                    state = self.read(by).await?;
+                }
                 // (kept-then-seen)
                 Decision::Held(held) if is_kept => {
                     let (span, fence) = (held.claim.span, held.fence());
@@ -309,13 +256,18 @@ impl<C: Calls> Core<C> {
                     state = self.read(by).await?;
                 }
                 Decision::Grant(span) => {
-                    if !is_leased {
+                    // One that has waited has made its lease when it came, so it may be there.
+                    if !is_leased && self.keep(by, lease, request.ttl).await? == IsAlive::No {
                         self.lease(by, lease, request.ttl).await?;
-                        is_leased = true;
                     }
+                    is_leased = true;
                     match self.grant(by, &state, request, span).await? {
                         Granted::At(revision, wanted) => {
                             self.interests.holds(request.id, span, revision, wanted);
+                            let revision = match intact("fence-is-revision") {
+                                true => revision,
+                                false => drawn,
+                            };
                             let fence = fence(state.version.epoch.max(1), revision);
                             return Ok(Answer::Granted { span, fence });
                         }
@@ -358,18 +310,21 @@ impl<C: Calls> Core<C> {
             cluster: state.cluster,
             modified: 0,
         };
+        let lease = match intact("lease-attached") {
+            true => Leases::of(request.id).held,
+            false => 0,
+        };
         let grant = transaction(
-            vec![was_written(
-                self.keys.key(Place::Version),
-                state.version.modified,
-            )],
+            needed(
+                "version-compared",
+                was_written(self.keys.key(Place::Version), state.version.modified),
+            ),
             vec![
                 put(self.keys.key(Place::Version), version, 0),
-                // (lease-attached)
                 put(
                     self.keys.key(Place::Held(request.id)),
                     self.claim(request, span, epoch),
-                    Leases::of(request.id).held,
+                    lease,
                 ),
                 Operation::Delete(DeleteRangeRequest {
                     key: self.keys.key(Place::Wish(request.id)),
@@ -385,17 +340,20 @@ impl<C: Calls> Core<C> {
         let succeeded = answer.succeeded;
         let (header, range) = last_range(answer)?;
         let now = self.state(header, &range)?;
-        if succeeded {
+        if !succeeded {
+            self.collisions.fetch_add(1, Relaxed);
+            if self.goes_on(known, &now) {
+                return Ok(Granted::Changed(now));
+            }
+        }
+        // (answered-in-order)
+        let is_later = now.cluster == state.cluster && now.revision > state.revision;
+        if succeeded && (is_later || !intact("answered-in-order")) {
             self.known.learn(epoch, now.revision);
-            return Ok(Granted::At(
-                now.revision,
-                now.wanted(request.id, span, request.mode),
-            ));
+            let wanted = now.wanted(request.id, span, request.mode);
+            return Ok(Granted::At(now.revision, wanted));
         }
-        match self.goes_on(known, &now) {
-            true => Ok(Granted::Changed(now)),
-            false => Ok(Granted::Changed(self.read(by).await?)),
-        }
+        Ok(Granted::Changed(self.read(by).await?))
     }
 
     fn claim(&self, request: &Request, span: Span, epoch: u32) -> Claim {
@@ -408,70 +366,6 @@ impl<C: Calls> Core<C> {
             epoch,
             since: since.as_millis().try_into().unwrap_or(u64::MAX),
             client: self.client.clone(),
-        }
-    }
-
-    /// Makes the wish of a request that has to wait, or does what is due for it. After the time that is returned
-    /// something is due again; without one, what is known has changed.
-    async fn wish(
-        &self,
-        by: Instant,
-        state: &State,
-        request: &Request,
-        known: Option<&Entry>,
-    ) -> Result<Option<Duration>, Trouble> {
-        let lease = Leases::of(request.id).wish;
-        let key = self.keys.key(Place::Wish(request.id));
-        let Some(known) = known else {
-            self.lease(by, lease, WISH).await?;
-            // It may be there from now on, also if there is no answer.
-            let own = OwnWish::new();
-            self.interests.set_wish(request.id, own);
-            let claim = self.claim(request, request.span, state.version.epoch);
-            let make = transaction(
-                // (wish-unless-held)
-                vec![
-                    is_absent(self.keys.key(Place::Held(request.id))),
-                    is_absent(key.clone()),
-                ],
-                vec![put(key, claim, lease)],
-                Vec::new(),
-            );
-            let made = self.succeeds(by, &make).await?;
-            return Ok(made.then(|| due(&own)));
-        };
-        let mut own = self.interests.wish(request.id).unwrap_or_else(OwnWish::new);
-        if own.kept.elapsed() >= KEEPS {
-            if self.keep(by, lease, WISH).await? == IsAlive::No {
-                return Ok(None);
-            }
-            own.kept = Instant::now();
-        }
-        let mut has_passed = false;
-        while own.until_mark().is_zero() {
-            own.marks += 1;
-            has_passed = true;
-        }
-        if has_passed {
-            // (marks-pass)
-            let mark = transaction(
-                vec![was_written(key.clone(), known.modified)],
-                vec![put(key, &known.claim, lease)],
-                Vec::new(),
-            );
-            if !self.succeeds(by, &mark).await? {
-                return Ok(None);
-            }
-        }
-        self.interests.set_wish(request.id, own);
-        Ok(Some(due(&own)))
-    }
-
-    /// Whether a transaction that needs a lease is done.
-    async fn succeeds(&self, by: Instant, asked: &TxnRequest) -> Result<bool, Trouble> {
-        match self.calls.call(by, asked).await {
-            Err(failed) if is_status(&failed, Code::NotFound) => Ok(false),
-            answer => Ok(answer?.succeeded),
         }
     }
 
@@ -542,11 +436,6 @@ impl<C: Calls> Core<C> {
 enum IsAlive {
     Yes,
     No,
-}
-
-/// When a request that waits has something to do for its wish.
-fn due(own: &OwnWish) -> Duration {
-    own.until_mark().min(WISH / 2)
 }
 
 fn pause(collisions: u32) -> Duration {

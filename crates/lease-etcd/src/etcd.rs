@@ -9,6 +9,7 @@ use crate::watch::watch;
 use spanlock_lease::{Answer, Engine, News, Renewal, Request, RequestId, Trouble, client_name};
 use std::fmt;
 use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
@@ -60,6 +61,14 @@ impl Etcd {
         self
     }
 
+    /// How many of its grants had to be decided again so far, because others were granted something of the same
+    /// resource meanwhile. If there are many for each grant, the resource is too busy for this engine.
+    #[must_use]
+    pub fn collisions(&self) -> u64 {
+        let opened = self.opened.get();
+        opened.map_or(0, |opened| opened.core.collisions.load(Relaxed))
+    }
+
     fn opened(&self) -> Result<&Opened, Trouble> {
         let opened = self.opened.get();
         opened.ok_or_else(|| Trouble::Refused("the engine was not opened".into()))
@@ -77,6 +86,7 @@ impl Engine for Etcd {
             client: client_name(),
             interests: Arc::clone(&interests),
             known: Known::default(),
+            collisions: AtomicU64::new(0),
         };
         core.read(Instant::now() + PATIENCE).await?;
         if self

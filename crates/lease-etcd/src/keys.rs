@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `version` | the epoch of fences, and the cluster's number | none |
 //! | `held/REQUEST` | what is held | the lease's, for its ttl |
-//! | `wish/REQUEST` | what is wished for | the wish's, for [`WISH`](crate::engine::WISH) |
+//! | `wish/REQUEST` | what is wished for | the wish's, for 5 s |
 //! | `grace` | nothing; while it is there, nothing is granted | for the longest ttl |
 //!
 //! All values are text, for people who look with `etcdctl get --prefix`.

@@ -4,6 +4,7 @@ mod failures;
 mod history;
 mod requests;
 mod server;
+mod tls;
 mod turns;
 
 /// The engine's own way to speak to a server, for a look at what the server keeps.
@@ -114,6 +115,10 @@ fn main() {
         (
             "failures::users_have_passwords",
             failures::users_have_passwords,
+        ),
+        (
+            "tls::all_connections_are_encrypted",
+            tls::all_connections_are_encrypted,
         ),
         (
             "storm::a_late_write_is_refused",
