@@ -3,25 +3,32 @@
 use crate::requests::{opened, request};
 use crate::server::Server;
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{Answer, End, Engine, News, NotOpened, Options, RangeLease, Refused, Wanted};
+use spanlock_lease::{Answer, End, Engine, News, NotOpened, RangeLease, Refused, Wanted};
 use spanlock_lease_etcd::Etcd;
 use spanlock_lease_testkit::network::{Direction, Way};
 use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
 use std::time::Duration;
 
-/// Nobody polls, and all connections of who waits are cut.
+/// All its connections are cut, and it says that it may have missed something.
 pub fn a_lost_listener_loses_no_release(server: &Server) {
     let network = server.network();
-    let mut options = Options::default();
-    options.poll = LONG;
     let waiting = Server::engine_at(&Server::at_port(network.port()));
-    let waiting = RangeLease::open_with(waiting, options).wait().unwrap();
-    let held = server.lease().acquire(.., Exclusive, LONG).wait().unwrap();
-    let next = waiting.acquire(.., Exclusive, LONG).start();
-    assert_eq!(held.wanted().wait(), Wanted::Yes);
-    network.cut();
-    held.release().wait().unwrap();
-    drop(next.wait().unwrap());
+    let (held, next) = (request(0..10), request(5..15));
+    runtime().block_on(async {
+        let holding = opened(server).await;
+        waiting.open().await.unwrap();
+        while !matches!(waiting.news().await, News::Missed) {}
+        let is_granted = async |engine: &Etcd, request| {
+            matches!(engine.acquire(request).await, Ok(Answer::Granted { .. }))
+        };
+        assert!(is_granted(&holding, &held).await);
+        assert!(!is_granted(&waiting, &next).await);
+        network.cut();
+        holding.release(held.id).await.unwrap();
+        while !matches!(waiting.news().await, News::Missed) {}
+        // The first call finds that the connection is closed.
+        while !is_granted(&waiting, &next).await {}
+    });
 }
 
 /// It asks whether the other side is there, is not answered, and leaves that connection.

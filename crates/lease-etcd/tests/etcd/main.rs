@@ -77,6 +77,10 @@ fn main() {
             turns::who_is_granted_what_another_waits_for_is_told,
         ),
         (
+            "turns::those_whom_a_change_concerns_are_told",
+            turns::those_whom_a_change_concerns_are_told,
+        ),
+        (
             "turns::blocks_leave_out_what_is_wished_for",
             turns::blocks_leave_out_what_is_wished_for,
         ),

@@ -4,6 +4,7 @@ use crate::requests::{opened, request};
 use crate::server::Server;
 use spanlock_lease::Mode::Exclusive;
 use spanlock_lease::{Answer, Engine, News, Pending, Refused, Request, Token, Wanted};
+use spanlock_lease_etcd::Etcd;
 use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
 use std::thread;
 
@@ -18,6 +19,11 @@ fn write_wish(server: &Server, wish: &Request) {
         &key,
         &format!("exclusive {first} {last} 1 0 somebody"),
     ]);
+}
+
+fn delete_wish(server: &Server, wish: &Request) {
+    let key = format!("spanlock/lease/resource/wish/{}", wish.id);
+    assert_eq!(server.ctl(&["del", &key]), "1");
 }
 
 /// Until a request waits that came after this wish, and has looked a second time.
@@ -89,7 +95,7 @@ pub fn who_gave_way_is_told_that_the_other_gave_up(server: &Server) {
         server,
         server.lease().acquire(5..15, Exclusive, LONG).start(),
     );
-    server.ctl(&["del", &format!("spanlock/lease/resource/wish/{}", first.id)]);
+    delete_wish(server, &first);
     drop(second.wait().unwrap());
 }
 
@@ -108,6 +114,51 @@ pub fn who_is_granted_what_another_waits_for_is_told(server: &Server) {
             Answer::Granted { .. }
         ));
         while !matches!(engine.news().await, News::About(id) if id == first.id) {}
+    });
+}
+
+/// The next news are about this request, beside what was lost.
+async fn is_told(engine: &Etcd, request: &Request) {
+    loop {
+        match engine.news().await {
+            News::About(id) if id == request.id => return,
+            News::About(_) | News::Missed => {}
+        }
+    }
+}
+
+/// Engines do not ask by themselves, so nobody finds it out in another way.
+pub fn those_whom_a_change_concerns_are_told(server: &Server) {
+    runtime().block_on(async {
+        let (one, other) = (opened(server).await, opened(server).await);
+        let (first, second, third) = (request(0..10), request(5..15), request(0..8));
+        let asks = async |engine: &Etcd, request: &Request| {
+            matches!(
+                engine.acquire(request).await.unwrap(),
+                Answer::Granted { .. }
+            )
+        };
+        assert!(asks(&one, &first).await);
+        assert!(!asks(&other, &second).await);
+        is_told(&one, &first).await;
+        one.release(first.id).await.unwrap();
+        is_told(&other, &second).await;
+        assert!(asks(&other, &second).await);
+        // Somebody else wishes for what is held; one who comes later gives way to that.
+        let wish = request(4..20);
+        write_wish(server, &wish);
+        is_told(&other, &second).await;
+        assert!(!asks(&one, &third).await);
+        write_wish(server, &wish);
+        is_told(&one, &third).await;
+        delete_wish(server, &wish);
+        is_told(&one, &third).await;
+        // A lease that ends by itself.
+        let id = format!("{:x}", second.id.number() >> 64 & (u128::MAX >> 65));
+        server.ctl(&["lease", "revoke", &id]);
+        is_told(&other, &second).await;
+        is_told(&one, &third).await;
+        assert!(asks(&one, &third).await);
     });
 }
 
