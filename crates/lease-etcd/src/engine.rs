@@ -122,7 +122,9 @@ impl<C: Calls> Core<C> {
         loop {
             let known = self.known.get();
             let answer = self.calls.call(by, &self.keys.all()).await?;
-            let header = answer.header.unwrap_or_default();
+            let header = answer
+                .header
+                .ok_or_else(|| refused("etcd does not say who it is"))?;
             let state = self.state(header, &answer)?;
             match self.goes_on(known, &state) {
                 true => return Ok(state),
