@@ -7,6 +7,7 @@
 //!   to the whole group cannot be distinguished from what it sends to this process alone: the program gets that twice.
 //! - When job control stops the program, this process stops as well, so that a shell notices.
 //! - When this process is killed, the kernel kills the program.
+//! - It may wait for what the program has left, too. Then it stands for these processes when the program has ended.
 
 use crate::signals::{set_mask, set_of};
 use libc::{c_int, pid_t, siginfo_t, sigset_t};
@@ -19,13 +20,14 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::ptr;
 
-/// Starts a program, tells its number, and waits until it ends: its number again, and its status. Signals for this
-/// process go to the program meanwhile, if all threads of this process block them.
+/// Starts a program and waits until it has ended, and until nothing is left of what it started, as far as `left` tells:
+/// the program's number, and its status. Signals for this process go to the program meanwhile, and then to what it has
+/// left, if all threads of this process block them.
 ///
-/// The program is killed if `started` fails.
+/// What is left has to notify this process when it ends. (`SIGCHLD`)
 pub(crate) fn wait_for(
     mut command: Command,
-    started: impl FnOnce(u32) -> io::Result<()>,
+    left: impl Fn() -> Vec<pid_t>,
 ) -> io::Result<(u32, ExitStatus)> {
     // Before the program starts, so that no signal is missed.
     let signals = Signals::block();
@@ -44,36 +46,51 @@ pub(crate) fn wait_for(
     };
     // SAFETY: it makes system calls only, and allocates nothing.
     unsafe { command.pre_exec(prepare) };
-    let mut child = command.spawn()?;
-    let process = child.id();
-    if let Err(why) = started(process) {
-        child.kill()?;
-        child.wait()?;
-        return Err(why);
-    }
+    let process = command.spawn()?.id();
     let child = pid_t::try_from(process).expect("the kernel's ids are positive");
+    let send = |to: pid_t, signal: c_int| {
+        // SAFETY: `kill` takes numbers only.
+        unsafe { libc::kill(to, signal) };
+    };
+    let mut ended = None;
     loop {
         let arrived = signals.next();
         if arrived.si_signo == libc::SIGCHLD {
-            if let Some(status) = follow(child)? {
+            ended = ended.or(follow(child)?);
+            if let Some(status) = ended
+                && left().is_empty()
+            {
                 return Ok((process, status));
             }
         } else if is_for_program(&arrived, child) {
-            // SAFETY: `kill` takes numbers only. The child has not been waited for, so the number is still its own.
-            unsafe { libc::kill(child, arrived.si_signo) };
+            match ended {
+                // It has not been waited for, so the number is still its own.
+                None => send(child, arrived.si_signo),
+                Some(_) => left().into_iter().for_each(|it| send(it, arrived.si_signo)),
+            }
         }
     }
 }
 
-/// The state of the program: its status, once it has ended. Stops this process if the program was stopped.
+/// The state of the program: its status, once it has ended. Stops this process if the program was stopped. Forgets the
+/// other children that have ended.
 fn follow(child: pid_t) -> io::Result<Option<ExitStatus>> {
+    let mut ended = None;
     loop {
         let mut status = 0;
         // SAFETY: `status` is live.
-        match unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG | libc::WUNTRACED) } {
-            -1 => return Err(io::Error::last_os_error()),
-            0 => return Ok(None),
-            _ if !libc::WIFSTOPPED(status) => return Ok(Some(ExitStatus::from_raw(status))),
+        let of = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED) };
+        match of {
+            0 => return Ok(ended),
+            -1 => {
+                let why = io::Error::last_os_error();
+                return match why.raw_os_error() {
+                    Some(libc::ECHILD) => Ok(ended),
+                    _ => Err(why),
+                };
+            }
+            _ if of != child => {}
+            _ if !libc::WIFSTOPPED(status) => ended = Some(ExitStatus::from_raw(status)),
             // Not `SIGSTOP`, by which debuggers stop the program alone.
             _ => {
                 let signal = libc::WSTOPSIG(status);

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::str;
+use std::time::Duration;
 
 /// A server for one test.
 struct Server {
@@ -125,7 +126,7 @@ fn a_program_runs_while_a_range_is_held() {
 
     let mut holder = server.running(
         &["--resource", "file", "--range", "5..=9"],
-        "echo runs; sleep 600",
+        "echo runs; exec sleep 600",
     );
     let (code, listed, why) = server.done(&["status", "file"]);
     assert_eq!(code, Some(0), "{why}");
@@ -241,4 +242,60 @@ fn a_program_ends_when_its_lease_is_lost() {
     server.signal("-STOP");
     let ended = stubborn.wait().expect("it ends");
     assert_eq!(ended.code(), Some(125));
+}
+
+/// The number that a program wrote into a file. It may have to be waited for.
+fn number_in(file: &Path) -> String {
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if let Some(number) = text.strip_suffix('\n') {
+            return number.to_owned();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs on by itself, in a session of its own.
+fn leaves_something(number: &Path) -> String {
+    let number = number.display();
+    format!(
+        "setsid sh -c 'echo $$ > {number}; trap \"\" HUP; exec sleep 600' > /dev/null 2>&1 & echo runs"
+    )
+}
+
+#[test]
+fn what_a_program_has_left_holds_the_range() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let number = folder.path().join("number");
+    let mut holder = server.running(&["--resource", "file"], &leaves_something(&number));
+    number_in(&number);
+    let (code, _, _) = server.done(&["wait", "--resource", "file", "--within", "1"]);
+    assert_eq!(
+        (code, holder.try_wait().expect("it is ours")),
+        (Some(124), None)
+    );
+    let told = Command::new("kill").arg(holder.id().to_string()).status();
+    assert!(told.is_ok_and(|status| status.success()));
+    // The program's code.
+    assert_eq!(holder.wait().expect("it ends").code(), Some(0));
+    let (code, _, why) = server.done(&["wait", "--resource", "file", "--within", "600"]);
+    assert_eq!(code, Some(0), "{why}");
+}
+
+#[test]
+fn what_a_program_has_left_ends_when_the_lease_is_lost() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let number = folder.path().join("number");
+    let program = leaves_something(&number).replace("HUP", "HUP TERM") + "; sleep 600";
+    let mut holder = server.running(&["--resource", "file", "--ttl", "2"], &program);
+    let left = number_in(&number);
+    server.signal("-STOP");
+    assert_eq!(holder.wait().expect("it ends").code(), Some(125));
+    assert!(!Path::new("/proc").join(left).exists());
 }

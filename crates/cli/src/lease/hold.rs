@@ -1,16 +1,17 @@
 //! A range that is held, for as long as a program runs.
 
+use super::descendants::{Descendants, Process};
 use super::{Place, Server, Wanted, range, status};
 use crate::failure::{Failure, Result};
 use crate::parent::{self, code};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use spanlock_lease::{End, Lost, Mode, Pending, RangeLease, Refused, Span, State, Token};
 use spanlock_lease_etcd::Etcd;
 use spanlock_lease_postgres::Postgres;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::{Command, ExitCode};
+use std::sync::Once;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
     let resource = &wanted.resource;
     let opening = parent::without_signals(|| match place {
         Place::Postgres { config, schema } => {
-            RangeLease::open(Postgres::new(config, resource).in_schema(schema))
+            RangeLease::open(Postgres::new(*config, resource).in_schema(schema))
         }
         Place::Etcd(config) => RangeLease::open(Etcd::new(config, resource)),
     });
@@ -137,14 +138,15 @@ pub(super) fn while_it_runs(
         .args(arguments)
         .env("SPANLOCK_LEASE", token.id().to_string())
         .env("SPANLOCK_FENCE", token.fence().to_string());
+    let descendants = Descendants::new()
+        .map_err(|error| Failure::Input(format!("who runs on this system: {error}")))?;
     let ended = thread::scope(|scope| {
         let (ends, ended) = mpsc::channel::<()>();
-        let token = &token;
-        let status = parent::wait_for(command, |process| {
-            let process = opened(process)?;
-            scope.spawn(move || guard(token, &process, &ended));
-            Ok(())
-        });
+        let (token, descendants) = (&token, &descendants);
+        let guard = move || guard(token, descendants, &ended);
+        parent::without_signals(|| scope.spawn(guard));
+        let tells = Once::new();
+        let status = parent::wait_for(command, || left(descendants, &tells));
         drop(ends);
         status
     });
@@ -162,32 +164,43 @@ pub(super) fn while_it_runs(
     Ok(code(status))
 }
 
-/// The process, also when its number is another's.
-fn opened(process: u32) -> io::Result<OwnedFd> {
-    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
-    let process = process.expect("the kernel's ids are positive");
-    Ok(pidfd_open(process, PidfdFlags::empty())?)
+/// What runs when the program has ended. The first time, somebody who waits for this command is told.
+fn left(descendants: &Descendants, tells: &Once) -> Vec<i32> {
+    let running = descendants.running();
+    let named = running
+        .iter()
+        .map(|it| format!("{}[{}]", status::in_one_line(&it.name), it.number()));
+    let named: Vec<_> = named.collect();
+    if !named.is_empty() {
+        let named = named.join(", ");
+        tells
+            .call_once(|| eprintln!("the range is held on for what the program has left: {named}"));
+    }
+    running.iter().map(Process::number).collect()
 }
 
-/// Ends the program when the lease ends, unless the program ends first.
-fn guard(token: &Token, process: &OwnedFd, ended: &mpsc::Receiver<()>) {
+/// Ends the program and all that it started when the lease ends, unless they end first.
+fn guard(token: &Token, descendants: &Descendants, ended: &mpsc::Receiver<()>) {
     let is_running = |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-    let send = |signal| {
-        // If it has ended meanwhile, there is nothing to do.
-        let _ = pidfd_send_signal(process, signal);
-    };
     while token.check().is_ok() {
         if !is_running(LOOK) {
             return;
         }
     }
     eprintln!("the lease was not renewed in time: the program is asked to end");
-    send(Signal::TERM);
+    descendants.signal(Signal::TERM);
     let mut lost = token.lost();
-    while is_running(LOOK) {
-        if lost.try_wait() == Some(End::Lost) {
-            eprintln!("the lease is lost: the program is killed");
-            return send(Signal::KILL);
+    while lost.try_wait() != Some(End::Lost) {
+        if !is_running(LOOK) {
+            return;
+        }
+    }
+    eprintln!("the lease is lost: the program is killed");
+    // Again, since who is killed may have started others meanwhile.
+    loop {
+        descendants.signal(Signal::KILL);
+        if !is_running(LOOK) {
+            return;
         }
     }
 }

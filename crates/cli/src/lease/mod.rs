@@ -1,6 +1,8 @@
 //! `spanlock lease`: range leases between machines, from a shell.
 
 #[cfg(feature = "lease")]
+mod descendants;
+#[cfg(feature = "lease")]
 mod hold;
 #[cfg(feature = "lease")]
 mod range;
@@ -40,10 +42,12 @@ enum What {
         #[command(flatten)]
         wanted: Wanted,
     },
-    /// Hold a range while a program runs.
+    /// Hold a range while a program runs, and until all processes that it started have ended.
     ///
-    /// The program finds the name of its lease in SPANLOCK_LEASE and the fence in SPANLOCK_FENCE. It gets SIGTERM when
-    /// three quarters of the ttl have passed without a renewal, and SIGKILL when the lease is lost. Exit codes: the
+    /// The program finds the name of its lease in SPANLOCK_LEASE and the fence in SPANLOCK_FENCE. It and all that it
+    /// started get SIGTERM when three quarters of the ttl have passed without a renewal, and SIGKILL when the lease is
+    /// lost. Signals go to the program, and when that has ended, to what it has left. If `spanlock` itself is killed by
+    /// SIGKILL, so is the program, but what that started runs on without a lease. Exit codes: the
     /// program's, or 128 plus the number of the signal that ended it; 124, the range was not free in time, and the
     /// program did not run; 125, the lease was lost while it ran; 127, there is no such program.
     Run {
@@ -125,7 +129,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 #[cfg(feature = "lease")]
 enum Place {
     Postgres {
-        config: spanlock_lease_postgres::Config,
+        config: Box<spanlock_lease_postgres::Config>,
         schema: String,
     },
     Etcd(spanlock_lease_etcd::Config),
@@ -144,7 +148,7 @@ impl Server {
                 Some(_) => Err(Failure::Arguments("--schema: etcd has none".to_owned())),
             };
         }
-        let config = self.server.parse().map_err(|error| {
+        let config = self.server.parse().map(Box::new).map_err(|error| {
             let what = format!(
                 "--server: {error}; expected a URL, words such as host=… dbname=…, or etcd://HOST"
             );

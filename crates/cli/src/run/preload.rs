@@ -35,7 +35,7 @@ pub(super) fn run(args: Run) -> Result<ExitCode> {
     }
     let mut statistics = Statistics::new()?;
     command.env("SPANLOCK_STATS", statistics.path());
-    let (process, status) = parent::wait_for(command, |_| Ok(())).map_err(cannot)?;
+    let (process, status) = parent::wait_for(command, Vec::new).map_err(cannot)?;
     stats::print(&statistics.read()?, args.format, process, status)?;
     Ok(parent::code(status))
 }

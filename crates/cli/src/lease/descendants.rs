@@ -1,0 +1,160 @@
+//! The processes that a program has started, and those that these have started.
+//!
+//! Linux tells of each process who its parent is. This process is made the *subreaper* of its descendants: it becomes
+//! the parent of those whose parent has ended. So all that a program has started are found below this process, also
+//! those that have made a session of their own.
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
+};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+
+/// A process of the table. The time of its start tells it from others that have the number later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pid: Pid,
+    parent: Option<Pid>,
+    since: u64,
+    /// It has ended, and nobody has asked for its status yet.
+    has_ended: bool,
+    pub(super) name: String,
+}
+
+impl Process {
+    /// That of a number, if there is one.
+    fn of(number: &str) -> Option<Self> {
+        let text = fs::read(format!("/proc/{number}/stat")).ok()?;
+        Self::read(&String::from_utf8_lossy(&text))
+    }
+
+    /// A line of `/proc/PID/stat`. The name, in parentheses, may contain anything.
+    fn read(line: &str) -> Option<Self> {
+        let (number, rest) = line.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let fields: Vec<_> = rest.split_whitespace().collect();
+        let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw);
+        let threads: u64 = fields.get(17)?.parse().ok()?;
+        Some(Self {
+            pid: pid(number)?,
+            parent: pid(fields.get(1)?),
+            since: fields.get(19)?.parse().ok()?,
+            // Of the first thread; the others may run on.
+            has_ended: ["Z", "X"].contains(fields.first()?) && threads <= 1,
+            name: name.to_owned(),
+        })
+    }
+
+    pub(super) fn number(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Nothing happens if it has ended meanwhile.
+    fn signal(&self, signal: Signal) {
+        let Ok(process) = pidfd_open(self.pid, PidfdFlags::empty()) else {
+            return;
+        };
+        let now = Self::of(&self.number().to_string());
+        if now.is_some_and(|now| now.since == self.since) {
+            let _ = pidfd_send_signal(&process, signal);
+        }
+    }
+}
+
+/// What is started from now on.
+#[derive(Debug)]
+pub(super) struct Descendants {
+    /// Children that this process had when another program started it in its own place.
+    not_ours: Vec<Process>,
+}
+
+impl Descendants {
+    /// Those that are started after this.
+    ///
+    /// # Errors
+    /// When the system does not tell who runs.
+    pub(super) fn new() -> io::Result<Self> {
+        set_child_subreaper(Some(getpid()))?;
+        let mut not_ours = below(getpid(), table()?);
+        not_ours.retain(|process| process.parent == Some(getpid()));
+        Ok(Self { not_ours })
+    }
+
+    /// Those that run. When the last of them ends, this process gets `SIGCHLD`.
+    pub(super) fn running(&self) -> Vec<Process> {
+        // It could be read before.
+        let mut table = table().unwrap_or_default();
+        let is_ours = |process: &Process| {
+            !self
+                .not_ours
+                .iter()
+                .any(|it| it.since == process.since && it.pid == process.pid)
+        };
+        table.retain(is_ours);
+        let mut found = below(getpid(), table);
+        found.retain(|process| !process.has_ended);
+        found
+    }
+
+    /// Signals all that run.
+    pub(super) fn signal(&self, signal: Signal) {
+        for process in self.running() {
+            process.signal(signal);
+        }
+    }
+}
+
+fn table() -> io::Result<Vec<Process>> {
+    let entries =
+        fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let numbers = entries.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    Ok(numbers.filter_map(|number| Process::of(&number)).collect())
+}
+
+/// Children of a process, their children, and so on.
+fn below(root: Pid, table: Vec<Process>) -> Vec<Process> {
+    let mut by_parent: HashMap<Pid, Vec<Process>> = HashMap::new();
+    for process in table {
+        if let Some(parent) = process.parent {
+            by_parent.entry(parent).or_default().push(process);
+        }
+    }
+    let mut found = by_parent.remove(&root).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        let children = by_parent.remove(&process.pid);
+        found.extend(children.unwrap_or_default());
+        next += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Process, below};
+
+    #[test]
+    fn names_may_contain_what_separates_fields() {
+        let line = |number: u32, name: &str, state: char, parent: u32| {
+            let zeros = "0 ".repeat(17);
+            Process::read(&format!("{number} ({name}) {state} {parent} {zeros}77 0"))
+                .expect("a line")
+        };
+        let odd = line(7, "a) Z 1 (b", 'S', 3);
+        assert_eq!((odd.number(), odd.since, odd.has_ended), (7, 77, false));
+        assert_eq!(odd.name, "a) Z 1 (b");
+        assert!(line(8, "c", 'Z', 7).has_ended);
+
+        let table = vec![
+            line(9, "d", 'S', 8),
+            line(8, "c", 'Z', 7),
+            odd.clone(),
+            line(2, "e", 'S', 0),
+        ];
+        let found = below(odd.parent.expect("it has one"), table);
+        let numbers: Vec<_> = found.iter().map(Process::number).collect();
+        assert_eq!(numbers, [7, 8, 9]);
+        assert_eq!(Process::read("7 (a) S"), None);
+    }
+}
