@@ -314,7 +314,7 @@ fn who_is_granted_by_a_restored_store_begins_again(seed: u64) {
 }
 
 /// What fails in one of many schedules.
-fn fails(edge: &'static str, model: fn(u64), schedules: u64) -> Option<String> {
+fn fails(edge: &'static str, model: Model, schedules: u64) -> Option<String> {
     LEFT_OUT.set(edge);
     let failed = (1..=schedules).find_map(|number| {
         let seed = fastrand::u64(..);
@@ -330,8 +330,11 @@ fn fails(edge: &'static str, model: fn(u64), schedules: u64) -> Option<String> {
     failed
 }
 
-/// What the edges of each model's row are for: it fails without one of them.
-const MODELS: [(fn(u64), &[&str]); 5] = [
+/// A model, which runs the schedule of a seed.
+type Model = fn(u64);
+
+/// Each model, and the edges without each of which it fails.
+const MODELS: [(Model, &[&str]); 5] = [
     (
         at_random,
         &[
