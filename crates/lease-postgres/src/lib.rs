@@ -50,6 +50,6 @@ struct Readme;
 
 pub use engine::Postgres;
 pub use schema::SchemaError;
-pub use status::{Listed, State, status, status_with_tls};
+pub use status::{status, status_with_tls};
 pub use table::FencedTable;
 pub use tokio_postgres::Config;

@@ -1,11 +1,9 @@
 //! Connections: one that asks, or one that listens, each with encryption or without.
 
 use crate::schema::within;
-use spanlock_lease::{News, Trouble};
-use std::ffi::OsStr;
+use spanlock_lease::{News, Trouble, client_name};
 use std::fmt;
 use std::future::poll_fn;
-use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -71,7 +69,7 @@ impl Connector {
     pub(crate) async fn connect(&self, config: &Config) -> Result<Client, Trouble> {
         let mut config = config.clone();
         if config.get_application_name().is_none() {
-            config.application_name(own_name());
+            config.application_name(client_name());
         }
         let connecting = timeout(PATIENCE, (self.0)(config))
             .await
@@ -84,16 +82,6 @@ impl Connector {
         client.batch_execute(SETTINGS).await.map_err(trouble)?;
         Ok(client)
     }
-}
-
-/// By which people know this process: its program, its number, and its machine.
-fn own_name() -> String {
-    let program = std::env::current_exe().ok();
-    let program = program.as_deref().and_then(Path::file_name);
-    let program = program.map_or("unknown".into(), OsStr::to_string_lossy);
-    let machine = rustix::system::uname();
-    let machine = machine.nodename().to_string_lossy();
-    format!("{program}[{}]@{machine}", std::process::id())
 }
 
 impl Session {

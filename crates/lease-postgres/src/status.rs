@@ -3,44 +3,14 @@
 use crate::engine::unsigned;
 use crate::schema::{self, within};
 use crate::session::{Connector, trouble, trouble_with_schema};
-use spanlock_lease::{Mode, RequestId, Span, Trouble};
+use spanlock_lease::{Listed, Mode, Span, State, Trouble};
 use std::time::Duration;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
-/// A lease, or a wish for one.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Listed {
-    /// The resource.
-    pub resource: String,
-    /// Whether it is held.
-    pub state: State,
-    /// The range.
-    pub span: Span,
-    /// How it is held or wished for.
-    pub mode: Mode,
-    /// Who asked: the connection's `application_name`, and its address if it has one.
-    pub client: String,
-    /// The name of the request.
-    pub id: RequestId,
-    /// How long ago it was granted, or wished for. The server's clock says so, and it may be set.
-    pub age: Duration,
-    /// When it ends, unless it is renewed.
-    pub left: Duration,
-}
-
-/// Whether a range is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It is.
-    Held,
-    /// Somebody waits for it.
-    Awaited,
-}
-
 /// Lists all leases of a database, and the wishes for others, by resources and places, as they are at one moment.
-/// It changes nothing.
+/// It changes nothing. Who asked is the connection's `application_name`, and its address if it has one; how old they are
+/// says the server's clock.
 ///
 /// # Errors
 /// When the server cannot be reached, or there are no leases: nobody has opened one.

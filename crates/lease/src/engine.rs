@@ -34,6 +34,14 @@ impl RequestId {
     }
 }
 
+impl RequestId {
+    /// It as a number, all of whose bits are random.
+    #[must_use]
+    pub fn number(self) -> u128 {
+        self.0
+    }
+}
+
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
@@ -62,6 +70,30 @@ pub struct Request {
     /// The engine may grant the largest block of `2^k` positions that holds the range and is free, with `k` at most
     /// this, which is 63 or less. Without it, the range alone.
     pub grow: Option<u32>,
+}
+
+impl Request {
+    /// What it may be granted: the largest block that it asks for which is free, and which nobody else wishes for; or
+    /// the range alone, if that is free. For engines that look for it themselves.
+    pub fn largest(
+        &self,
+        is_free: impl Fn(Span) -> bool,
+        is_wished_for: impl Fn(Span) -> bool,
+    ) -> Option<Span> {
+        let grown = self
+            .grow
+            .into_iter()
+            .flat_map(|k| (0..=k).rev().filter_map(|k| block(self.span, k)));
+        let grown = grown.filter(|&span| !is_wished_for(span));
+        grown.chain([self.span]).find(|&span| is_free(span))
+    }
+}
+
+/// The block of `2^k` positions that a range lies in.
+fn block(span: Span, k: u32) -> Option<Span> {
+    let rest = u64::MAX.checked_shr(64 - k.min(64)).unwrap_or(0);
+    let block = Span::inclusive(span.start() & !rest, span.start() | rest);
+    block.filter(|block| span.last() <= block.last())
 }
 
 /// What an engine says to a request.

@@ -37,6 +37,7 @@
 //! | `cache`, `blocks` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
+//! | `listed` | what engines list for people |
 //! | `memory` | an engine within the process |
 //! | `names` | names of requests |
 //! | `simulated` | tests in time that is simulated, with another clock and other names |
@@ -49,6 +50,7 @@ mod clock;
 mod engine;
 mod keeper;
 mod lease;
+mod listed;
 mod memory;
 #[cfg_attr(test, path = "simulated/names.rs")]
 mod names;
@@ -65,6 +67,7 @@ struct Readme;
 pub use cache::{Cache, Cached, CachedGuard};
 pub use engine::{Answer, Engine, Fence, News, Renewal, Request, RequestId, Trouble, Wanted};
 pub use lease::{Acquire, Cancel, NotOpened, Options, RangeLease, Refused};
+pub use listed::{Listed, State, client_name};
 pub use memory::Memory;
 pub use pending::Pending;
 pub use spanlock::range::Span;

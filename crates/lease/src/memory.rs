@@ -137,28 +137,17 @@ impl State {
         }
     }
 
-    /// The largest block that is free, or the range alone, if that is.
+    /// What it may be granted.
     fn free(&self, request: &Request) -> Option<Span> {
-        let is_free = |&span: &Span| self.blockers(request, span).next().is_none();
-        let grown = request
-            .grow
-            .into_iter()
-            .flat_map(|k| (0..=k).rev().map(|k| block(request.span, k)));
         let now = now();
-        let wished = |span: &Span| {
-            let mut wishes = self.wishes(request.id, *span, request.mode);
-            wishes.any(|wish| wish.expires > now)
-        };
-        let grown = grown.flatten().filter(|span| !wished(span));
-        grown.chain([request.span]).find(is_free)
+        request.largest(
+            |span| self.blockers(request, span).next().is_none(),
+            |span| {
+                let mut wishes = self.wishes(request.id, span, request.mode);
+                wishes.any(|wish| wish.expires > now)
+            },
+        )
     }
-}
-
-/// The block of `2^k` positions that a range lies in.
-fn block(span: Span, k: u32) -> Option<Span> {
-    let rest = u64::MAX.checked_shr(64 - k.min(64)).unwrap_or(0);
-    let block = Span::inclusive(span.start() & !rest, span.start() | rest);
-    block.filter(|block| span.last() <= block.last())
 }
 
 impl Engine for Memory {

@@ -1,12 +1,13 @@
 //! A range that is held, for as long as a program runs.
 
 use super::descendants::{Descendants, Process};
-use super::{Server, Wanted, range, status};
+use super::{Place, Server, Wanted, range, status};
 use crate::failure::{Failure, Result};
 use crate::parent::{self, code};
 use rustix::process::Signal;
-use spanlock_lease::{End, Lost, Mode, Pending, RangeLease, Refused, Span, Token};
-use spanlock_lease_postgres::{Postgres, State};
+use spanlock_lease::{End, Lost, Mode, Pending, RangeLease, Refused, Span, State, Token};
+use spanlock_lease_etcd::Etcd;
+use spanlock_lease_postgres::Postgres;
 use std::ffi::OsString;
 use std::io;
 use std::process::{Command, ExitCode};
@@ -50,9 +51,15 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
         true => Mode::Shared,
         false => Mode::Exclusive,
     };
-    let engine = Postgres::new(server.config()?, &wanted.resource).in_schema(&server.schema);
     let refused = |why: &dyn std::fmt::Display| Failure::Input(format!("the leases: {why}"));
-    let opening = parent::without_signals(|| RangeLease::open(engine));
+    let place = server.place()?;
+    let resource = &wanted.resource;
+    let opening = parent::without_signals(|| match place {
+        Place::Postgres { config, schema } => {
+            RangeLease::open(Postgres::new(*config, resource).in_schema(schema))
+        }
+        Place::Etcd(config) => RangeLease::open(Etcd::new(config, resource)),
+    });
     let lease = opening.wait().map_err(|error| refused(&error))?;
     let request = lease.acquire(span.start()..=span.last(), mode, wanted.ttl);
     let request = match wanted.within {

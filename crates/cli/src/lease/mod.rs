@@ -63,7 +63,7 @@ enum What {
 
 #[derive(Args, Clone)]
 struct Server {
-    /// How to reach PostgreSQL: a URL, or words as in `host=/run/postgresql dbname=app`.
+    /// How to reach PostgreSQL: a URL, or words as in `host=/run/postgresql dbname=app`. Or etcd: etcd://HOST:PORT,…
     #[arg(
         long,
         env = "SPANLOCK_LEASES",
@@ -71,9 +71,9 @@ struct Server {
         value_name = "CONNECTION"
     )]
     server: String,
-    /// The schema of the leases.
-    #[arg(long, default_value = "spanlock_lease", value_name = "NAME")]
-    schema: String,
+    /// The schema of the leases in PostgreSQL. By default, `spanlock_lease`.
+    #[arg(long, value_name = "NAME")]
+    schema: Option<String>,
 }
 
 #[derive(Args)]
@@ -98,7 +98,7 @@ struct Wanted {
 #[cfg(not(feature = "lease"))]
 pub(crate) fn run(_command: &Command) -> Result<ExitCode> {
     Err(Failure::Program {
-        why: "leases are not built in, since few need a client of PostgreSQL: \
+        why: "leases are not built in, since few need clients of PostgreSQL and etcd: \
               cargo run --release --features lease -- lease …"
             .to_owned(),
         code: 1,
@@ -125,15 +125,37 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     }
 }
 
+/// What a server is, and where.
+#[cfg(feature = "lease")]
+enum Place {
+    Postgres {
+        config: Box<spanlock_lease_postgres::Config>,
+        schema: String,
+    },
+    Etcd(spanlock_lease_etcd::Config),
+}
+
 #[cfg(feature = "lease")]
 impl Server {
-    /// Where it is.
-    fn config(&self) -> Result<spanlock_lease_postgres::Config> {
-        self.server.parse().map_err(|error| {
-            // The text may have a password in it.
-            let what =
-                format!("--server: {error}; expected a URL or words such as host=… dbname=…");
+    /// Where it is. The text may have a password in it, so it is not repeated.
+    fn place(&self) -> Result<Place> {
+        if self.server.starts_with("etcd:") {
+            let parsed = self.server.parse();
+            let config =
+                parsed.map_err(|error| Failure::Arguments(format!("--server: {error}")))?;
+            return match self.schema {
+                None => Ok(Place::Etcd(config)),
+                Some(_) => Err(Failure::Arguments("--schema: etcd has none".to_owned())),
+            };
+        }
+        let config = self.server.parse().map(Box::new).map_err(|error| {
+            let what = format!(
+                "--server: {error}; expected a URL, words such as host=… dbname=…, or etcd://HOST"
+            );
             Failure::Arguments(what)
-        })
+        })?;
+        let schema = self.schema.clone();
+        let schema = schema.unwrap_or_else(|| "spanlock_lease".to_owned());
+        Ok(Place::Postgres { config, schema })
     }
 }

@@ -1,12 +1,11 @@
 //! Who holds, and who waits.
 
-use super::Server;
+use super::{Place, Server};
 use crate::failure::{Failure, Result};
 use crate::options::{Format, Output};
 use crate::output::print;
 use serde::Serialize;
-use spanlock_lease::{Mode, Span};
-use spanlock_lease_postgres::{Listed, State, status};
+use spanlock_lease::{Listed, Mode, Span, State};
 use std::time::Duration;
 
 pub(super) fn run(server: &Server, resource: Option<&str>, output: &Output) -> Result {
@@ -20,11 +19,18 @@ pub(super) fn run(server: &Server, resource: Option<&str>, output: &Output) -> R
 
 /// All leases and wishes.
 pub(super) fn list(server: &Server) -> Result<Vec<Listed>> {
-    let config = server.config()?;
+    let place = server.place()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let listed = runtime.block_on(status(&config, &server.schema));
+    let listed = runtime.block_on(async {
+        match &place {
+            Place::Postgres { config, schema } => {
+                spanlock_lease_postgres::status(config, schema).await
+            }
+            Place::Etcd(config) => spanlock_lease_etcd::status(config).await,
+        }
+    });
     listed.map_err(|error| Failure::Input(format!("the leases: {error}")))
 }
 

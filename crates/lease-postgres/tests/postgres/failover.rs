@@ -1,11 +1,12 @@
 //! A server that is lost for good, and a standby that lacks the latest leases.
 
-use crate::child::Client;
 use crate::server::{LONG, Server};
-use crate::store::{Checks, Store};
 use spanlock_lease::Mode::Exclusive;
 use spanlock_lease::{Lost, Options, RangeLease, Refused};
 use spanlock_lease_postgres::Postgres;
+use spanlock_lease_testkit::child::Client;
+use spanlock_lease_testkit::server::Server as _;
+use spanlock_lease_testkit::store::{Checks, Store};
 use std::thread;
 use std::time::Duration;
 

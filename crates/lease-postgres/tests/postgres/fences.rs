@@ -1,6 +1,7 @@
 //! The order of fences, forced: who waits in the constraint has not drawn his fence yet.
 
 use crate::server::{Server, runtime};
+use spanlock_lease_testkit::server::Server as _;
 
 /// The fences of a lease that was granted and released, and of a conflicting one that was asked for earlier and granted
 /// later.

@@ -3,8 +3,8 @@
 use crate::fences::drawing_before;
 use crate::server::{LONG, Server, runtime};
 use spanlock_lease::{Answer, Engine, Fence, Mode, Request, RequestId, Span};
+use spanlock_lease_testkit::server::Server as _;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 const CLIENTS: u64 = 4;
@@ -118,7 +118,7 @@ fn work(server: &Server, times: u32) -> HashMap<RequestId, Grant> {
                 engine.release(request.id).await.expect("it answers");
             }
         });
-        server.steps.fetch_add(1, Relaxed);
+        server.step();
         grants
     };
     thread::scope(|scope| {

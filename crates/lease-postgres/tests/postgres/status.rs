@@ -1,8 +1,9 @@
 //! What people see of leases, and what they are told when they cannot have any.
 
 use crate::server::{LONG, Server, runtime};
-use spanlock_lease::{Mode, RangeLease, Span, Trouble};
-use spanlock_lease_postgres::{Config, Listed, Postgres, State, status};
+use spanlock_lease::{Listed, Mode, RangeLease, Span, State, Trouble};
+use spanlock_lease_postgres::{Config, Postgres, status};
+use spanlock_lease_testkit::server::Server as _;
 
 fn listed(config: &Config) -> Result<Vec<Listed>, Trouble> {
     runtime().block_on(status(config, "spanlock_lease"))

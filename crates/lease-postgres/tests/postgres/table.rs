@@ -4,6 +4,7 @@ use crate::server::{LONG, Server, runtime};
 use spanlock_lease::Mode::{Exclusive, Shared};
 use spanlock_lease::{Refused, Token};
 use spanlock_lease_postgres::FencedTable;
+use spanlock_lease_testkit::server::Server as _;
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
 

@@ -6,6 +6,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use spanlock_lease::{Mode, RangeLease};
 use spanlock_lease_postgres::{Config, Postgres, status_with_tls};
+use spanlock_lease_testkit::server::Server as _;
 use std::net::TcpListener;
 use tokio_postgres::NoTls;
 use tokio_postgres::config::SslMode;

@@ -5,6 +5,7 @@ use spanlock_lease::Mode::{Exclusive, Shared};
 use spanlock_lease::{
     Answer, Engine, News, Pending, RangeLease, Refused, Request, Span, Token, Wanted,
 };
+use spanlock_lease_testkit::server::Server as _;
 use std::ops::Range;
 use std::thread;
 use tokio_postgres::Client;

@@ -2,26 +2,23 @@
 
 use crate::child::{self, Child, Client};
 use crate::network::{Direction, Network, Way};
-use crate::server::Server;
+use crate::server::{LONG, Server};
 use crate::store::{Checks, Store};
 use spanlock_lease::Mode::Exclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-const TTL: Duration = Duration::from_millis(400);
-
 /// A process reads, and is stopped. Its lease runs out, and another client reads and writes. Then it goes on, and
 /// writes without a look at its lease.
-fn with_a_late_write(server: &Server, checks: Checks) -> Store {
+fn with_a_late_write<S: Server>(server: &S, checks: Checks) -> Store {
     let store = Store::new(checks);
     store.stop_the_next();
-    let late = Child::start(&server.at, &store, "1", TTL);
+    let late = Child::start(server.at(), &store, "1", S::TTL);
     store.stopped();
     let next = server
         .lease()
-        .acquire(0..4, Exclusive, Duration::from_secs(60))
+        .acquire(0..4, Exclusive, LONG)
         .wait()
         .unwrap();
     let mut client = Client::new(store.socket.to_str().unwrap());
@@ -33,14 +30,21 @@ fn with_a_late_write(server: &Server, checks: Checks) -> Store {
     store
 }
 
-pub fn a_late_write_is_refused(server: &Server) {
+/// A resource that checks fences refuses it.
+///
+/// # Panics
+/// When it does not.
+pub fn a_late_write_is_refused<S: Server>(server: &S) {
     let store = with_a_late_write(server, Checks::Fences);
     assert_eq!(store.refused(), 1);
     store.is_explained();
 }
 
 /// So the history finds what fences prevent.
-pub fn a_late_write_without_fences_is_found(server: &Server) {
+///
+/// # Panics
+/// When it does not.
+pub fn a_late_write_without_fences_is_found<S: Server>(server: &S) {
     let store = with_a_late_write(server, Checks::Nothing);
     assert_eq!(store.refused(), 0);
     let followed = store.holders_follow_each_other();
@@ -89,11 +93,11 @@ const FAULTS: [Fault; 10] = [
 const MANY: u32 = 100;
 
 /// A random time up to one and a half ttl.
-fn a_while() -> Duration {
-    TTL.mul_f64(1.5 * fastrand::f64())
+fn a_while<S: Server>() -> Duration {
+    S::TTL.mul_f64(1.5 * fastrand::f64())
 }
 
-fn disturb(network: &Network, way: Way) {
+fn disturb<S: Server>(network: &Network, way: Way) {
     let both = [Direction::ToServer, Direction::FromServer];
     let directions = match fastrand::u32(..3) {
         0 => &both[..1],
@@ -103,23 +107,28 @@ fn disturb(network: &Network, way: Way) {
     for direction in directions {
         network.set(*direction, way);
     }
-    thread::sleep(a_while());
+    thread::sleep(a_while::<S>());
     network.mend();
 }
 
-pub fn no_update_is_lost(server: &Server) {
+/// Whatever fails.
+///
+/// # Panics
+/// When one is.
+pub fn no_update_is_lost<S: Server>(server: &S) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     fastrand::seed(seed);
     let store = Store::new(Checks::Fences);
     let networks: Vec<Network> = (0..3).map(|_| server.network()).collect();
-    let start = |number: usize| Child::start(&networks[number].at(), &store, "60", TTL);
+    let start =
+        |number: usize| Child::start(&S::at_port(networks[number].port()), &store, "60", S::TTL);
     let mut children: Vec<Child> = (0..3).map(start).collect();
     let rounds: u32 = std::env::var("SPANLOCK_LEASE_ROUNDS")
         .map_or(16, |rounds| rounds.parse().expect("a number"));
     let mut happened = [0; 7];
     for _ in 0..rounds {
-        server.steps.fetch_add(1, Relaxed);
+        server.step();
         thread::sleep(Duration::from_millis(fastrand::u64(..200)));
         let (number, fault) = (fastrand::usize(..3), fastrand::usize(..FAULTS.len()));
         let (child, network) = (&mut children[number], &networks[number]);
@@ -132,18 +141,18 @@ pub fn no_update_is_lost(server: &Server) {
             }
             Fault::Stop => {
                 child.stop();
-                thread::sleep(TTL + TTL / 2);
+                thread::sleep(S::TTL * 3 / 2);
                 child.go_on();
             }
             Fault::StopAtWork => {
-                if let Some(pid) = store.stopped_within(5 * TTL) {
-                    thread::sleep(TTL + TTL / 2);
+                if let Some(pid) = store.stopped_within(5 * S::TTL) {
+                    thread::sleep(S::TTL * 3 / 2);
                     child::go_on(pid);
                 }
             }
             Fault::Cut => network.cut(),
-            Fault::Delay => disturb(network, Way::Delays(a_while())),
-            Fault::Lose => disturb(network, Way::Loses),
+            Fault::Delay => disturb::<S>(network, Way::Delays(a_while::<S>())),
+            Fault::Lose => disturb::<S>(network, Way::Loses),
         }
         if child.has_ended() {
             *child = start(number);
@@ -151,7 +160,7 @@ pub fn no_update_is_lost(server: &Server) {
     }
     for child in &mut children {
         child.wait();
-        server.steps.fetch_add(1, Relaxed);
+        server.step();
     }
     let faults = "crashed, killed, stopped, stopped at work, cut, delayed, lost";
     println!(

@@ -19,7 +19,9 @@ pub const POSITIONS: u64 = 16;
 /// Whether writes that come too late are refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
+    /// They are.
     Fences,
+    /// They are not, as by a resource that knows no fences.
     Nothing,
 }
 
@@ -107,6 +109,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// It begins with zeros.
+    ///
+    /// # Panics
+    /// When the store has panicked.
+    #[must_use]
     pub fn new(checks: Checks) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = format!(
@@ -143,26 +150,42 @@ impl Store {
         }
     }
 
+    /// Until so much was read.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn wait_for_reads(&self, reads: u64) {
         self.wait_until(|cells| (cells.reads >= reads).then_some(()));
     }
 
     /// Until so many writes were accepted or refused.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn wait_for_writes(&self, writes: u64) {
         self.wait_until(|cells| (cells.written + cells.refused >= writes).then_some(()));
     }
 
     /// Who reads next sends its write late.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn stop_the_next(&self) {
         self.shared.cells.lock().unwrap().stops_the_next = true;
     }
 
     /// Who was stopped.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn stopped(&self) -> pid_t {
         self.wait_until(|cells| cells.stopped.take())
     }
 
     /// Who reads within this time is stopped before it is answered. Nobody may do so.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn stopped_within(&self, time: Duration) -> Option<pid_t> {
         self.stop_the_next();
         let cells = self.shared.cells.lock().unwrap();
@@ -173,15 +196,28 @@ impl Store {
         cells.stopped.take()
     }
 
+    /// How many writes were accepted.
+    ///
+    /// # Panics
+    /// When the store has panicked.
+    #[must_use]
     pub fn written(&self) -> u64 {
         self.shared.cells.lock().unwrap().written
     }
 
+    /// How many reads and writes came too late.
+    ///
+    /// # Panics
+    /// When the store has panicked.
+    #[must_use]
     pub fn refused(&self) -> u64 {
         self.shared.cells.lock().unwrap().refused
     }
 
     /// Whether a fence is no smaller than those that were seen.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn admits(&self, fence: Fence) -> bool {
         self.shared
             .cells
@@ -197,6 +233,9 @@ impl Store {
     ///
     /// # Errors
     /// What was done at the first position where they did not.
+    ///
+    /// # Panics
+    /// When the store has panicked.
     pub fn holders_follow_each_other(&self) -> Result<(), String> {
         self.wait_until(|cells| (cells.clients == 0).then_some(()));
         let cells = self.shared.cells.lock().unwrap();

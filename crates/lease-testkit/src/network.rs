@@ -12,6 +12,7 @@ use std::time::Duration;
 /// What happens to what is sent in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub enum Way {
+    /// It arrives.
     #[default]
     Passes,
     /// It arrives so much later.
@@ -23,7 +24,9 @@ pub enum Way {
 /// In which direction.
 #[derive(Clone, Copy)]
 pub enum Direction {
+    /// From the client.
     ToServer,
+    /// To the client.
     FromServer,
 }
 
@@ -42,6 +45,10 @@ struct Shared {
 
 impl Network {
     /// To the server's socket.
+    ///
+    /// # Panics
+    /// When no port is free.
+    #[must_use]
     pub fn new(server: PathBuf) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
@@ -60,29 +67,38 @@ impl Network {
         Self { shared, port }
     }
 
-    /// How a client of the server connects by it.
-    pub fn at(&self) -> String {
-        format!(
-            "host=127.0.0.1 port={} user=spanlock dbname=postgres",
-            self.port
-        )
+    /// Where clients connect.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
+    /// What happens from now on.
+    ///
+    /// # Panics
+    /// When a thread that forwards has panicked.
     pub fn set(&self, direction: Direction, way: Way) {
         self.shared.ways.lock().unwrap()[direction as usize] = way;
     }
 
     /// Whether a connection has lost something.
+    #[must_use]
     pub fn has_lost(&self) -> bool {
         self.shared.has_lost.load(SeqCst)
     }
 
     /// Connections that have lost something stay as they are. Others pass what is sent from now on.
+    ///
+    /// # Panics
+    /// When a thread that forwards has panicked.
     pub fn mend(&self) {
         *self.shared.ways.lock().unwrap() = Default::default();
     }
 
     /// Both ends of all connections see that they are closed.
+    ///
+    /// # Panics
+    /// When a thread that forwards has panicked.
     pub fn cut(&self) {
         for (client, server) in self.shared.open.lock().unwrap().drain(..) {
             // One that has ended by itself is closed already.

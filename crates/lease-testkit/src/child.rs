@@ -1,9 +1,9 @@
 //! Processes that work under leases, as machines would.
 
+use crate::server::Server;
 use crate::store::{POSITIONS, Store};
 use libc::{SIGCONT, SIGSTOP};
 use spanlock_lease::{Mode, RangeLease, Token};
-use spanlock_lease_postgres::Postgres;
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -21,6 +21,10 @@ pub struct Child(process::Child);
 
 impl Child {
     /// `hold` reads and never writes; a number works so often. `at` says how it reaches the leases.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
     pub fn start(at: &str, store: &Store, role: &str, ttl: Duration) -> Self {
         let socket = store.socket.to_str().expect("it is text");
         let asks = [role, &ttl.as_millis().to_string(), socket, at].join("|");
@@ -39,24 +43,37 @@ impl Child {
         unsafe { libc::kill(pid, signal) };
     }
 
+    /// It stands still.
     pub fn stop(&self) {
         self.signal(SIGSTOP);
     }
 
+    /// It goes on.
     pub fn go_on(&self) {
         self.signal(SIGCONT);
     }
 
+    /// It ends at once.
+    ///
+    /// # Panics
+    /// When it has ended before.
     pub fn kill(&mut self) {
         self.0.kill().expect("it is ours");
         self.0.wait().expect("it is ours");
     }
 
     /// It ends by itself, and well.
+    ///
+    /// # Panics
+    /// When it does not end well.
     pub fn wait(&mut self) {
         assert!(self.0.wait().expect("it is ours").success());
     }
 
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// Never.
     pub fn has_ended(&mut self) -> bool {
         self.0.try_wait().expect("it is ours").is_some()
     }
@@ -76,6 +93,7 @@ pub fn go_on(pid: libc::pid_t) {
 }
 
 /// Whether this process is one.
+#[must_use]
 pub fn is_asked_for() -> bool {
     env::var_os(ASKS).is_some()
 }
@@ -87,6 +105,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// Connects to a store.
+    ///
+    /// # Panics
+    /// When it is not there.
+    #[must_use]
     pub fn new(store: &str) -> Self {
         let stream = UnixStream::connect(store).expect("the store lives");
         let answers = BufReader::new(stream.try_clone().expect("a socket is copied"));
@@ -107,20 +130,30 @@ impl Client {
         line.trim().to_owned()
     }
 
-    /// The values in the range.
+    /// The values in the range, unless the fence is refused.
+    ///
+    /// # Panics
+    /// When the store has gone.
     pub fn read(&mut self, token: &Token) -> Option<Vec<u64>> {
         let answer = self.ask("read", token, "");
         answer.split(' ').map(|word| word.parse().ok()).collect()
     }
 
     /// Counts what was read up by one. Nothing is checked on this side. Whether it was accepted.
+    ///
+    /// # Panics
+    /// When the store has gone.
     pub fn write(&mut self, token: &Token, read: &[u64]) -> bool {
         let values: String = read.iter().map(|value| format!(" {}", value + 1)).collect();
         self.ask("write", token, &values) == "ok"
     }
 }
 
-pub fn run() {
+/// Works, as it was asked for.
+///
+/// # Panics
+/// When something fails that should not.
+pub fn run<S: Server>() {
     let asks = env::var(ASKS).expect("it was looked at");
     let [role, ttl, store, at] = asks.split('|').collect::<Vec<_>>()[..] else {
         panic!("{asks}")
@@ -128,7 +161,7 @@ pub fn run() {
     let ttl = Duration::from_millis(ttl.parse().expect("a number"));
     // The server may be starting.
     let lease = loop {
-        match RangeLease::open(Postgres::new(at.parse().expect("it connects"), "resource")).wait() {
+        match RangeLease::open(S::engine_at(at)).wait() {
             Ok(lease) => break lease,
             Err(_) => thread::sleep(Duration::from_millis(50)),
         }

@@ -1,11 +1,7 @@
-//! What is granted, and the schema.
+//! What is granted.
 
 use crate::server::{LONG, Server, runtime};
-use spanlock_lease::{
-    Answer, Engine, Memory, Mode, NotOpened, RangeLease, Request, RequestId, Span,
-};
-use spanlock_lease_postgres::SchemaError;
-use std::error::Error;
+use spanlock_lease::{Answer, Engine, Memory, Mode, Request, RequestId, Span};
 
 /// Positions at which signs, ends and blocks may be mistaken.
 const EDGES: [u64; 12] = [
@@ -50,7 +46,10 @@ fn random_id() -> RequestId {
 }
 
 /// The same requests and releases, to both engines.
-pub fn agrees_with_the_engine_in_memory(server: &Server) {
+///
+/// # Panics
+/// When they differ.
+pub fn agrees_with_the_engine_in_memory<S: Server>(server: &S) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     fastrand::seed(seed);
@@ -103,38 +102,4 @@ pub fn agrees_with_the_engine_in_memory(server: &Server) {
             "{granted} granted, {refused} refused"
         );
     });
-}
-
-pub fn programs_that_start_together(server: &Server) {
-    let opening: Vec<_> = (0..6).map(|_| RangeLease::open(server.engine())).collect();
-    for pending in opening {
-        pending.wait().unwrap();
-    }
-    assert_eq!(
-        server.number("select count(*) - max(number) from spanlock_lease.version"),
-        0
-    );
-    assert_eq!(
-        server.number("select count(*) from spanlock_lease.resource"),
-        1
-    );
-}
-
-pub fn a_later_schema_is_refused(server: &Server) {
-    drop(server.lease());
-    server.execute("insert into spanlock_lease.version values (999)");
-    let refused = |opened: Result<RangeLease, NotOpened>| {
-        let error = opened.expect_err("it is refused");
-        let source = error
-            .source()
-            .and_then(|error| error.downcast_ref::<SchemaError>());
-        source.expect("the schema is why").to_string()
-    };
-    let later = refused(RangeLease::open(server.engine()).wait());
-    assert!(later.contains("version 999"), "{later}");
-    let longer = "a".repeat(41);
-    for name in ["a; drop table b", &longer] {
-        let told = refused(RangeLease::open(server.engine().in_schema(name)).wait());
-        assert!(told.contains(name), "{told}");
-    }
 }

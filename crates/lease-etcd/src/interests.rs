@@ -1,0 +1,233 @@
+//! What this process waits for and holds, and which of it an event concerns.
+
+use crate::keys::{Claim, Keys, Place};
+use crate::wire::{Event, EventType};
+use spanlock_lease::{Mode, News, Request, RequestId, Span, Wanted};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// The requests of this process, and whom to tell of events.
+pub(crate) struct Interests {
+    all: Mutex<HashMap<RequestId, Interest>>,
+    news: mpsc::UnboundedSender<News>,
+}
+
+/// A request that has not ended.
+#[derive(Debug)]
+struct Interest {
+    span: Span,
+    mode: Mode,
+    stage: Stage,
+    wish: Option<OwnWish>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Waits {
+        /// The latest transaction by which somebody began to wish for a part of it. It may be granted before it knows
+        /// that it is, and then it is wished for.
+        wished_for: i64,
+    },
+    Holds {
+        /// The transaction that granted it, or a later one.
+        since: i64,
+    },
+}
+
+/// What this process has done for its wish.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnWish {
+    /// When it was made.
+    pub(crate) began: Instant,
+    /// How many marks it has passed.
+    pub(crate) marks: u32,
+    /// When its lease was kept alive.
+    pub(crate) kept: Instant,
+}
+
+impl OwnWish {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            marks: 0,
+            kept: now,
+        }
+    }
+
+    /// Until it passes the next mark: when it has waited for 1, 2, 4, 8, … seconds (*marks-pass*).
+    pub(crate) fn until_mark(&self) -> Duration {
+        let mark = Duration::from_secs(1) * 2_u32.saturating_pow(self.marks);
+        mark.saturating_sub(self.began.elapsed())
+    }
+}
+
+/// What has happened.
+enum Change {
+    /// It is not held any more, since this transaction.
+    Freed(i64),
+    /// Nobody gives way to this wish any more who came before now.
+    Passed,
+    /// Somebody has begun to wish for it, in this transaction.
+    Wished(i64),
+}
+
+impl Interests {
+    /// None. News of what concerns them go to the receiver.
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<News>) {
+        let (news, receiver) = mpsc::unbounded_channel();
+        (
+            Self {
+                all: Mutex::default(),
+                news,
+            },
+            receiver,
+        )
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<RequestId, Interest>> {
+        self.all.lock().expect("no panic while held")
+    }
+
+    fn about(&self, id: RequestId) {
+        // Nobody listens any more when the engine is dropped.
+        let _ = self.news.send(News::About(id));
+    }
+
+    /// Events were lost.
+    pub(crate) fn missed(&self) {
+        let _ = self.news.send(News::Missed);
+    }
+
+    /// Until nobody listens.
+    pub(crate) async fn unheard(&self) {
+        self.news.closed().await;
+    }
+
+    /// It asks. From now on it is told what concerns it.
+    pub(crate) fn begin(&self, request: &Request) {
+        let new = || Interest {
+            span: request.span,
+            mode: request.mode,
+            stage: Stage::Waits { wished_for: 0 },
+            wish: None,
+        };
+        self.all().entry(request.id).or_insert_with(new);
+    }
+
+    /// It ends. Whether it may have a wish, and holds nothing else.
+    pub(crate) fn end(&self, id: RequestId) -> MayWish {
+        match self.all().remove(&id) {
+            Some(Interest {
+                stage: Stage::Holds { .. },
+                wish: None,
+                ..
+            }) => MayWish::No,
+            _ => MayWish::Yes,
+        }
+    }
+
+    /// It holds this, as of a transaction. If others wish for it, or somebody has begun to since, it is told.
+    pub(crate) fn holds(&self, id: RequestId, span: Span, since: i64, wanted: Wanted) {
+        if let Some(interest) = self.all().get_mut(&id) {
+            let began = matches!(interest.stage, Stage::Waits { wished_for } if wished_for > since);
+            if began || wanted == Wanted::Yes {
+                self.about(id);
+            }
+            interest.span = span;
+            interest.stage = Stage::Holds { since };
+        }
+    }
+
+    /// What was done for its wish.
+    pub(crate) fn wish(&self, id: RequestId) -> Option<OwnWish> {
+        self.all().get(&id).and_then(|interest| interest.wish)
+    }
+
+    pub(crate) fn set_wish(&self, id: RequestId, wish: OwnWish) {
+        if let Some(interest) = self.all().get_mut(&id) {
+            interest.wish = Some(wish);
+        }
+    }
+
+    /// What has happened at one moment.
+    pub(crate) fn tell(&self, keys: &Keys, events: &[Event]) {
+        let places: Vec<_> = events
+            .iter()
+            .filter_map(|event| place(keys, event))
+            .collect();
+        for (event, place) in events.iter().zip(&places) {
+            let was_granted = |id| places.contains(&(EventType::Put, Place::Held(id)));
+            let revision = event.kv.as_ref().map_or(0, |kv| kv.mod_revision);
+            match *place {
+                (EventType::Delete, Place::Held(id)) => {
+                    self.change(id, claim(event), &Change::Freed(revision));
+                }
+                // A wish that ends by being granted frees nothing.
+                (EventType::Delete, Place::Wish(id)) if !was_granted(id) => {
+                    self.change(id, claim(event), &Change::Passed);
+                }
+                (EventType::Put, Place::Wish(id)) => {
+                    let is_new = event
+                        .kv
+                        .as_ref()
+                        .is_some_and(|kv| kv.create_revision == revision);
+                    let change = match is_new {
+                        true => Change::Wished(revision),
+                        false => Change::Passed,
+                    };
+                    self.change(id, claim(event), &change);
+                }
+                (EventType::Delete, Place::Grace) => self.missed(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells those whom a change by somebody concerns. Without a claim, it may be anybody.
+    fn change(&self, by: RequestId, claim: Option<Claim>, change: &Change) {
+        self.all().retain(|&id, interest| {
+            let conflicts = |claim: &Claim| claim.conflicts(interest.span, interest.mode);
+            match (&mut interest.stage, change) {
+                // Its own lease has ended, and maybe not because it said so. It may have another one since.
+                (Stage::Holds { since }, Change::Freed(revision)) if id == by => {
+                    let is_over = *since < *revision;
+                    if is_over {
+                        self.about(id);
+                    }
+                    return !is_over;
+                }
+                _ if id == by || !claim.as_ref().is_none_or(conflicts) => {}
+                (Stage::Waits { wished_for }, Change::Wished(revision)) => *wished_for = *revision,
+                (Stage::Waits { .. }, Change::Freed(_) | Change::Passed)
+                | (Stage::Holds { .. }, Change::Wished(_)) => self.about(id),
+                (Stage::Holds { .. }, Change::Freed(_) | Change::Passed) => {}
+            }
+            true
+        });
+    }
+}
+
+/// Whether a request that ends may have a wish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MayWish {
+    Yes,
+    No,
+}
+
+fn place(keys: &Keys, event: &Event) -> Option<(EventType, Place)> {
+    let key = &event.kv.as_ref()?.key;
+    Some((event.kind(), keys.place(key)?))
+}
+
+/// What the key says, or said before it was deleted.
+fn claim(event: &Event) -> Option<Claim> {
+    let kv = match event.kind() {
+        EventType::Put => event.kv.as_ref(),
+        EventType::Delete => event.prev_kv.as_ref(),
+    };
+    Claim::parse(&kv?.value)
+}

@@ -1,0 +1,182 @@
+//! The way to a cluster: connections to its members, each with encryption or without.
+
+use crate::config::{Config, Member};
+use crate::grpc::{Channel, Code, Failed, Io, Status};
+use crate::wire::{AuthenticateRequest, Call};
+use h2::PingPong;
+use spanlock_lease::Trouble;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// No call takes longer than this, or its connection is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a member may take to be connected to, before the next one is tried.
+const CONNECTS: Duration = Duration::from_secs(2);
+
+/// Asks a cluster.
+pub(crate) trait Calls {
+    /// One answer, by a moment.
+    async fn call<C: Call>(&self, by: Instant, asked: &C) -> Result<C::Answer, Failed>;
+}
+
+/// How connections are made.
+pub(crate) struct Cluster {
+    config: Config,
+    tls: Option<TlsConnector>,
+    /// The member that is tried next.
+    next: AtomicUsize,
+}
+
+impl Cluster {
+    pub(crate) fn new(config: Config) -> Self {
+        let next = AtomicUsize::new(fastrand::usize(..config.members.len()));
+        Self {
+            config,
+            tls: None,
+            next,
+        }
+    }
+
+    /// With encryption. The server demands that the protocol is named.
+    pub(crate) fn encrypt(&mut self, mut tls: ClientConfig) {
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        self.tls = Some(Arc::new(tls).into());
+    }
+
+    /// Connects to the first member that can be reached.
+    pub(crate) async fn connect(&self) -> Result<(Channel, PingPong), Failed> {
+        let members = &self.config.members;
+        let mut failed = None;
+        for _ in members {
+            // A connection that is left leads to the next one.
+            let member = &members[self.next.fetch_add(1, Relaxed) % members.len()];
+            let connected = timeout(CONNECTS, self.connect_to(member)).await;
+            match connected.unwrap_or_else(|late| Err(Failed::Broken(late.into()))) {
+                Ok(connected) => return Ok(connected),
+                Err(Failed::Broken(why)) => {
+                    failed = Some(Failed::Broken(format!("{member}: {why}").into()))
+                }
+                Err(refused @ Failed::Status(_)) => failed = Some(refused),
+            }
+        }
+        Err(failed.expect("there is a member"))
+    }
+
+    async fn connect_to(&self, member: &Member) -> Result<(Channel, PingPong), Failed> {
+        let broken = |error: std::io::Error| Failed::Broken(error.into());
+        let (channel, pings) = match member {
+            Member::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(broken)?;
+                Channel::new(Box::new(stream), "http://etcd").await?
+            }
+            Member::Tcp { host, port } => {
+                let stream = TcpStream::connect((host.as_str(), *port))
+                    .await
+                    .map_err(broken)?;
+                stream.set_nodelay(true).map_err(broken)?;
+                match &self.tls {
+                    None => Channel::new(Box::new(stream), "http://etcd").await?,
+                    Some(tls) => {
+                        let name = ServerName::try_from(host.clone())
+                            .map_err(|error| Failed::Broken(error.into()))?;
+                        let stream: Box<dyn Io> =
+                            Box::new(tls.connect(name, stream).await.map_err(broken)?);
+                        Channel::new(stream, "https://etcd").await?
+                    }
+                }
+            }
+        };
+        let Some(user) = &self.config.user else {
+            return Ok((channel, pings));
+        };
+        let asked = AuthenticateRequest {
+            name: user.name.clone(),
+            password: user.password.clone(),
+        };
+        let answer = channel.call(&asked).await?;
+        Ok((channel.with_token(&answer.token)?, pings))
+    }
+}
+
+/// A connection, once there is one. One that fails is left, and the next call makes another.
+pub(crate) struct Line {
+    cluster: Arc<Cluster>,
+    channel: Mutex<Option<Arc<Channel>>>,
+}
+
+impl Line {
+    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+        Self {
+            cluster,
+            channel: Mutex::default(),
+        }
+    }
+
+    async fn channel(&self) -> Result<Arc<Channel>, Failed> {
+        let mut channel = self.channel.lock().await;
+        if let Some(channel) = channel.as_ref() {
+            return Ok(Arc::clone(channel));
+        }
+        let (connected, _) = self.cluster.connect().await?;
+        Ok(Arc::clone(channel.insert(Arc::new(connected))))
+    }
+}
+
+impl Calls for Line {
+    async fn call<C: Call>(&self, by: Instant, asked: &C) -> Result<C::Answer, Failed> {
+        let mut used = None;
+        let answer = timeout_at(by, async {
+            let channel = used.insert(self.channel().await?);
+            channel.call(asked).await
+        });
+        let answer = answer
+            .await
+            .unwrap_or_else(|late| Err(Failed::Broken(late.into())));
+        if let (Err(failed), Some(used)) = (&answer, used)
+            && passes(failed)
+            // Calls that are under way end first. Whoever makes another connection at this moment has left this one.
+            && let Ok(mut channel) = self.channel.try_lock()
+            && channel.as_ref().is_some_and(|now| Arc::ptr_eq(now, &used))
+        {
+            *channel = None;
+        }
+        answer
+    }
+}
+
+/// Whether asking again may help, at another member or as a user who has said again who he is.
+fn passes(failed: &Failed) -> bool {
+    match failed {
+        Failed::Broken(_) => true,
+        Failed::Status(Status { code, message }) => match code {
+            Code::Other => true,
+            Code::InvalidArgument => message.contains("auth store"),
+            Code::NotFound
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::Unimplemented => false,
+        },
+    }
+}
+
+impl From<Failed> for Trouble {
+    fn from(failed: Failed) -> Self {
+        let passes = passes(&failed);
+        let why = match failed {
+            Failed::Status(status) => status.into(),
+            Failed::Broken(why) => why,
+        };
+        match passes {
+            true => Self::Unreachable(why),
+            false => Self::Refused(why),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What fails, and what is held then.
+
+use crate::requests::{opened, request};
+use crate::server::Server;
+use spanlock_lease::Mode::{Exclusive, Shared};
+use spanlock_lease::{Answer, End, Engine, News, NotOpened, RangeLease, Refused, Wanted};
+use spanlock_lease_etcd::Etcd;
+use spanlock_lease_testkit::network::{Direction, Way};
+use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
+use std::time::Duration;
+
+/// All its connections are cut, and it says that it may have missed something.
+pub fn a_lost_listener_loses_no_release(server: &Server) {
+    let network = server.network();
+    let waiting = Server::engine_at(&Server::at_port(network.port()));
+    let (held, next) = (request(0..10), request(5..15));
+    runtime().block_on(async {
+        let holding = opened(server).await;
+        waiting.open().await.unwrap();
+        while !matches!(waiting.news().await, News::Missed) {}
+        let is_granted = async |engine: &Etcd, request| {
+            matches!(engine.acquire(request).await, Ok(Answer::Granted { .. }))
+        };
+        assert!(is_granted(&holding, &held).await);
+        assert!(!is_granted(&waiting, &next).await);
+        network.cut();
+        holding.release(held.id).await.unwrap();
+        while !matches!(waiting.news().await, News::Missed) {}
+        // The first call finds that the connection is closed.
+        while !is_granted(&waiting, &next).await {}
+    });
+}
+
+/// It asks whether the other side is there, is not answered, and leaves that connection.
+pub fn a_listener_that_is_not_answered_connects_again(server: &Server) {
+    let network = server.network();
+    let engine = Server::engine_at(&Server::at_port(network.port()));
+    runtime().block_on(async {
+        engine.open().await.unwrap();
+        while !matches!(engine.news().await, News::Missed) {}
+        network.set(Direction::ToServer, Way::Loses);
+        while !network.has_lost() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        network.mend();
+        // That is said by who listens anew.
+        while !matches!(engine.news().await, News::Missed) {}
+    });
+}
+
+/// Whichever member it is.
+pub fn a_member_that_is_lost_is_not_missed(_one: &Server) {
+    for member in ["1", "2", "3"] {
+        let server = Server::of_three();
+        let (a, b) = (server.lease(), server.lease());
+        let held = a.acquire(0..10, Exclusive, LONG).wait().unwrap();
+        server.does("kill", &[member]);
+        assert_eq!(held.renew().wait(), Ok(()));
+        let next = b.acquire(5..15, Shared, LONG).start();
+        let fence = held.fence();
+        assert_eq!(held.wanted().wait(), Wanted::Yes);
+        held.release().wait().unwrap();
+        assert!(next.wait().unwrap().fence() > fence);
+        server.step();
+    }
+}
+
+/// The snapshot lacks the latest lease, and its revisions come again.
+pub fn a_restore_raises_the_epoch(server: &Server) {
+    let lease = server.lease();
+    let before = lease.acquire(0..10, Exclusive, LONG).wait().unwrap();
+    server.does("save", &[]);
+    let mut latest = Vec::new();
+    for at in 20..40 {
+        latest.push(lease.acquire(at..=at, Exclusive, LONG).wait().unwrap());
+    }
+    let largest = latest.last().expect("there are some").fence();
+    server.does("restore", &[]);
+    // What the snapshot has is kept.
+    assert_eq!(before.renew().wait(), Ok(()));
+    for lost in latest {
+        assert!(lost.renew().wait().is_err());
+        assert_eq!(lost.lost().wait(), End::Lost);
+    }
+    // Something may be missing, so nothing is granted for a minute.
+    let soon = Duration::from_millis(500);
+    let early = lease.acquire(50..60, Exclusive, LONG).within(soon).wait();
+    assert!(matches!(early, Err(Refused::TimedOut)), "{early:?}");
+    let next = server.lease().acquire(20..30, Exclusive, LONG).start();
+    // The minute is over.
+    assert_eq!(server.ctl(&["del", "spanlock/lease/resource/grace"]), "1");
+    let fence = next.wait().unwrap().fence();
+    assert_eq!(fence.epoch, largest.epoch + 1);
+    assert!(
+        fence > largest && fence.counter < largest.counter,
+        "{fence} after {largest}"
+    );
+}
+
+/// People raise it so by hand, after a restore that keeps the cluster's number.
+pub fn an_epoch_of_another_cluster_is_raised(server: &Server) {
+    let lease = server.lease();
+    let before = lease.acquire(0..10, Exclusive, LONG).wait().unwrap();
+    let key = "spanlock/lease/resource/version";
+    server.ctl(&["put", key, &format!("{} 0", before.fence().epoch)]);
+    runtime().block_on(async {
+        let engine = opened(server).await;
+        let asked = request(20..30);
+        let answer = engine.acquire(&asked).await.unwrap();
+        assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    });
+    let epoch = before.fence().epoch + 1;
+    let value = server.ctl(&["get", "--print-value-only", key]);
+    assert!(
+        value.starts_with(&format!("{epoch} ")) && !value.ends_with(" 0"),
+        "{value}"
+    );
+}
+
+pub fn users_have_passwords(server: &Server) {
+    server.ctl(&["user", "add", "root:a:b@c"]);
+    server.ctl(&["user", "grant-role", "root", "root"]);
+    server.ctl(&["auth", "enable"]);
+    let members = server.at().strip_prefix("etcd://").unwrap();
+    let open = |user: &str| {
+        let config = format!("etcd://{user}{members}").parse().unwrap();
+        RangeLease::open(Etcd::new(config, "resource")).wait()
+    };
+    for (user, why) in [
+        ("", "user name is empty"),
+        ("root:wrong@", "authentication failed"),
+    ] {
+        match open(user) {
+            Err(NotOpened::Engine(said)) => assert!(said.to_string().contains(why), "{said}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let lease = open("root:a%3ab%40c@").unwrap();
+    let held = lease.acquire(.., Exclusive, LONG).wait().unwrap();
+    // It says again who it is, to a server that has forgotten.
+    server.crash();
+    assert_eq!(held.renew().wait(), Ok(()));
+    held.release().wait().unwrap();
+}
