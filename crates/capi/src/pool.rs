@@ -12,10 +12,10 @@ use libc::EAGAIN;
 use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::clock::Duration;
 use prim::sync::Mutex;
-use prim::thread::ForkHook;
+use prim::thread::{ForkHook, with_signals_blocked};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, PoisonError};
-use std::{mem, ptr, thread};
+use std::{ptr, thread};
 
 /// How long a thread of the library stays when it has nothing to do.
 const IDLE: Duration = Duration::from_secs(2);
@@ -159,19 +159,3 @@ impl Pool {
 
 /// The stack of a thread of the library, on which the program's callbacks run.
 const STACK: usize = 256 * 1024;
-
-/// Calls `f` with all signals blocked, which a thread that it starts inherits: the program's handlers run on the
-/// program's threads.
-fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: a signal set is plain data, and zeros are a valid value.
-    let mut all: libc::sigset_t = unsafe { mem::zeroed() };
-    let mut before = all;
-    // SAFETY: the set is live.
-    unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: both sets are live.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    let result = f();
-    // SAFETY: the set is live, and the third argument may be null.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
-    result
-}

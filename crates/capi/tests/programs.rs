@@ -99,4 +99,4 @@ macro_rules! programs {
     };
 }
 
-programs! { range rwlock misuse owners submit life cancelled loader }
+programs! { range rwlock misuse owners submit life cancelled loader signals }

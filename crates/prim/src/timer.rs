@@ -7,7 +7,7 @@
 use crate::clock::Instant;
 use crate::futex;
 use crate::sync::{Arc, Mutex};
-use crate::thread::ForkHook;
+use crate::thread::{ForkHook, with_signals_blocked};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -152,8 +152,9 @@ impl Timer {
             Ok(_) => {
                 // SAFETY: it comes from a box, and lives as long as the process from now on.
                 let timer: &'static Self = unsafe { &*fresh };
-                let thread = std::thread::Builder::new().name("spanlock-timer".into());
-                if thread.spawn(|| timer.run()).is_err() {
+                let builder = std::thread::Builder::new().name("spanlock-timer".into());
+                let spawned = with_signals_blocked(|| builder.spawn(|| timer.run()));
+                if spawned.is_err() {
                     timer.lose();
                 }
                 timer
