@@ -1,6 +1,7 @@
 //! `spanlock lease`, from outside, over a PostgreSQL server. Without one these tests are left out, and say so.
 #![cfg(target_os = "linux")]
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -16,6 +17,20 @@ fn script(arguments: &[&str]) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
     let output = Command::new(script).args(arguments).output();
     output.expect("the script is there")
+}
+
+/// The children of a process.
+fn children(parent: Pid) -> impl Iterator<Item = Pid> {
+    let processes = std::fs::read_dir("/proc").expect("Linux has it");
+    let pids = processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(Pid::from_raw).filter(move |pid| {
+        let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+        let stat = std::fs::read_to_string(stat).unwrap_or_default();
+        // Behind the name, which is in parentheses, are the state and the parent.
+        let behind = stat.rsplit_once(") ").map(|(_, behind)| behind);
+        let of = behind.and_then(|behind| behind.split(' ').nth(1)?.parse().ok());
+        of == Some(parent.as_raw_nonzero())
+    })
 }
 
 impl Server {
@@ -40,18 +55,18 @@ impl Server {
     }
 
     /// Stops all its processes, as a machine that hangs does, or lets them go on.
-    fn signal(&self, signal: &str) {
+    fn signal(&self, signal: Signal) {
         let log = Path::new(self.folder()).join("data/postmaster.pid");
         let pid = std::fs::read_to_string(log).expect("it runs");
-        let pid = pid
-            .lines()
-            .next()
-            .expect("its number is in the first line")
-            .to_owned();
+        let pid = pid.lines().next().and_then(|pid| pid.parse().ok());
+        let pid = pid.and_then(Pid::from_raw);
+        let pid = pid.expect("its number is in the first line");
         // First, so that it starts no more of them.
-        let itself = Command::new("kill").args([signal, &pid]).status();
-        let children = Command::new("pkill").args([signal, "-P", &pid]).status();
-        assert!(children.is_ok() && itself.is_ok_and(|status| status.success()));
+        kill_process(pid, signal).expect("it runs");
+        for child in children(pid) {
+            // It may have ended.
+            let _ = kill_process(child, signal);
+        }
     }
 
     fn lease(&self, arguments: &[&str]) -> Command {
@@ -94,7 +109,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.signal("-CONT");
+        self.signal(Signal::CONT);
         script(&["stop", self.folder()]);
     }
 }
@@ -159,7 +174,7 @@ fn a_program_runs_while_a_range_is_held() {
         "--range",
         "9",
         "--within",
-        "1.5",
+        "5",
     ];
     let (code, _, why) = server.done(&late);
     assert_eq!(code, Some(124), "{why}");
@@ -173,13 +188,7 @@ fn a_program_runs_while_a_range_is_held() {
     );
 
     // A signal is the program's, and the range is free as soon as it has ended.
-    let number = holder.id().to_string();
-    assert!(
-        Command::new("kill")
-            .arg(number)
-            .status()
-            .is_ok_and(|status| status.success())
-    );
+    kill_process(Pid::from_child(&holder), Signal::TERM).expect("it runs");
     let ended = holder.wait().expect("it ends");
     assert_eq!(ended.code(), Some(128 + 15));
     let (code, _, why) = server.done(&["wait", "--resource", "file", "--within", "600"]);
@@ -237,9 +246,10 @@ fn a_program_ends_when_its_lease_is_lost() {
         "trap 'echo told > {}' TERM; echo runs; while :; do sleep 0.1; done",
         told.display()
     );
-    let arguments = ["--resource", "file", "--ttl", "2"];
+    // Long enough that the program comes to run.
+    let arguments = ["--resource", "file", "--ttl", "10"];
     let mut stubborn = server.running(&arguments, &stubborn);
-    server.signal("-STOP");
+    server.signal(Signal::STOP);
     let ended = stubborn.wait().expect("it ends");
     assert_eq!(ended.code(), Some(125));
 }

@@ -224,7 +224,8 @@ fn tasks<L: Lock>(
                 let (lock, stop) = &*shared;
                 let mut random = Rng::with_seed(task as u64);
                 let mut count = 0;
-                while !stop.load(Relaxed) {
+                // At least once: a busy machine may not come to it in the time that is measured.
+                loop {
                     for _ in 0..BURST {
                         match ask(task, &mut random) {
                             Ask::Read(range) => drop(black_box(lock.read_async(range).await)),
@@ -233,8 +234,10 @@ fn tasks<L: Lock>(
                     }
                     count += BURST as u64;
                     yield_now().await;
+                    if stop.load(Relaxed) {
+                        break count;
+                    }
                 }
-                count
             })
         })
         .collect();
@@ -263,14 +266,17 @@ fn crowd<L: Lock>(lock: L, plan: Plan) -> Done {
             runtime.spawn(async move {
                 let (lock, stop) = &*shared;
                 let mut waits = Vec::new();
-                while !stop.load(Relaxed) {
+                // At least once, as above.
+                loop {
                     let asked = Instant::now();
                     let held = lock.write_async(0..PART).await;
                     waits.push(asked.elapsed());
                     drop(black_box(held));
                     yield_now().await;
+                    if stop.load(Relaxed) {
+                        break waits;
+                    }
                 }
-                waits
             })
         })
         .collect();
@@ -280,13 +286,15 @@ fn crowd<L: Lock>(lock: L, plan: Plan) -> Done {
             .map(|_| {
                 scope.spawn(|| {
                     let mut times = Times::default();
-                    while !stop.load(Relaxed) {
+                    loop {
                         let asked = Instant::now();
                         let held = lock.write(0..PART);
                         times.record(asked.elapsed());
                         drop(black_box(held));
+                        if stop.load(Relaxed) {
+                            break times;
+                        }
                     }
-                    times
                 })
             })
             .collect();

@@ -30,7 +30,12 @@ fn what_threads_do_is_counted_while_it_is_asked_for() {
     match &count.times {
         // A huge page may have served many of them.
         Ok(times) => assert!((1.0..10_000.0).contains(times), "{times}"),
-        Err(why) => assert!(why.contains("permitted") || why.contains("Linux"), "{why}"),
+        Err(why) => assert!(
+            ["permitted", "Linux", "no such counter"]
+                .iter()
+                .any(|said| why.contains(said)),
+            "{why}"
+        ),
     }
 }
 
@@ -44,7 +49,8 @@ fn each_hardware_counter_is_there_or_says_why_not() {
     for count in &counts {
         let rate = Rate::of(count, 1);
         assert_ne!(rate.per_op.is_some(), rate.absent.is_some(), "{rate:?}");
-        assert!(rate.per_op.is_none_or(|times| times > 0.0), "{rate:?}");
+        // The counters of some virtual machines count nothing.
+        assert!(rate.per_op.is_none_or(|times| times >= 0.0), "{rate:?}");
         assert!(rate.absent.is_none_or(|why| !why.is_empty()));
     }
 }

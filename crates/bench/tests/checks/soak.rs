@@ -22,9 +22,14 @@ fn every_lock_that_promises_exclusion_is_soaked_by_all_it_can_do() {
     for lock in LOCKS.iter().filter(promises) {
         let mut soak = Soak::new(lock, 4, PLAN.stall, 3);
         for round in 0..2 {
-            let record = soak.round(round, Duration::from_millis(20), &|| 0);
-            let record = record.unwrap_or_else(|fault| panic!("{}: {fault}", lock.name));
-            assert!(record.acquired > 0 && record.most_held >= 1);
+            // On a busy machine no thread may run in so short a round.
+            let record = (0..100).find_map(|_| {
+                let record = soak.round(round, Duration::from_millis(20), &|| 0);
+                let record = record.unwrap_or_else(|fault| panic!("{}: {fault}", lock.name));
+                (record.acquired > 0).then_some(record)
+            });
+            let record = record.expect("nothing is acquired in 100 rounds");
+            assert!(record.most_held >= 1);
             let whole = ["std-rwlock", "parking-lot"].contains(&lock.name);
             assert_eq!(record.meetings.contains(&Meeting::Neighbours), !whole);
             assert_eq!(

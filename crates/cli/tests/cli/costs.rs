@@ -113,15 +113,21 @@ fn uncontended_covers_both_modes_and_the_floors() {
 #[test]
 fn waiting_among_others() {
     let case = "bench waiting --locks slots,parking-lot --among";
-    let lines = json_lines(&format!(
-        "{case} reader-of-all/4-writers --seconds 0.05 --format json"
-    ));
-    let locks: Vec<_> = lines[1..].iter().map(|line| &line["lock"]).collect();
-    assert_eq!(locks, ["slots", "parking-lot"]);
-    for line in &lines[1..] {
-        assert_eq!(line["case"], "reader-of-all/4-writers");
-        assert!(line["requests"].as_u64() > Some(0) && line["others_per_sec"].as_f64() > Some(0.0));
-    }
+    // On a busy machine not all come to run in so short a time.
+    let all_run = |hundredths: u32| {
+        let seconds = f64::from(hundredths) / 100.0;
+        let lines = json_lines(&format!(
+            "{case} reader-of-all/4-writers --seconds {seconds} --format json"
+        ));
+        let locks: Vec<_> = lines[1..].iter().map(|line| &line["lock"]).collect();
+        assert_eq!(locks, ["slots", "parking-lot"]);
+        lines[1..].iter().all(|line| {
+            assert_eq!(line["case"], "reader-of-all/4-writers");
+            let (requests, others) = (line["requests"].as_u64(), line["others_per_sec"].as_f64());
+            requests.expect("a number") > 0 && others.expect("a number") > 0.0
+        })
+    };
+    assert!((5..100).any(all_run), "some wait for ever");
     let table = written(&format!("{case} all --seconds 0.001"));
     let rows = table.matches("┆ parking-lot ┆").count();
     // A table that is too wide is cut, and its rows are written again.
