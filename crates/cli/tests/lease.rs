@@ -62,6 +62,21 @@ impl Server {
         command
     }
 
+    /// Does something in the database.
+    fn query(&self, text: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("it starts");
+        runtime.block_on(async {
+            let connected = tokio_postgres::connect(&self.at, tokio_postgres::NoTls).await;
+            let (client, connection) = connected.expect("the server runs");
+            let connection = tokio::spawn(connection);
+            client.batch_execute(text).await.expect("it can be done");
+            connection.abort();
+        });
+    }
+
     /// The exit code, the output, and the messages.
     fn done(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let Output {
@@ -222,6 +237,36 @@ fn what_cannot_be_run_or_read_is_named() {
     let (code, _, why) = server.done(&["status", "--server", "host=a passwort=secret"]);
     assert_eq!(code, Some(2), "{why}");
     assert!(!why.contains("secret"), "{why}");
+}
+
+/// Somebody who came earlier waits for more, and nobody holds what is asked for.
+#[test]
+fn a_request_that_gives_way_says_to_whom() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let free = ["run", "--resource", "file", "--", "true"];
+    let (code, _, why) = server.done(&free);
+    assert_eq!(code, Some(0), "{why}");
+    // He has waited for 40 s, so others give way to him until 64 s. Position 0 is the smallest number there.
+    server.query(
+        "insert into spanlock_lease.wish (res, span, alone, request, since, expires, client)
+        select id, '[-9223372036854775808,-9223372036854775788)', true, gen_random_uuid(), now() - interval '40 s', now() + interval '1 h', 'Ada'
+        from spanlock_lease.resource",
+    );
+    let late = [
+        "wait",
+        "--resource",
+        "file",
+        "--range",
+        "10..",
+        "--within",
+        "1.5",
+    ];
+    let (code, _, why) = server.done(&late);
+    assert_eq!(code, Some(124), "{why}");
+    let expected = "waiting for its turn, after 0..=19 (exclusive) by Ada\n";
+    assert!(why.contains(expected), "{why}");
 }
 
 /// Also if it does not listen to the first signal.
