@@ -78,6 +78,21 @@ impl Server {
         command
     }
 
+    /// Does something in the database.
+    fn query(&self, text: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("it starts");
+        runtime.block_on(async {
+            let connected = tokio_postgres::connect(&self.at, tokio_postgres::NoTls).await;
+            let (client, connection) = connected.expect("the server runs");
+            let connection = tokio::spawn(connection);
+            client.batch_execute(text).await.expect("it can be done");
+            connection.abort();
+        });
+    }
+
     /// The exit code, the output, and the messages.
     fn done(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let Output {
@@ -234,6 +249,37 @@ fn what_cannot_be_run_or_read_is_named() {
     assert!(!why.contains("secret"), "{why}");
 }
 
+/// Somebody who came earlier waits for more, and nobody holds what is asked for.
+#[test]
+fn a_request_that_gives_way_says_to_whom() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let free = ["run", "--resource", "file", "--", "true"];
+    let (code, _, why) = server.done(&free);
+    assert_eq!(code, Some(0), "{why}");
+    // He has waited for 40 s, so others give way to him until 64 s. Position 0 is the smallest number there.
+    server.query(
+        "insert into spanlock_lease.wish (res, span, alone, request, since, expires, client)
+        select id, '[-9223372036854775808,-9223372036854775788)', true, gen_random_uuid(),
+            now() - interval '40 s', now() + interval '1 h', 'Ada'
+        from spanlock_lease.resource",
+    );
+    let late = [
+        "wait",
+        "--resource",
+        "file",
+        "--range",
+        "10..",
+        "--within",
+        "5",
+    ];
+    let (code, _, why) = server.done(&late);
+    assert_eq!(code, Some(124), "{why}");
+    let expected = "waiting for its turn, after 0..=19 (exclusive) by Ada\n";
+    assert!(why.contains(expected), "{why}");
+}
+
 /// Also if it does not listen to the first signal.
 #[test]
 fn a_program_ends_when_its_lease_is_lost() {
@@ -281,14 +327,19 @@ fn what_a_program_has_left_holds_the_range() {
     let folder = tempfile::tempdir().expect("a folder");
     let number = folder.path().join("number");
     let mut holder = server.running(&["--resource", "file"], &leaves_something(&number));
-    number_in(&number);
+    let left = number_in(&number);
+    let pid = Pid::from_child(&holder);
+    // The program has ended.
+    let is_left = |child: Pid| child.as_raw_nonzero().to_string() == left;
+    while !children(pid).all(is_left) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let (code, _, _) = server.done(&["wait", "--resource", "file", "--within", "1"]);
     assert_eq!(
         (code, holder.try_wait().expect("it is ours")),
         (Some(124), None)
     );
-    let told = Command::new("kill").arg(holder.id().to_string()).status();
-    assert!(told.is_ok_and(|status| status.success()));
+    kill_process(pid, Signal::TERM).expect("it runs");
     // The program's code.
     assert_eq!(holder.wait().expect("it ends").code(), Some(0));
     let (code, _, why) = server.done(&["wait", "--resource", "file", "--within", "600"]);
@@ -303,9 +354,9 @@ fn what_a_program_has_left_ends_when_the_lease_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let number = folder.path().join("number");
     let program = leaves_something(&number).replace("HUP", "HUP TERM") + "; sleep 600";
-    let mut holder = server.running(&["--resource", "file", "--ttl", "2"], &program);
+    let mut holder = server.running(&["--resource", "file", "--ttl", "10"], &program);
     let left = number_in(&number);
-    server.signal("-STOP");
+    server.signal(Signal::STOP);
     assert_eq!(holder.wait().expect("it ends").code(), Some(125));
     assert!(!Path::new("/proc").join(left).exists());
 }

@@ -106,7 +106,7 @@ fn a_program_runs_while_a_range_is_held() {
         done(at, &["wait", "--resource", "a/b", "--range", "..5"]).0,
         Some(0)
     );
-    let (code, _, why) = done(at, &["wait", "--resource", "a/b", "--within", "1.5"]);
+    let (code, _, why) = done(at, &["wait", "--resource", "a/b", "--within", "5"]);
     assert_eq!(code, Some(124), "{why}");
     writeln!(holder.stdin.take().expect("it is a pipe"), "end").expect("it reads");
     assert!(holder.wait().expect("it ends").success());

@@ -5,7 +5,7 @@ use super::{Place, Server, Wanted, range, status};
 use crate::failure::{Failure, Result};
 use crate::parent::{self, code};
 use rustix::process::Signal;
-use spanlock_lease::{End, Lost, Mode, Pending, RangeLease, Refused, Span, State, Token};
+use spanlock_lease::{End, Listed, Lost, Mode, Pending, RangeLease, Refused, Span, State, Token};
 use spanlock_lease_etcd::Etcd;
 use spanlock_lease_postgres::Postgres;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Once;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// As `timeout` has it.
 const NOT_IN_TIME: u8 = 124;
@@ -102,27 +102,37 @@ fn whom(
     span: Span,
     mode: Mode,
 ) -> impl FnOnce() -> String + use<> {
-    let (server, resource) = (server.clone(), wanted.resource.clone());
+    let (server, resource, start) = (server.clone(), wanted.resource.clone(), Instant::now());
     move || {
-        // If the server does not answer now, what is said is that there is no answer.
-        let listed = status::list(&server).unwrap_or_default();
-        let is_in_the_way = |state, other: Mode, held: Span| {
-            state == State::Held && mode.conflicts(other) && held.overlaps(span)
+        let Ok(listed) = status::list(&server) else {
+            return "the server to answer".to_owned();
         };
-        let holders = listed.iter().filter(|listed| {
-            listed.resource == resource && is_in_the_way(listed.state, listed.mode, listed.span)
-        });
-        let holders = holders.map(|held| {
-            let range = status::written(held.span);
-            let client = status::in_one_line(&held.client);
-            format!("{range} ({}) by {client}", status::mode(held.mode))
-        });
-        let holders: Vec<_> = holders.collect();
-        match holders.is_empty() {
-            true => "the server to answer".to_owned(),
-            false => holders.join(", "),
+        // Our own wish is not older than that.
+        let waited = start.elapsed();
+        let (listed, resource) = (&listed, &resource);
+        let conflicting = |state| {
+            listed.iter().filter(move |listed| {
+                let is_in_the_way = mode.conflicts(listed.mode) && listed.span.overlaps(span);
+                listed.resource == *resource && listed.state == state && is_in_the_way
+            })
+        };
+        let holders: Vec<_> = conflicting(State::Held).map(described).collect();
+        let earlier = conflicting(State::Awaited).filter(|awaited| awaited.age > waited);
+        let earlier: Vec<_> = earlier.map(described).collect();
+        match (&holders[..], &earlier[..]) {
+            ([], []) => "its turn: nobody is in the way any more".to_owned(),
+            ([], earlier) => format!("its turn, after {}", earlier.join(", ")),
+            (holders, _) => holders.join(", "),
         }
     }
+}
+
+fn described(listed: &Listed) -> String {
+    let (range, client) = (
+        status::written(listed.span),
+        status::in_one_line(&listed.client),
+    );
+    format!("{range} ({}) by {client}", status::mode(listed.mode))
 }
 
 /// Runs a program under a lease; its exit code.

@@ -52,9 +52,14 @@ pub(super) fn in_one_line(name: &str) -> String {
     name.chars().map(shown).collect()
 }
 
-/// What has no width, or changes the direction of what follows.
+/// What has no width, changes the direction of what follows, or looks like a space where none is: what Unicode ignores
+/// by default, the separators of lines, and the marks of annotations.
+#[rustfmt::skip]
 fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 pub(super) fn mode(mode: Mode) -> &'static str {
@@ -143,6 +148,19 @@ mod tests {
             in_one_line("a\nb\u{1b}[2J\u{9b}"),
             "a\\u{a}b\\u{1b}[2J\\u{9b}"
         );
-        assert_eq!(in_one_line("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+    }
+
+    /// Overrides of the direction, what joins and separates without width, marks, tags, and letters that are blank.
+    #[test]
+    fn what_is_not_seen_is_escaped() {
+        let unseen = "\u{ad}\u{34f}\u{61c}\u{115f}\u{17b4}\u{180e}\u{200b}\u{200f}\u{2028}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\
+            \u{206f}\u{3164}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{fffb}\u{1bca0}\u{1d173}\u{e0001}\u{e0041}\u{e0100}";
+        for c in unseen.chars() {
+            let escaped = format!("a{}b", c.escape_unicode());
+            assert_eq!(in_one_line(&format!("a{c}b")), escaped);
+        }
+        for seen in ["\u{600}", "é", "\u{3000}", "–", "字", "\u{1f512}"] {
+            assert_eq!(in_one_line(seen), seen);
+        }
     }
 }
