@@ -9,6 +9,7 @@ mod common;
 mod counting;
 mod keys;
 mod owners;
+mod segments;
 
 use counting::{ALLOCATIONS, Counting, LIVE_BYTES};
 use spanlock::deadlock::Deadlocks;
@@ -16,12 +17,13 @@ use spanlock::range::list::ListRw;
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::{RangeLock, RangeMutex, WriteGuard};
+use spanlock_testkit::watchdog::{HANG, watched};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::mem;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Waker};
 use std::thread;
@@ -36,8 +38,12 @@ fn repeat(times: u64, mut f: impl FnMut()) {
     }
 }
 
+/// Measurements that have begun.
+static MEASUREMENTS: AtomicU64 = AtomicU64::new(0);
+
 /// How many allocations there are once `f` was called often.
 fn allocations_when_warm(mut f: impl FnMut()) -> u64 {
+    MEASUREMENTS.fetch_add(1, Relaxed);
     repeat(5_000, &mut f);
     let before = ALLOCATIONS.get();
     repeat(100_000, &mut f);
@@ -46,6 +52,7 @@ fn allocations_when_warm(mut f: impl FnMut()) -> u64 {
 
 /// What more is kept after `f` was called often than after it was called a few times.
 fn growth(times: u64, mut f: impl FnMut()) -> i64 {
+    MEASUREMENTS.fetch_add(1, Relaxed);
     repeat(times / 10, &mut f);
     let before = LIVE_BYTES.load(Relaxed);
     repeat(times, &mut f);
@@ -171,8 +178,12 @@ fn locks_that_have_moved_keep_what_they_say() {
     while Arc::strong_count(&locks) != 1 {
         thread::yield_now();
     }
+    // Beside what the threads keep for themselves: less than half a slot more for each lock.
     let kept = kept_since(before);
-    assert!(kept < LOCKS * BOARD_OF_FOUR + FLAT, "{kept} bytes are kept");
+    assert!(
+        kept < LOCKS * (BOARD_OF_FOUR + 256 / 2),
+        "{kept} bytes are kept"
+    );
     drop(locks);
     let kept = kept_since(start);
     assert!(kept < FLAT, "{kept} bytes are kept without locks");
@@ -286,6 +297,8 @@ fn threads_that_work_together_keep_little<L: Lock>(make: fn() -> L) {
                 scope.spawn(move || work(thread));
             }
         });
+        // Nobody holds back what they have left any more.
+        common::elsewhere(|| work(4));
     });
     assert!(grown < 8 << 20, "{grown} bytes are kept");
 }
@@ -305,39 +318,6 @@ fn a_thread_that_unlinks_for_others_keeps_little<L: Lock>(make: fn() -> L) {
         assert!(lock.try_write(15..30).is_some());
     });
     assert!(grown < FLAT, "{grown} bytes are kept");
-}
-
-/// Trees that grow, under threads that race for it, and are dropped with guards leaked.
-fn trees_that_come_and_go_leave_nothing() {
-    let grown = growth(1_000, || {
-        let lock = RangeLock::from_raw(common::srl_tree());
-        thread::scope(|scope| {
-            let other = scope.spawn(|| drop(lock.write(0..100)));
-            drop(lock.read(50..200));
-            // To its very end, so that the next thread takes over what this one kept.
-            other.join().expect("no panic elsewhere");
-        });
-        mem::forget((lock.write(0..10), lock.read(900..)));
-    });
-    assert!(grown < FLAT, "{grown} bytes are kept");
-}
-
-/// What a lock says that it uses is what it has allocated.
-fn segment_locks_use_what_they_say() {
-    let live = |f: &mut dyn FnMut()| {
-        let before = LIVE_BYTES.load(Relaxed);
-        f();
-        LIVE_BYTES.load(Relaxed) - before
-    };
-    let (mut array, mut tree) = (None, None);
-    let made = live(&mut || array = Some(common::srl_array()));
-    assert_eq!(array.unwrap().bytes() as i64, made);
-    let made = live(&mut || {
-        let lock = RangeLock::from_raw(common::srl_tree());
-        drop((lock.write(0..10), lock.write(100..200), lock.write(900..)));
-        tree = Some(lock);
-    });
-    assert_eq!(tree.unwrap().raw().bytes() as i64, made);
 }
 
 /// Readers who hand over to one another, so that the whole is never free: what they leave behind must not pile up.
@@ -441,7 +421,13 @@ fn threads_that_exit_with_guards_leave_nothing() {
 #[test]
 fn memory() {
     let slow: RangeLock<ListRw> = RangeLock::from_raw(common::slow_path());
-    common::watched(slow.raw(), || {
+    // Before there is a watchdog, which allocates a little while it looks. What a thread keeps is there by then.
+    uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
+    uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
+    segments::segment_locks_use_what_they_say();
+    let progress = || MEASUREMENTS.load(Relaxed);
+    let report = |begun: &u64| format!("in measurement {begun}");
+    watched(HANG, progress, report, || {
         uncontended_use_allocates_nothing(&RangeLock::new());
         uncontended_use_allocates_nothing(&slow);
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::skip()));
@@ -449,8 +435,6 @@ fn memory() {
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_at_once()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_buckets()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::slots_annex()));
-        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_array()));
-        uncontended_use_allocates_nothing(&RangeLock::from_raw(common::srl_tree()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::keys()));
         uncontended_use_allocates_nothing(&RangeLock::from_raw(common::keys_slow_path()));
         keys::warm_threads_allocate_nothing();
@@ -468,9 +452,8 @@ fn memory() {
         owners::released_elsewhere_keep_little(common::skip);
         owners::released_elsewhere_keep_little(common::slots);
         owners::released_elsewhere_keep_little(common::slots_at_once);
-        segment_locks_use_what_they_say();
         locks_that_are_looked_at_leave_nothing();
-        trees_that_come_and_go_leave_nothing();
+        segments::trees_that_come_and_go_leave_nothing();
         threads_that_exit_with_guards_leave_nothing();
         locks_that_threads_use_in_turn_keep_nothing();
         locks_that_have_moved_keep_what_they_say();
