@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`server`] | what a server has to do for that; runs tests, each with a server of its own |
 //! | [`exact`] | what is granted, beside the engine in memory |
+//! | [`order`] | in which order leases began and ended, beside their fences |
 //! | [`failures`] | hand-over, a dead holder, a crash |
 //! | [`storm`] | processes that are stopped and killed at work, a server that crashes, networks that fail |
 //! | [`child`] | those processes |
@@ -15,6 +16,7 @@ pub mod child;
 pub mod exact;
 pub mod failures;
 pub mod network;
+pub mod order;
 pub mod server;
 pub mod store;
 pub mod storm;

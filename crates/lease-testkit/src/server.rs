@@ -3,8 +3,9 @@
 use crate::child;
 use crate::network::Network;
 use libtest_mimic::{Arguments, Trial};
-use spanlock_lease::{Engine, Options, RangeLease};
+use spanlock_lease::{Engine, Mode, Options, RangeLease, Request, Span};
 use spanlock_testkit::watchdog::{HANG, watched};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -70,6 +71,23 @@ pub trait Server: Sized + Sync + 'static {
     /// A long test has got on.
     fn step(&self) {
         self.steps().fetch_add(1, Relaxed);
+    }
+}
+
+/// A request with a name of its own: for a range, alone, for a long time.
+///
+/// # Panics
+/// When the range is empty.
+#[must_use]
+pub fn request(range: Range<u64>) -> Request {
+    Request {
+        id: format!("{:x}", fastrand::u128(..))
+            .parse()
+            .expect("a number"),
+        span: Span::of(range).expect("it is not empty"),
+        mode: Mode::Exclusive,
+        ttl: LONG,
+        grow: None,
     }
 }
 

@@ -1,12 +1,12 @@
 //! What fails, and what is held then.
 
-use crate::requests::{opened, request};
+use crate::requests::opened;
 use crate::server::Server;
 use spanlock_lease::Mode::{Exclusive, Shared};
 use spanlock_lease::{Answer, End, Engine, News, NotOpened, RangeLease, Refused, Wanted};
 use spanlock_lease_etcd::Etcd;
 use spanlock_lease_testkit::network::{Direction, Way};
-use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
+use spanlock_lease_testkit::server::{LONG, Server as _, request, runtime};
 use std::time::Duration;
 
 /// All its connections are cut, and it says that it may have missed something.

@@ -4,21 +4,10 @@ use crate::grpc::{Channel, Then};
 use crate::server::Server;
 use crate::wire::{Call, EventType, WatchResponse};
 use prost::Message;
-use spanlock_lease::{Answer, Engine, Fence, Mode, Request, RequestId, Span};
-use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
-use std::collections::HashMap;
-use std::thread;
+use spanlock_lease::RequestId;
+use spanlock_lease_testkit::order::{Change, Wrong, work, wrong};
+use spanlock_lease_testkit::server::{Server as _, runtime};
 use tokio::net::UnixStream;
-
-const CLIENTS: u64 = 4;
-const POSITIONS: u64 = 16;
-
-/// What a client was granted.
-struct Grant {
-    span: Span,
-    mode: Mode,
-    fence: Fence,
-}
 
 /// Asks for what has happened since a revision.
 #[derive(Clone, PartialEq, Eq, Message)]
@@ -80,78 +69,23 @@ fn history(server: &Server) -> Vec<(RequestId, EventType, u64)> {
     })
 }
 
-/// Clients that acquire and release at random. What they were granted.
-fn work(server: &Server, times: u32) -> HashMap<RequestId, Grant> {
-    let client = |seed: u64| {
-        let engine = server.engine();
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut grants = Vec::new();
-        runtime().block_on(async {
-            engine.open().await.expect("it opens");
-            for _ in 0..times {
-                let first = random.u64(..POSITIONS);
-                let last = first + random.u64(..4);
-                let request = Request {
-                    id: format!("{:x}", random.u128(..)).parse().expect("a number"),
-                    span: Span::inclusive(first, last).expect("in order"),
-                    mode: match random.u32(..4) {
-                        0 => Mode::Shared,
-                        _ => Mode::Exclusive,
-                    },
-                    ttl: LONG,
-                    grow: None,
-                };
-                let answer = engine.acquire(&request).await.expect("it answers");
-                if let Answer::Granted { span, fence } = answer {
-                    let mode = request.mode;
-                    grants.push((request.id, Grant { span, mode, fence }));
-                }
-                engine.release(request.id).await.expect("it answers");
-            }
-        });
-        server.step();
-        grants
-    };
-    thread::scope(|scope| {
-        let seeds = std::iter::repeat_with(|| fastrand::u64(..));
-        let client = &client;
-        let clients: Vec<_> = seeds
-            .take(CLIENTS as usize)
-            .map(|seed| scope.spawn(move || client(seed)))
-            .collect();
-        clients
-            .into_iter()
-            .flat_map(|client| client.join().expect("no panic"))
-            .collect()
-    })
-}
-
 /// In the order of the server's transactions, no two leases that conflict are held at a time, and each fence is that of
 /// its transaction.
 pub fn grants_and_fences_agree(server: &Server) {
     let grants = work(server, 250);
     let history = history(server);
-    let began = history
-        .iter()
-        .filter(|(_, kind, _)| *kind == EventType::Put);
-    assert_eq!(began.count(), grants.len());
-    assert!(grants.len() > 200, "{} grants", grants.len());
-    let mut held: Vec<&Grant> = Vec::new();
-    for (id, kind, revision) in &history {
-        let grant = &grants[id];
-        match kind {
-            EventType::Put => {
-                assert_eq!(grant.fence.counter, *revision);
-                for other in &held {
-                    let conflict =
-                        other.span.overlaps(grant.span) && other.mode.conflicts(grant.mode);
-                    assert!(!conflict, "{} and {}", other.fence, grant.fence);
-                }
-                held.push(grant);
-            }
-            EventType::Delete => held.retain(|held| held.fence != grant.fence),
+    let changes = history.iter().map(|(id, kind, revision)| match kind {
+        EventType::Put => {
+            assert_eq!(grants[id].fence.counter, *revision);
+            (*id, Change::Began)
         }
-    }
-    assert!(held.is_empty());
+        EventType::Delete => (*id, Change::Ended),
+    });
+    let changes: Vec<_> = changes.collect();
+    let count = |of| changes.iter().filter(|(_, change)| *change == of).count();
+    assert_eq!(count(Change::Began), grants.len());
+    assert_eq!(count(Change::Ended), grants.len());
+    assert!(grants.len() > 200, "{} grants", grants.len());
+    assert_eq!(wrong(&changes, &grants), Wrong::default());
     println!("{} grants in the history", grants.len());
 }

@@ -29,7 +29,7 @@ fn main() {
             history::grants_and_fences_agree,
         ),
         (
-            "requests::one_that_is_repeated_is_granted_again",
+            "requests::a_request_that_is_repeated_is_granted_again",
             requests::a_request_that_is_repeated_is_granted_again,
         ),
         (

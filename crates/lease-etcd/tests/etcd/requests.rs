@@ -2,25 +2,12 @@
 
 use crate::server::Server;
 use spanlock_lease::Mode::Exclusive;
-use spanlock_lease::{Answer, Engine, News, Renewal, Request, Span, Trouble, Wanted};
+use spanlock_lease::{Answer, Engine, News, Renewal, Trouble, Wanted};
 use spanlock_lease_etcd::{Etcd, status};
 use spanlock_lease_testkit::network::{Direction, Way};
-use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
-use std::ops::Range;
+use spanlock_lease_testkit::server::{LONG, Server as _, request, runtime};
 use std::time::Duration;
 use tokio::join;
-
-pub fn request(range: Range<u64>) -> Request {
-    Request {
-        id: format!("{:x}", fastrand::u128(..))
-            .parse()
-            .expect("a number"),
-        span: Span::of(range).expect("it is not empty"),
-        mode: Exclusive,
-        ttl: LONG,
-        grow: None,
-    }
-}
 
 /// One that listens.
 pub async fn opened(server: &Server) -> Etcd {

@@ -1,11 +1,11 @@
 //! An order among those who wait. Wishes are written by hand, so that nothing depends on when somebody asks again.
 
-use crate::requests::{opened, request};
+use crate::requests::opened;
 use crate::server::Server;
 use spanlock_lease::Mode::Exclusive;
 use spanlock_lease::{Answer, Engine, News, Pending, Refused, Request, Token, Wanted};
 use spanlock_lease_etcd::Etcd;
-use spanlock_lease_testkit::server::{LONG, Server as _, runtime};
+use spanlock_lease_testkit::server::{LONG, Server as _, request, runtime};
 use std::thread;
 
 type Asked = Pending<Result<Token, Refused>>;

@@ -2,11 +2,8 @@
 
 use crate::server::{LONG, Server, runtime};
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{
-    Answer, Engine, News, Pending, RangeLease, Refused, Request, Span, Token, Wanted,
-};
-use spanlock_lease_testkit::server::Server as _;
-use std::ops::Range;
+use spanlock_lease::{Answer, Engine, News, Pending, RangeLease, Refused, Request, Token, Wanted};
+use spanlock_lease_testkit::server::{Server as _, request};
 use std::thread;
 use tokio_postgres::Client;
 
@@ -64,18 +61,6 @@ pub fn who_gave_way_is_told_that_the_other_gave_up(server: &Server) {
     drop(first);
     drop(second.wait().unwrap());
     drop(held);
-}
-
-fn request(range: Range<u64>) -> Request {
-    Request {
-        id: format!("{:x}", fastrand::u128(..))
-            .parse()
-            .expect("a number"),
-        span: Span::of(range).expect("it is not empty"),
-        mode: Exclusive,
-        ttl: LONG,
-        grow: None,
-    }
 }
 
 /// A call as the engine makes it, for a connection of the test's own. It returns whether the range is granted.
