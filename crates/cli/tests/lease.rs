@@ -110,8 +110,11 @@ impl Server {
         let mut child = self
             .lease(&arguments)
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
+        // Nobody reads what it says: it goes on.
+        drop(child.stderr.take());
         let mut line = String::new();
         let out = child.stdout.as_mut().expect("it is a pipe");
         BufReader::new(out)

@@ -36,10 +36,17 @@ pub struct FencedFiles {
 #[derive(Debug, Default)]
 struct Serving {
     has_stopped: bool,
-    listeners: Vec<OwnedFd>,
-    /// By numbers of their own.
+    /// These and the clients have numbers of their own.
+    listeners: HashMap<u64, OwnedFd>,
     clients: HashMap<u64, Arc<TcpStream>>,
     next: u64,
+}
+
+impl Serving {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 /// A connection that [`FencedFiles::stop`] ends. It is one descriptor: who was accepted lacks nothing to be served.
@@ -85,15 +92,20 @@ impl FencedFiles {
     pub fn stop(&self) -> io::Result<()> {
         let mut serving = self.serving();
         serving.has_stopped = true;
-        for listener in serving.listeners.drain(..) {
+        let mut stopped = Ok(());
+        for (_, listener) in serving.listeners.drain() {
             // Who waits in `accept` is told, which a close does not do.
-            shutdown(listener, net::Shutdown::Both)?;
+            match shutdown(listener, net::Shutdown::Both) {
+                // Another copy of it was closed.
+                Ok(()) | Err(Errno::NOTCONN) => {}
+                Err(why) => stopped = Err(why.into()),
+            }
         }
         for client in serving.clients.values() {
             // If it has gone by itself, its thread knows.
             let _ = client.shutdown(Shutdown::Read);
         }
-        Ok(())
+        stopped
     }
 
     /// Closes the store, so that the next opening has nothing to recover.
@@ -118,7 +130,8 @@ impl FencedFiles {
         if serving.has_stopped {
             return Ok(());
         }
-        serving.listeners.push(copy);
+        let number = serving.number();
+        serving.listeners.insert(number, copy);
         drop(serving);
         thread::scope(|scope| {
             loop {
@@ -130,7 +143,10 @@ impl FencedFiles {
                         continue;
                     }
                     Err(error) if is_the_clients(&error) => continue,
-                    Err(error) => return Err(error),
+                    Err(error) => {
+                        self.serving().listeners.remove(&number);
+                        return Err(error);
+                    }
                 };
                 let Some(client) = self.client(stream) else {
                     return Ok(());
@@ -161,8 +177,7 @@ impl FencedFiles {
         if serving.has_stopped {
             return None;
         }
-        let number = serving.next;
-        serving.next += 1;
+        let number = serving.number();
         serving.clients.insert(number, Arc::clone(&stream));
         Some(Client {
             files: self,

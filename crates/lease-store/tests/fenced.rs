@@ -500,12 +500,14 @@ fn a_server_that_stops_answers_what_it_has_got() {
             };
             thread::scope(|scope| {
                 let serving = scope.spawn(|| files.serve_tcp(&listener));
+                let beside = scope.spawn(|| files.serve_tcp(&listener));
                 let (idle, writes) = (connect(), scope.spawn(works));
                 while done.load(Ordering::Relaxed) < 20 {
                     thread::yield_now();
                 }
                 files.stop().unwrap();
                 serving.join().unwrap().unwrap();
+                beside.join().unwrap().unwrap();
                 writes.join().unwrap();
                 assert!(matches!(idle.size(), Err(Error::Io(_))));
                 assert!(TcpStream::connect(address).is_err());

@@ -273,7 +273,7 @@ impl<E: Engine> Keeper<E> {
                         return Ok((span, fence, term));
                     }
                     // The answer took too long to be of use. The next one is for another ttl.
-                    Duration::ZERO
+                    AGAIN
                 }
                 // A release that came before the wish told nobody. So the first refusal is no reason to sleep.
                 Ok(Answer::Busy { .. }) if !wish_is_known => {

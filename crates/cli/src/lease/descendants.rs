@@ -4,12 +4,19 @@
 //! the parent of those whose parent has ended. So all that a program has started are found below this process, also
 //! those that have made a session of their own.
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper,
 };
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::thread;
+use std::time::Duration;
+
+/// When there were no descriptors left, or no memory.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A process of the table. The time of its start tells it from others that have the number later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +31,12 @@ pub(super) struct Process {
 
 impl Process {
     /// That of a number, if there is one.
-    fn of(number: &str) -> Option<Self> {
-        let text = fs::read(format!("/proc/{number}/stat")).ok()?;
-        Self::read(&String::from_utf8_lossy(&text))
+    fn of(number: &str) -> io::Result<Option<Self>> {
+        match fs::read(format!("/proc/{number}/stat")) {
+            Ok(text) => Ok(Self::read(&String::from_utf8_lossy(&text))),
+            Err(why) if has_gone(&why) => Ok(None),
+            Err(why) => Err(why),
+        }
     }
 
     /// A line of `/proc/PID/stat`. The name, in parentheses, may contain anything.
@@ -52,20 +62,23 @@ impl Process {
 
     /// Nothing happens if it has ended meanwhile.
     fn signal(&self, signal: Signal) {
-        let Ok(process) = pidfd_open(self.pid, PidfdFlags::empty()) else {
-            return;
-        };
+        let process = pidfd_open(self.pid, PidfdFlags::empty());
         let now = Self::of(&self.number().to_string());
-        if now.is_some_and(|now| now.since == self.since) {
-            let _ = pidfd_send_signal(&process, signal);
+        if now.is_ok_and(|now| now.is_none_or(|now| now.since != self.since)) {
+            return;
         }
+        let _ = match process {
+            Ok(process) => pidfd_send_signal(&process, signal),
+            // Where a sandbox forbids it, or there are no descriptors left.
+            Err(_) => kill_process(self.pid, signal),
+        };
     }
 }
 
 /// What is started from now on.
 #[derive(Debug)]
 pub(super) struct Descendants {
-    /// Children that this process had when another program started it in its own place.
+    /// Those of the program that started this one in its own place.
     not_ours: Vec<Process>,
 }
 
@@ -76,15 +89,20 @@ impl Descendants {
     /// When the system does not tell who runs.
     pub(super) fn new() -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
-        let mut not_ours = below(getpid(), table()?);
-        not_ours.retain(|process| process.parent == Some(getpid()));
-        Ok(Self { not_ours })
+        Ok(Self {
+            not_ours: below(getpid(), table()?),
+        })
     }
 
     /// Those that run. When the last of them ends, this process gets `SIGCHLD`.
     pub(super) fn running(&self) -> Vec<Process> {
-        // It could be read before.
-        let mut table = table().unwrap_or_default();
+        // It could be read before, so it can be read again.
+        let mut table = loop {
+            match table() {
+                Ok(table) => break table,
+                Err(_) => thread::sleep(AGAIN),
+            }
+        };
         let is_ours = |process: &Process| {
             !self
                 .not_ours
@@ -105,11 +123,24 @@ impl Descendants {
     }
 }
 
+/// Whether an error says that there is no such process any more.
+fn has_gone(why: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::SRCH];
+    Errno::from_io_error(why).is_some_and(|errno| gone.contains(&errno))
+}
+
 fn table() -> io::Result<Vec<Process>> {
-    let entries =
-        fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let numbers = entries.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    Ok(numbers.filter_map(|number| Process::of(&number)).collect())
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let number = name
+            .to_str()
+            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+        if let Some(number) = number {
+            found.extend(Process::of(number)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Children of a process, their children, and so on.

@@ -9,7 +9,7 @@ use spanlock_lease::{End, Listed, Lost, Mode, Pending, RangeLease, Refused, Span
 use spanlock_lease_etcd::Etcd;
 use spanlock_lease_postgres::Postgres;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::process::{Command, ExitCode};
 use std::sync::Once;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -82,14 +82,16 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
 fn patiently<T>(answer: Pending<T>, whom: impl FnOnce() -> String + Send + 'static) -> T {
     let (waits, ended) = mpsc::channel::<()>();
     let is_waiting = move |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-    thread::spawn(move || {
+    let tells = move || {
         if is_waiting(SOON) {
             let whom = whom();
             if is_waiting(Duration::ZERO) {
-                eprintln!("waiting for {whom}");
+                say(&format!("waiting for {whom}"));
             }
         }
-    });
+    };
+    // It may be asking still when the program runs, and the signals then are not for it.
+    parent::without_signals(|| thread::spawn(tells));
     let answer = answer.wait();
     drop(waits);
     answer
@@ -183,8 +185,8 @@ fn left(descendants: &Descendants, tells: &Once) -> Vec<i32> {
     let named: Vec<_> = named.collect();
     if !named.is_empty() {
         let named = named.join(", ");
-        tells
-            .call_once(|| eprintln!("the range is held on for what the program has left: {named}"));
+        let what = format!("the range is held on for what the program has left: {named}");
+        tells.call_once(|| say(&what));
     }
     running.iter().map(Process::number).collect()
 }
@@ -197,20 +199,27 @@ fn guard(token: &Token, descendants: &Descendants, ended: &mpsc::Receiver<()>) {
             return;
         }
     }
-    eprintln!("the lease was not renewed in time: the program is asked to end");
     descendants.signal(Signal::TERM);
+    say("the lease was not renewed in time: the program is asked to end");
     let mut lost = token.lost();
     while lost.try_wait() != Some(End::Lost) {
         if !is_running(LOOK) {
             return;
         }
     }
-    eprintln!("the lease is lost: the program is killed");
+    descendants.signal(Signal::KILL);
+    say("the lease is lost: the program is killed");
     // Again, since who is killed may have started others meanwhile.
-    loop {
+    while is_running(LOOK) {
         descendants.signal(Signal::KILL);
-        if !is_running(LOOK) {
-            return;
-        }
     }
+}
+
+/// Tells people something, by a thread: whoever reads may have gone, or may not read for long, and nothing here waits
+/// for that.
+fn say(what: &str) {
+    let line = format!("{what}\n");
+    let writes = move || drop(io::stderr().write_all(line.as_bytes()));
+    // Without a thread nothing is said.
+    let _ = parent::without_signals(|| thread::Builder::new().spawn(writes));
 }
