@@ -156,7 +156,8 @@ impl<C: Calls> Core<C> {
             .calls
             .call(by, &LeaseGrantRequest { ttl, id: 0 })
             .await?;
-        let epoch = state.version.epoch.max(known.0) + 1;
+        // The first grant is of epoch 1, also where none was seen.
+        let epoch = state.version.epoch.max(known.0).max(1) + 1;
         let version = Version {
             epoch,
             cluster: state.cluster,

@@ -254,6 +254,45 @@ fn who_has_seen_more_notices(seed: u64) {
     });
 }
 
+/// A client has read before the first grant of its resource, which was another client's. The restored store does not
+/// have the resource, and goes back.
+fn who_has_read_before_the_first_grant_notices(seed: u64) {
+    schedule(seed, async |network: Network| {
+        let oracle = Oracle::default();
+        let saved = network.store().clone();
+        let elsewhere = Core {
+            keys: Keys::new("spanlock/lease", "elsewhere"),
+            ..core(&network)
+        };
+        let all = Span::inclusive(0, 9).expect("in order");
+        // More transactions than those of the minute in which nothing is granted.
+        for _ in 0..30 {
+            asks(
+                &elsewhere,
+                &request(Span::inclusive(0, 0).expect("in order")),
+            )
+            .await;
+        }
+        let (early, other) = (core(&network), core(&network));
+        let by = Instant::now() + Duration::from_secs(1);
+        early.read(by).await.expect("nothing fails here");
+        let first = request(all);
+        let (span, fence, end) = asks(&other, &first).await;
+        let holder = oracle.enter(first.id, span, first.mode, fence, end);
+        other.release(first.id).await.expect("nothing fails here");
+        oracle.leave(holder);
+        network.store().restore(saved);
+        let next = Request {
+            mode: Mode::Exclusive,
+            ..request(all)
+        };
+        let (span, fence, end) = timeout(HANGS, asks(&early, &next))
+            .await
+            .expect("the minute ends");
+        oracle.enter(next.id, span, next.mode, fence, end);
+    });
+}
+
 /// A request whose answer was lost is repeated when its lease has nearly run out.
 fn who_is_granted_again_has_the_whole_ttl(seed: u64) {
     schedule(seed, async |network: Network| {
@@ -334,7 +373,7 @@ fn fails(edge: &'static str, model: Model, schedules: u64) -> Option<String> {
 type Model = fn(u64);
 
 /// Each model, and the edges without each of which it fails.
-const MODELS: [(Model, &[&str]); 5] = [
+const MODELS: [(Model, &[&str]); 6] = [
     (
         at_random,
         &[
@@ -347,6 +386,10 @@ const MODELS: [(Model, &[&str]); 5] = [
     ),
     (who_gives_way_passes, &["marks-pass"]),
     (who_has_seen_more_notices, &["epoch-raised"]),
+    (
+        who_has_read_before_the_first_grant_notices,
+        &["epoch-raised"],
+    ),
     (who_is_granted_again_has_the_whole_ttl, &["kept-then-seen"]),
     (
         who_is_granted_by_a_restored_store_begins_again,
