@@ -14,7 +14,8 @@
 //! | **wish-unless-held** | a wish is made by a transaction that compares: the request holds nothing. So one that comes late is none |
 //! | **marks-pass** | a wish is written again when it has waited for 1, 2, 4, 8, … seconds. A request gives way to wishes that were last written before it came itself. No clocks of two machines are compared |
 //! | **fence-is-revision** | the fence is the revision of the transaction that granted: the store's own order of all changes |
-//! | **answered-in-order** | a grant is answered by the store that was read, at a later revision. Otherwise the store was restored between the two, and the grant counts for nothing: once the epoch is raised, what was granted in an earlier one and not answered is revoked |
+//! | **answered-in-order** | a grant is answered by the store that was read, at a later revision. Otherwise the store was restored between the two, and the grant counts for nothing: once the epoch is raised, what was granted in an earlier one and not answered is deleted |
+//! | **deleted-as-read** | that deletion compares the revision of what is held with the one that was read. So one that comes late ends no later grant of the same request, as to revoke its lease, of the same number, would |
 //! | **epoch-raised** | whoever finds that the cluster's number has changed, or that revisions went back, raises the epoch before anything is granted, and nothing is granted for the longest ttl |
 //!
 //! `model` runs this over a store in memory, and finds what happens without each of them.
@@ -27,7 +28,7 @@ use crate::decide::{Decision, fence};
 use crate::edge::intact;
 use crate::grpc::Code;
 use crate::interests::{Interests, MayWish};
-use crate::keys::{Claim, Keys, Place, State, Version};
+use crate::keys::{Claim, Entry, Keys, Place, State, Version};
 use crate::link::{Calls, PATIENCE};
 use crate::txn::{is_status, last_range, needed, one, put, seconds, transaction, was_written};
 use crate::wire::{
@@ -241,8 +242,7 @@ impl<C: Calls> Core<C> {
             match state.decide(request) {
                 // (answered-in-order)
                 Decision::Held(held) if held.claim.epoch < state.version.epoch => {
-                    self.revoke(by, lease).await?;
-                    is_leased = false;
+                    self.forget(by, held).await?;
                     state = self.read(by).await?;
                 }
                 // (kept-then-seen)
@@ -357,6 +357,18 @@ impl<C: Calls> Core<C> {
             return Ok(Granted::At(now.revision, wanted));
         }
         Ok(Granted::Changed(self.read(by).await?))
+    }
+
+    /// Deletes what was granted and not answered, unless it was granted again since (*deleted-as-read*).
+    async fn forget(&self, by: Instant, held: &Entry) -> Result<(), Trouble> {
+        let key = self.keys.key(Place::Held(held.id));
+        let forget = transaction(
+            needed("deleted-as-read", was_written(key.clone(), held.modified)),
+            vec![Operation::Delete(DeleteRangeRequest { key })],
+            Vec::new(),
+        );
+        self.calls.call(by, &forget).await?;
+        Ok(())
     }
 
     fn claim(&self, request: &Request, span: Span, epoch: u32) -> Claim {

@@ -5,7 +5,7 @@
 mod oracle;
 mod store;
 
-use super::{Core, Known};
+use super::{Core, IsAlive, Known, Leases};
 use crate::edge::LEFT_OUT;
 use crate::interests::Interests;
 use crate::keys::Keys;
@@ -293,6 +293,42 @@ fn who_has_read_before_the_first_grant_notices(seed: u64) {
     });
 }
 
+/// A request has a lease of an earlier epoch, whose answer was lost. It begins again, over connections that break, and
+/// what was sent over them comes late.
+fn who_begins_again_ends_nothing_later(seed: u64) {
+    schedule(seed, async |network: Network| {
+        let oracle = Oracle::default();
+        let (restored, slow) = (core(&network), network.apart());
+        let again = core(&slow);
+        let all = Span::inclusive(0, 9).expect("in order");
+        let asked = Request {
+            mode: Mode::Exclusive,
+            ttl: Duration::from_secs(60),
+            ..request(all)
+        };
+        asks(&restored, &asked).await;
+        let saved = network.store().clone();
+        network.store().restore(saved);
+        let soon = || Instant::now() + Duration::from_secs(1);
+        restored.read(soon()).await.expect("nothing fails here");
+        // Of an attempt at this time nothing arrives but what comes first.
+        sleep(Duration::from_secs(30)).await;
+        let kept = again.keep(soon(), Leases::of(asked.id).held, asked.ttl);
+        assert_eq!(kept.await.ok(), Some(IsAlive::Yes));
+        sleep(Duration::from_secs(32)).await;
+        slow.fails.set(20);
+        let (span, fence, end) = loop {
+            if let Ok(granted) = timeout(milliseconds(2000), asks(&again, &asked)).await {
+                break granted;
+            }
+        };
+        oracle.enter(asked.id, span, asked.mode, fence, end);
+        let next = request(all);
+        let (span, fence, end) = asks(&restored, &next).await;
+        oracle.enter(next.id, span, next.mode, fence, end);
+    });
+}
+
 /// A request whose answer was lost is repeated when its lease has nearly run out.
 fn who_is_granted_again_has_the_whole_ttl(seed: u64) {
     schedule(seed, async |network: Network| {
@@ -373,7 +409,7 @@ fn fails(edge: &'static str, model: Model, schedules: u64) -> Option<String> {
 type Model = fn(u64);
 
 /// Each model, and the edges without each of which it fails.
-const MODELS: [(Model, &[&str]); 6] = [
+const MODELS: [(Model, &[&str]); 7] = [
     (
         at_random,
         &[
@@ -390,6 +426,7 @@ const MODELS: [(Model, &[&str]); 6] = [
         who_has_read_before_the_first_grant_notices,
         &["epoch-raised"],
     ),
+    (who_begins_again_ends_nothing_later, &["deleted-as-read"]),
     (who_is_granted_again_has_the_whole_ttl, &["kept-then-seen"]),
     (
         who_is_granted_by_a_restored_store_begins_again,
