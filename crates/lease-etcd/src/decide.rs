@@ -1,6 +1,7 @@
 //! What a request is told, by what is known of the resource.
 
-use crate::keys::{Entry, State};
+use crate::keys::{Claim, Entry, Keys, Place, State};
+use crate::wire::KeyValue;
 use spanlock_lease::{Fence, Mode, Request, RequestId, Span, Wanted};
 
 /// What is to be done for a request.
@@ -55,6 +56,21 @@ impl State {
     fn wishes(&self, id: RequestId, span: Span, mode: Mode) -> impl Iterator<Item = &Entry> {
         let conflicts = move |wish: &&Entry| wish.id != id && wish.claim.conflicts(span, mode);
         self.wishes.iter().filter(conflicts)
+    }
+}
+
+/// Whether others wish for a part of what is held. A wish that is not understood, as one of a later version of this
+/// library, may be for all of it.
+pub(crate) fn wanted(keys: &Keys, wishes: &[KeyValue], held: &Entry) -> Wanted {
+    let is_for_it = |kv: &KeyValue| match keys.place(&kv.key) {
+        Some(Place::Wish(id)) if id == held.id => false,
+        Some(Place::Wish(_)) => Claim::parse(&kv.value)
+            .is_none_or(|wish| wish.conflicts(held.claim.span, held.claim.mode)),
+        _ => true,
+    };
+    match wishes.iter().any(is_for_it) {
+        true => Wanted::Yes,
+        false => Wanted::No,
     }
 }
 

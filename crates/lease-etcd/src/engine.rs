@@ -24,11 +24,11 @@
 mod model;
 mod wish;
 
-use crate::decide::{Decision, fence};
+use crate::decide::{Decision, fence, wanted};
 use crate::edge::intact;
 use crate::grpc::Code;
 use crate::interests::{Interests, MayWish};
-use crate::keys::{Claim, Entry, Keys, Place, State, Version};
+use crate::keys::{Claim, Entry, Foreign, Keys, Place, State, Version};
 use crate::link::{Calls, PATIENCE};
 use crate::txn::{is_status, last_range, needed, one, put, seconds, transaction, was_written};
 use crate::wire::{
@@ -412,17 +412,18 @@ impl<C: Calls> Core<C> {
             .calls
             .call(by, &transaction(Vec::new(), both, Vec::new()))
             .await?;
-        let header = answer.header.unwrap_or_default();
-        let ranges = answer
+        let mut ranges = answer
             .responses
             .into_iter()
             .filter_map(|response| response.range);
-        let kvs: Vec<_> = ranges.flat_map(|range| range.kvs).collect();
-        let state = State::parse(&self.keys, header, &kvs).map_err(refused)?;
-        Ok(state
-            .held
-            .first()
-            .map(|held| state.wanted(id, held.claim.span, held.claim.mode)))
+        let (Some(held), Some(wishes)) = (ranges.next(), ranges.next()) else {
+            return Err(refused("etcd's answer lacks what was read"));
+        };
+        let Some(kv) = held.kvs.first() else {
+            return Ok(None);
+        };
+        let held = Entry::new(id, kv).ok_or_else(|| refused(Foreign(kv.key.clone())))?;
+        Ok(Some(wanted(&self.keys, &wishes.kvs, &held)))
     }
 
     pub(crate) async fn release(&self, id: RequestId) -> Result<(), Trouble> {

@@ -201,7 +201,7 @@ pub(crate) struct State {
 
 /// A key that this library has not written. It may stand for something that is held.
 #[derive(Debug)]
-pub(crate) struct Foreign(Vec<u8>);
+pub(crate) struct Foreign(pub(crate) Vec<u8>);
 
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

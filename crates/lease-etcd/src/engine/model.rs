@@ -8,7 +8,9 @@ mod store;
 use super::{Core, IsAlive, Known, Leases};
 use crate::edge::LEFT_OUT;
 use crate::interests::Interests;
-use crate::keys::Keys;
+use crate::keys::{Keys, Place};
+use crate::link::Calls;
+use crate::txn::{put, transaction};
 use oracle::Oracle;
 use spanlock_lease::{Answer, Mode, Renewal, Request, Span, Wanted};
 use spanlock_testkit::setting;
@@ -433,6 +435,27 @@ const MODELS: [(Model, &[&str]); 7] = [
         &["answered-in-order"],
     ),
 ];
+
+/// A wish that another version of the library writes counts as one for everything, and ends nothing.
+#[test]
+fn who_does_not_understand_a_wish_is_wished_for() {
+    schedule(1, async |network: Network| {
+        let (core, all) = (core(&network), Span::inclusive(0, 9).expect("in order"));
+        let request = request(all);
+        asks(&core, &request).await;
+        let key = core.keys.key(Place::Wish(self::request(all).id));
+        let wish = vec![put(key, "upgrade 0 9 1 1 all of it", 0)];
+        let by = Instant::now() + Duration::from_secs(1);
+        let wishes = transaction(Vec::new(), wish, Vec::new());
+        core.calls.call(by, &wishes).await.expect("nothing fails");
+        assert_eq!(
+            core.renew(request.id, request.ttl).await.ok(),
+            Some(Renewal::Kept {
+                wanted: Wanted::Yes
+            })
+        );
+    });
+}
 
 #[test]
 fn the_protocol_holds() {
