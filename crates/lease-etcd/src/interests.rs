@@ -19,6 +19,8 @@ pub(crate) struct Interests {
 #[derive(Debug)]
 struct Interest {
     span: Span,
+    /// The largest block that it may be granted while it waits.
+    largest: Span,
     mode: Mode,
     stage: Stage,
     wish: Option<OwnWish>,
@@ -27,8 +29,8 @@ struct Interest {
 #[derive(Debug)]
 enum Stage {
     Waits {
-        /// The latest transaction by which somebody began to wish for a part of it. It may be granted before it knows
-        /// that it is, and then it is wished for.
+        /// The latest transaction by which somebody began to wish for a part of the largest block that it may be
+        /// granted. It may be granted that before it knows that it is, and then it is wished for.
         wished_for: i64,
     },
     Holds {
@@ -111,6 +113,9 @@ impl Interests {
     pub(crate) fn begin(&self, request: &Request) {
         let new = || Interest {
             span: request.span,
+            largest: request
+                .largest(|_is_free| true, |_is_wished_for| false)
+                .unwrap_or(request.span),
             mode: request.mode,
             stage: Stage::Waits { wished_for: 0 },
             wish: None,
@@ -190,7 +195,11 @@ impl Interests {
     /// Tells those whom a change by somebody concerns. Without a claim, it may be anybody.
     fn change(&self, by: RequestId, claim: Option<Claim>, change: &Change) {
         self.all().retain(|&id, interest| {
-            let conflicts = |claim: &Claim| claim.conflicts(interest.span, interest.mode);
+            let span = match (&interest.stage, change) {
+                (Stage::Waits { .. }, Change::Wished(_)) => interest.largest,
+                _ => interest.span,
+            };
+            let conflicts = |claim: &Claim| claim.conflicts(span, interest.mode);
             match (&mut interest.stage, change) {
                 // Its own lease has ended, and maybe not because it said so. It may have another one since.
                 (Stage::Holds { since }, Change::Freed(revision)) if id == by => {
@@ -230,4 +239,53 @@ fn claim(event: &Event) -> Option<Claim> {
         EventType::Delete => event.prev_kv.as_ref(),
     };
     Claim::parse(&kv?.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interests;
+    use crate::keys::{Claim, Keys, Place};
+    use crate::wire::{Event, EventType, KeyValue};
+    use spanlock_lease::{Mode, News, Request, Span, Wanted};
+    use std::time::Duration;
+
+    #[test]
+    fn a_wish_for_the_rest_of_a_block_is_told_when_the_grant_is_answered() {
+        let keys = Keys::new("spanlock/lease", "resource");
+        let (interests, mut news) = Interests::new();
+        let (own, other) = ("1".parse().unwrap(), "2".parse().unwrap());
+        let span = |first, last| Span::inclusive(first, last).unwrap();
+        interests.begin(&Request {
+            id: own,
+            span: span(0, 0),
+            mode: Mode::Exclusive,
+            ttl: Duration::from_secs(1),
+            grow: Some(3),
+        });
+        // It is granted 0..8 in transaction 9. The answer comes after what is wished for in transaction 10.
+        let wish = Claim {
+            span: span(5, 5),
+            mode: Mode::Exclusive,
+            epoch: 1,
+            since: 0,
+            client: String::new(),
+        };
+        interests.tell(
+            &keys,
+            &[Event {
+                kind: EventType::Put as i32,
+                kv: Some(KeyValue {
+                    key: keys.key(Place::Wish(other)),
+                    create_revision: 10,
+                    mod_revision: 10,
+                    value: wish.to_string().into_bytes(),
+                    lease: 2,
+                }),
+                prev_kv: None,
+            }],
+        );
+        assert!(news.try_recv().is_err());
+        interests.holds(own, span(0, 7), 9, Wanted::No);
+        assert!(matches!(news.try_recv(), Ok(News::About(id)) if id == own));
+    }
 }
