@@ -45,17 +45,19 @@ pub(crate) enum Code {
     InvalidArgument,
     NotFound,
     PermissionDenied,
+    ResourceExhausted,
     FailedPrecondition,
     Unimplemented,
     Other,
 }
 
 impl Code {
-    fn of(number: &[u8]) -> Self {
+    pub(crate) fn of(number: &[u8]) -> Self {
         match number {
             b"3" => Self::InvalidArgument,
             b"5" => Self::NotFound,
             b"7" => Self::PermissionDenied,
+            b"8" => Self::ResourceExhausted,
             b"9" => Self::FailedPrecondition,
             b"12" => Self::Unimplemented,
             _ => Self::Other,

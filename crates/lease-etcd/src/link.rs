@@ -141,7 +141,7 @@ impl Calls for Line {
             .await
             .unwrap_or_else(|late| Err(Failed::Broken(late.into())));
         if let (Err(failed), Some(used)) = (&answer, used)
-            && passes(failed)
+            && remedy(failed) == Remedy::Connect
             // Calls that are under way end first. Whoever makes another connection at this moment has left this one.
             && let Ok(mut channel) = self.channel.try_lock()
             && channel.as_ref().is_some_and(|now| Arc::ptr_eq(now, &used))
@@ -152,31 +152,59 @@ impl Calls for Line {
     }
 }
 
-/// Whether asking again may help, at another member or as a user who has said again who he is.
-fn passes(failed: &Failed) -> bool {
+/// What may help when a call has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remedy {
+    /// Another member, or a user who has said again who he is.
+    Connect,
+    /// To ask again later. The member has too much to do, and another connection would give it more.
+    Wait,
+    Nothing,
+}
+
+fn remedy(failed: &Failed) -> Remedy {
     match failed {
-        Failed::Broken(_) => true,
+        Failed::Broken(_) => Remedy::Connect,
         Failed::Status(Status { code, message }) => match code {
-            Code::Other => true,
-            Code::InvalidArgument => message.contains("auth store"),
-            Code::NotFound
+            Code::Other => Remedy::Connect,
+            Code::InvalidArgument if message.contains("auth store") => Remedy::Connect,
+            Code::ResourceExhausted => Remedy::Wait,
+            Code::InvalidArgument
+            | Code::NotFound
             | Code::PermissionDenied
             | Code::FailedPrecondition
-            | Code::Unimplemented => false,
+            | Code::Unimplemented => Remedy::Nothing,
         },
     }
 }
 
 impl From<Failed> for Trouble {
     fn from(failed: Failed) -> Self {
-        let passes = passes(&failed);
+        let remedy = remedy(&failed);
         let why = match failed {
             Failed::Status(status) => status.into(),
             Failed::Broken(why) => why,
         };
-        match passes {
-            true => Self::Unreachable(why),
-            false => Self::Refused(why),
+        match remedy {
+            Remedy::Connect | Remedy::Wait => Self::Unreachable(why),
+            Remedy::Nothing => Self::Refused(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Remedy, remedy};
+    use crate::grpc::{Code, Failed, Status};
+    use spanlock_lease::Trouble;
+
+    #[test]
+    fn a_member_that_has_too_much_to_do_is_asked_again_over_the_same_connection() {
+        let failed = Failed::Status(Status {
+            code: Code::of(b"8"),
+            message: "etcdserver: too many requests".to_owned(),
+        });
+        assert_eq!(remedy(&failed), Remedy::Wait);
+        assert!(matches!(Trouble::from(failed), Trouble::Unreachable(_)));
     }
 }
