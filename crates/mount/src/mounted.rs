@@ -1,7 +1,7 @@
 //! Mounting, serving, unmounting.
 
 use crate::server::Server;
-use fuser::{Config, MountOption, Session, SessionACL};
+use fuser::{Config, Filesystem, MountOption, Session, SessionACL};
 use rustix::mount::UnmountFlags;
 use spanlock_structures::store::Store;
 use std::env;
@@ -133,7 +133,7 @@ impl Mounted {
     /// When the kernel's messages cannot be read any more, or the store cannot be closed. In both cases the next
     /// opening recovers it.
     pub fn serve(self) -> Result<(), Error> {
-        let ended = self.session.run().map_err(Error::Mount);
+        let ended = run(self.session);
         close(self.store).and(ended)
     }
 }
@@ -141,6 +141,15 @@ impl Mounted {
 impl fmt::Debug for Mounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mounted").finish_non_exhaustive()
+    }
+}
+
+/// Serves until the folder is unmounted.
+pub(crate) fn run<F: Filesystem>(session: Session<F>) -> Result<(), Error> {
+    match session.run() {
+        // Linux says so to a thread that had just taken a request when the last file was closed.
+        Err(why) if why.raw_os_error() == Some(libc::ECONNABORTED) => Ok(()),
+        ended => ended.map_err(Error::Mount),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It has what programs need that read and write a few files: no folders, no links, no renaming.
 
-use crate::mounted::{Error, configured, what_is_missing};
+use crate::mounted::{Error, configured, run, what_is_missing};
 use crate::server::{MAX_WRITE, OPENED, VALID};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -49,7 +49,7 @@ impl Passthrough {
     /// # Errors
     /// When the kernel's messages cannot be read any more.
     pub fn serve(self) -> Result<(), Error> {
-        self.session.run().map_err(Error::Mount)
+        run(self.session)
     }
 }
 
