@@ -31,7 +31,7 @@ fn file(name: &str, contents: &[u8], mode: u32) -> PathBuf {
     path
 }
 
-/// The copy is made by a process of its own. A file that this process has open to write cannot be run while a child that
+/// The copy is made by its own process. A file that this process has open to write cannot be run while a child that
 /// another test starts has a copy of the descriptor.
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-p").args([from, to]).status();

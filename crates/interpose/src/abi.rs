@@ -107,7 +107,7 @@ export! {
 }
 
 fn read_until(clock: clockid_t, until: *const timespec) -> Result<Until, c_int> {
-    // SAFETY: the program passes a pointer to a live `timespec`, as `pthread.h` asks, or null: to glibc that is no time.
+    // SAFETY: the program passes a pointer to a live `timespec`, as `pthread.h` asks, or null: to glibc no time.
     let time = unsafe { until.as_ref() }.copied();
     Until::new(clock, time)
 }

@@ -9,8 +9,8 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
 /// Lists all leases of a database, and the wishes for others, by resources and places, as they are at one moment.
-/// It changes nothing. Who asked is the connection's `application_name`, and its address if it has one; how old they are
-/// says the server's clock.
+/// It changes nothing. Who asked is the connection's `application_name`, and its address if there is one; how old they are
+/// the server's clock says.
 ///
 /// # Errors
 /// When the server cannot be reached, or there are no leases: nobody has opened one.

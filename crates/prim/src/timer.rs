@@ -308,8 +308,8 @@ mod tests {
         std::mem::forget(panicking);
     }
 
-    /// Asks for calls, the last one twice. Returns who notes them, and their times; `None` if one was due before all were
-    /// asked for.
+    /// Asks for calls, the last one twice. Returns who notes them, and their times; `None` if one was due before
+    /// all were asked for.
     fn ask(part: Duration) -> Option<(Arc<Noting>, [Instant; 3])> {
         let [noting, gone] = [(); 2].map(|()| Noting::new());
         let now = Instant::now();

@@ -108,7 +108,7 @@ mod process {
         let mut others = threads
             .map_while(Result::ok)
             .filter(|thread| own.file_name() != Some(&thread.file_name()));
-        // The state is behind the name, which is in parentheses. A thread that has ended since has none. Tests of memory
+        // The state is behind the name, which is in parentheses. A thread that has ended has none. Tests of memory
         // are watched, so little is allocated.
         others.all(|thread| {
             let mut stat = [0; 256];
