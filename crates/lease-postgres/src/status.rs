@@ -10,7 +10,6 @@ use tokio_postgres::{Config, NoTls, Row, Socket};
 
 /// It changes nothing. Who asked is the `application_name` of the connection, and its address if there is one; how old
 /// they are, the clock of the server says.
-/// the server's clock says.
 ///
 /// # Errors
 /// When the server cannot be reached, or there are no leases: nobody has opened one.
