@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
+/// Lists all leases of a database, and the wishes for others, by resources and places, as they are at one moment.
 /// It changes nothing. Who asked is the `application_name` of the connection, and its address if there is one; how old
 /// they are, the clock of the server says.
 ///
