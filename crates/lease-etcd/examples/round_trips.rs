@@ -1,32 +1,18 @@
 //! Times what leases cost on a cluster, beside etcd's own lock: `round_trips etcd://…`. `scripts/etcd start` prints
 //! such a cluster.
 
-/// The engine's own way to speak to a server, for the lock.
-#[allow(dead_code)]
-#[path = "../src/config.rs"]
-mod config;
-#[allow(dead_code)]
-#[path = "../src/grpc.rs"]
-mod grpc;
-#[allow(dead_code)]
-#[path = "../src/link.rs"]
-mod link;
-#[allow(dead_code)]
-#[path = "../src/wire.rs"]
-mod wire;
-
-use link::{Calls, Cluster, Line, PATIENCE};
+use bytes::{Buf, BufMut, BytesMut};
+use h2::client::SendRequest;
 use prost::Message;
 use spanlock_lease::{Answer, Engine, Mode, RangeLease, Request, Span};
 use spanlock_lease_etcd::Etcd;
 use std::error::Error;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use wire::{Call, LeaseGrantRequest};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -58,16 +44,63 @@ struct UnlockRequest {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-struct UnlockResponse {}
-
-impl Call for LockRequest {
-    const PATH: &'static str = "/v3lockpb.Lock/Lock";
-    type Answer = LockResponse;
+struct LeaseGrantRequest {
+    #[prost(int64, tag = "1")]
+    ttl: i64,
 }
 
-impl Call for UnlockRequest {
-    const PATH: &'static str = "/v3lockpb.Lock/Unlock";
-    type Answer = UnlockResponse;
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+struct LeaseGrantResponse {
+    #[prost(int64, tag = "2")]
+    id: i64,
+}
+
+/// A connection to the first member, with what these calls need and no more.
+struct Connection(SendRequest<bytes::Bytes>);
+
+impl Connection {
+    async fn to(at: &str) -> Result<Self, Box<dyn Error>> {
+        let socket = at
+            .strip_prefix("etcd://")
+            .and_then(|members| members.split(',').next());
+        let socket = socket
+            .filter(|socket| socket.starts_with('/'))
+            .ok_or("etcd's lock is asked through a socket of this machine")?;
+        let (requests, connection) =
+            h2::client::handshake(UnixStream::connect(socket).await?).await?;
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Self(requests))
+    }
+
+    /// One message for one answer. An error is told by a missing answer.
+    async fn call<A: Message + Default>(
+        &self,
+        path: &str,
+        asked: &impl Message,
+    ) -> Result<A, Box<dyn Error>> {
+        let request = http::Request::post(format!("http://etcd/{path}"))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(())?;
+        let (answer, mut sends) = self.0.clone().ready().await?.send_request(request, false)?;
+        let mut frame = BytesMut::new();
+        frame.put_u8(0);
+        frame.put_u32(u32::try_from(asked.encoded_len())?);
+        asked.encode(&mut frame)?;
+        sends.send_data(frame.freeze(), true)?;
+        let mut body = answer.await?.into_body();
+        let mut came = BytesMut::new();
+        while let Some(more) = body.data().await {
+            let more = more?;
+            body.flow_control().release_capacity(more.len())?;
+            came.extend_from_slice(&more);
+        }
+        if came.len() < 5 {
+            return Err(format!("{path}: {:?}", body.trailers().await?).into());
+        }
+        came.advance(5);
+        Ok(A::decode(came)?)
+    }
 }
 
 fn runtime() -> Runtime {
@@ -150,25 +183,19 @@ async fn leases(at: &str, asks: Asks, client: u64, done: &Done) {
 
 /// A client of etcd's lock.
 async fn locks(at: &str, asks: Asks, client: u64, done: &Done) {
-    let config = at.parse().expect("it was read before");
-    let line = Line::new(Arc::new(Cluster::new(config)));
-    let by = || tokio::time::Instant::now() + PATIENCE;
-    let ttl = 30;
-    let lease = line
-        .call(by(), &LeaseGrantRequest { ttl, id: 0 })
-        .await
-        .expect("it answers")
-        .id;
+    let connection = Connection::to(at).await.expect("it opens");
+    let asked = LeaseGrantRequest { ttl: 30 };
+    let lease = connection.call("etcdserverpb.Lease/LeaseGrant", &asked);
+    let LeaseGrantResponse { id: lease } = lease.await.expect("it answers");
     let name = format!("round trips {}", asks.resource(client)).into_bytes();
     repeat(done, async || {
-        let lock = LockRequest {
-            name: name.clone(),
-            lease,
-        };
-        let LockResponse { key } = line.call(by(), &lock).await.expect("it answers");
-        line.call(by(), &UnlockRequest { key })
-            .await
-            .expect("it answers");
+        let name = name.clone();
+        let lock = LockRequest { name, lease };
+        let locked = connection.call("v3lockpb.Lock/Lock", &lock);
+        let LockResponse { key } = locked.await.expect("it answers");
+        let unlock = UnlockRequest { key };
+        let unlocked = connection.call("v3lockpb.Lock/Unlock", &unlock);
+        let () = unlocked.await.expect("it answers");
     })
     .await;
 }

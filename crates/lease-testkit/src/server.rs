@@ -96,11 +96,7 @@ pub fn request(range: Range<u64>) -> Request {
 /// # Errors
 /// What it says when it fails.
 pub fn script(name: &str, arguments: &[&str]) -> Result<String, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../scripts")
-        .join(name);
-    let output = Command::new(script)
-        .args(arguments)
+    let output = script_as(name, arguments)
         .output()
         .map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -109,6 +105,15 @@ pub fn script(name: &str, arguments: &[&str]) -> Result<String, String> {
     } else {
         Err(text(&output.stderr))
     }
+}
+
+/// A script of this repository, to be run.
+#[must_use]
+pub fn script_as(name: &str, arguments: &[&str]) -> Command {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+    let mut command = Command::new(scripts.join(name));
+    command.args(arguments);
+    command
 }
 
 /// A test, and its name.

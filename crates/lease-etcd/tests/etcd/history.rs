@@ -1,72 +1,44 @@
-//! The history of all leases, as the server has it, beside what clients were granted.
+//! The history of all leases, as the server tells it to `etcdctl`, beside what clients were granted.
 
-use crate::grpc::{Channel, Then};
 use crate::server::Server;
-use crate::wire::{Call, EventType, WatchResponse};
-use prost::Message;
 use spanlock_lease::RequestId;
 use spanlock_lease_testkit::order::{Change, Wrong, work, wrong};
-use spanlock_lease_testkit::server::{Server as _, runtime};
-use tokio::net::UnixStream;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
-/// Asks for what has happened since a revision.
-#[derive(Clone, PartialEq, Eq, Message)]
-struct WatchSince {
-    #[prost(message, optional, tag = "1")]
-    create: Option<Since>,
-}
-
-#[derive(Clone, PartialEq, Eq, Message)]
-struct Since {
-    #[prost(bytes = "vec", tag = "1")]
-    key: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    range_end: Vec<u8>,
-    #[prost(int64, tag = "3")]
-    start_revision: i64,
-}
-
-impl Call for WatchSince {
-    const PATH: &'static str = "/etcdserverpb.Watch/Watch";
-    type Answer = WatchResponse;
-}
-
-/// What happened to keys below `held/`, with the transactions: a lease began, or ended. It ends with the deletion of
-/// `end`.
-fn history(server: &Server) -> Vec<(RequestId, EventType, u64)> {
+/// What happened to keys below `held/`, with the transactions: a lease began, or ended. It ends with a key that is none
+/// of a lease.
+fn history(server: &Server) -> Vec<(RequestId, Change, u64)> {
     let below = "spanlock/lease/resource/held/";
     let end = format!("{below}0");
     server.ctl(&["put", &end, ""]);
-    runtime().block_on(async {
-        let stream = UnixStream::connect(server.socket()).await.unwrap();
-        let (channel, _pings) = Channel::new(Box::new(stream), "http://etcd").await.unwrap();
-        let mut watch = channel.begin::<WatchSince>().await.unwrap();
-        let since = Since {
-            key: below.into(),
-            range_end: b"spanlock/lease/resource/held0".into(),
-            start_revision: 1,
-        };
-        watch
-            .send(
-                &WatchSince {
-                    create: Some(since),
-                },
-                Then::More,
-            )
-            .unwrap();
-        let mut history = Vec::new();
-        loop {
-            for event in watch.next().await.unwrap().expect("it goes on").events {
-                let (kind, kv) = (event.kind(), event.kv.unwrap());
-                let key = String::from_utf8(kv.key).unwrap();
-                if key == end {
-                    return history;
-                }
-                let id = key.strip_prefix(below).unwrap().parse().unwrap();
-                history.push((id, kind, kv.mod_revision.cast_unsigned()));
+    let watch = ["watch", "--prefix", "--rev", "1", "-w", "fields", below];
+    let mut watch = server
+        .ctl_as(&watch)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let lines = BufReader::new(watch.stdout.take().expect("it is a pipe")).lines();
+    let (mut history, mut change, mut key) = (Vec::new(), Change::Began, String::new());
+    for line in lines {
+        let line = line.expect("it is text");
+        // A line for each field of each event, in this order.
+        match line.split_once(" : ").expect("a name and a value") {
+            ("\"Type\"", "PUT") => change = Change::Began,
+            ("\"Type\"", "DELETE") => change = Change::Ended,
+            ("\"Key\"", quoted) => quoted.trim_matches('"').clone_into(&mut key),
+            ("\"ModRevision\"", _) if key == end => break,
+            ("\"ModRevision\"", revision) => {
+                let id = key.strip_prefix(below).expect("it was asked for");
+                let id = id.parse().expect("a request");
+                history.push((id, change, revision.parse().expect("a number")));
             }
+            _ => {}
         }
-    })
+    }
+    watch.kill().expect("it is ours");
+    watch.wait().expect("it is ours");
+    history
 }
 
 /// In the order of the server's transactions, no two leases that conflict are held at a time, and each fence is that of
@@ -74,14 +46,16 @@ fn history(server: &Server) -> Vec<(RequestId, EventType, u64)> {
 pub fn grants_and_fences_agree(server: &Server) {
     let grants = work(server, 250);
     let history = history(server);
-    let changes = history.iter().map(|(id, kind, revision)| match kind {
-        EventType::Put => {
-            assert_eq!(grants[id].fence.counter, *revision);
-            (*id, Change::Began)
-        }
-        EventType::Delete => (*id, Change::Ended),
-    });
-    let changes: Vec<_> = changes.collect();
+    let began = history
+        .iter()
+        .filter(|(_, change, _)| *change == Change::Began);
+    for (id, _, revision) in began {
+        assert_eq!(grants[id].fence.counter, *revision);
+    }
+    let changes: Vec<_> = history
+        .iter()
+        .map(|&(id, change, _)| (id, change))
+        .collect();
     let count = |of| changes.iter().filter(|(_, change)| *change == of).count();
     assert_eq!(count(Change::Began), grants.len());
     assert_eq!(count(Change::Ended), grants.len());

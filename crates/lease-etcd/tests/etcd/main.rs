@@ -7,14 +7,6 @@ mod server;
 mod tls;
 mod turns;
 
-/// The engine's own way to speak to a server, for a look at what the server keeps.
-#[allow(dead_code)]
-#[path = "../../src/grpc.rs"]
-mod grpc;
-#[allow(dead_code)]
-#[path = "../../src/wire.rs"]
-mod wire;
-
 use server::Server;
 use spanlock_lease_testkit::{self as shared, server::run};
 

@@ -1,8 +1,9 @@
 //! A cluster for one test.
 
 use spanlock_lease_etcd::Etcd;
-use spanlock_lease_testkit::server::{self, script};
+use spanlock_lease_testkit::server::{self, script, script_as};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -39,6 +40,11 @@ impl Server {
     /// Asks `etcdctl`.
     pub fn ctl(&self, arguments: &[&str]) -> String {
         self.does("ctl", arguments)
+    }
+
+    /// `etcdctl`, to be run.
+    pub fn ctl_as(&self, arguments: &[&str]) -> Command {
+        script_as("etcd", &[&["ctl", self.folder()], arguments].concat())
     }
 
     /// The keys of the tests' resource that begin so.
