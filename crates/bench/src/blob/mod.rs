@@ -23,6 +23,7 @@ use spanlock_records::trial::blob::PAGE_BYTES;
 use spanlock_records::trial::blob::Trial;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::run::Outcome;
+#[cfg(target_os = "linux")]
 use spanlock_records::trial::setting::Holds;
 
 /// How records are read.
