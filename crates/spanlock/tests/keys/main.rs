@@ -11,6 +11,7 @@ mod pool;
 
 mod basics;
 mod foreign;
+mod living;
 mod space;
 mod truth;
 mod wrapped;

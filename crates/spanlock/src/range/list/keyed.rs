@@ -6,7 +6,7 @@
 //! # Edges
 //!
 //! - **key-life**: the keys stay with the node until it is prepared for another request, or freed: after the grace
-//!   period of its last walk.
+//!   period of its last walk, and after its request has another node or is over.
 
 use super::node::{Height, Node};
 use super::skip::Announced;

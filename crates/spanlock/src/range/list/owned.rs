@@ -155,7 +155,13 @@ impl<P: Protocol, I: Index> List<P, I> {
         unsafe { self.prepare(node, request.span, request.mode, at) };
         let fast = Link::to(node).fast();
         if !self.insert_fast(fast) {
-            self.take_over(node);
+            if I::KEYED {
+                // [key-life] The request goes on by another node, and until that has them only this one bears the keys.
+                // So it is not one too many, which would be freed.
+                thread::with_record(|record| self.put_back(record, node));
+            } else {
+                self.take_over(node);
+            }
             return None;
         }
         Some(Token::new(fast))
