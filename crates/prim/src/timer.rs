@@ -27,8 +27,7 @@ pub trait Due: Send + Sync {
 /// A timer of the program's may call as often as it was asked to.
 pub fn at(when: Instant, whom: Weak<dyn Due>) -> bool {
     if let Some(theirs) = Installed::here() {
-        theirs.0.call_at(when, Call { when, whom });
-        return true;
+        return theirs.ask(when, whom);
     }
     !cfg!(target_family = "wasm") && Timer::here().call(when, whom)
 }
@@ -37,13 +36,15 @@ pub fn at(when: Instant, whom: Weak<dyn Due>) -> bool {
 pub trait CallAt: Send + Sync {
     /// Has `call` [made](Call::make) at that time or a little later, by any thread.
     ///
-    /// It must not block, nor make the call itself. A thread or a task may be in the middle of a request.
+    /// It must not block, nor make the call itself. A thread or a task may be in the middle of a request. So a panic
+    /// does not come out of it either: it counts as if there were no timer.
     fn call_at(&self, when: Instant, call: Call);
 }
 
 /// A call that a [timer of the program](CallAt) has to make.
 ///
-/// If it is dropped instead, whoever depends on it may wait for ever. If it is made early, a turn ends early.
+/// If it is dropped instead, whoever depends on it may wait for ever. If it is made early, as by a clock of whole
+/// milliseconds, the timer is asked for it once more.
 #[must_use = "who depends on the call waits until it is made"]
 pub struct Call {
     when: Instant,
@@ -54,7 +55,12 @@ impl Call {
     /// Makes the call. It takes the mutex of a lock's queue for a moment, and wakes threads and tasks. A panic of a
     /// waker does not come out of it.
     pub fn make(self) {
-        call_out(self.when, &self.whom);
+        let Self { when, whom } = self;
+        let is_early = Instant::now() < when;
+        let again = Installed::here().filter(|_| is_early);
+        if !again.is_some_and(|theirs| theirs.ask(when, whom.clone())) {
+            call_out(when, &whom);
+        }
     }
 }
 
@@ -105,6 +111,11 @@ impl Installed {
         let known = INSTALLED.load(Ordering::Acquire);
         // SAFETY: null, or a timer that lives as long as the process.
         unsafe { known.as_ref() }
+    }
+
+    /// Asks for a call. `false`: the timer has panicked, and there may be no call.
+    fn ask(&self, when: Instant, whom: Weak<dyn Due>) -> bool {
+        contain(|| self.0.call_at(when, Call { when, whom }))
     }
 }
 
@@ -225,15 +236,18 @@ impl Timer {
 
 /// Calls one that still lives. The timer may be the last to know it, and drop it.
 fn call_out(when: Instant, whom: &Weak<dyn Due>) {
-    let called = catch_unwind(AssertUnwindSafe(|| {
+    contain(|| {
         if let Some(whom) = whom.upgrade() {
             whom.due(when);
         }
-    }));
-    if let Err(payload) = called {
-        // To drop it is to run foreign code once more.
-        std::mem::forget(payload);
-    }
+    });
+}
+
+/// Runs foreign code. `false`: it has panicked.
+fn contain(foreign: impl FnOnce()) -> bool {
+    let outcome = catch_unwind(AssertUnwindSafe(foreign));
+    // To drop what it threw is to run foreign code once more.
+    outcome.map_err(std::mem::forget).is_ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A timer of the program's: turns of tasks end by it, and the library starts no thread. A process has one timer, so
-//! this is a test by itself.
+//! A timer of the program's: turns and limits of tasks end by it, also if it is early or panics, and the library starts
+//! no thread. A process has one timer, so this is one test.
 
 use spanlock::range::RangeLock;
 use spanlock::timer::{self, AlreadyInstalled, Call, CallAt};
@@ -7,20 +7,25 @@ use spanlock_testkit::exact::Exact;
 use spanlock_testkit::watchdog::{HANG, watched};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::mpsc::{self, Sender};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[global_allocator]
 static HEAP: Exact = Exact;
+
+/// Whether the timer panics instead.
+static PANICS: AtomicBool = AtomicBool::new(false);
 
 /// Gives each call to the test.
 struct Noting(Mutex<Sender<(Instant, Call)>>);
 
 impl CallAt for Noting {
     fn call_at(&self, when: Instant, call: Call) {
+        assert!(!PANICS.load(Ordering::SeqCst), "the executor is gone");
         let sender = self.0.lock().expect("no panic under it");
         sender.send((when, call)).expect("the test receives");
     }
@@ -32,15 +37,29 @@ impl Wake for Nothing {
     fn wake(self: Arc<Self>) {}
 }
 
-/// A task is woken and never polled. A thread waits behind it, until the program's timer calls.
+type Calls = Receiver<(Instant, Call)>;
+
 #[test]
-fn turns_end_by_it() {
+fn turns_and_limits_end_by_it() {
     let (sender, calls) = mpsc::channel();
     timer::install(Box::new(Noting(Mutex::new(sender)))).expect("it is the first");
     let (other, _) = mpsc::channel();
     let refused = timer::install(Box::new(Noting(Mutex::new(other))));
     assert_eq!(refused, Err(AlreadyInstalled));
+    makes_way(|| {
+        let (when, call) = calls.recv().expect("the library asks for a call");
+        thread::sleep(when.saturating_duration_since(Instant::now()));
+        call.make();
+    });
+    a_call_that_is_early_comes_again(&calls);
+    PANICS.store(true, Ordering::SeqCst);
+    makes_way(|| {});
+    #[cfg(target_os = "linux")]
+    assert!(!threads().contains(&"spanlock-timer".to_owned()));
+}
 
+/// A task is woken and never polled. A thread waits behind it, until the timer calls, as `time` has it.
+fn makes_way(time: impl FnOnce()) {
     let lock = RangeLock::new();
     let held = lock.write(0..10);
     let waker = Waker::from(Arc::new(Nothing));
@@ -62,15 +81,25 @@ fn turns_end_by_it() {
                 }
                 drop(held);
                 // The task is awake, and the thread sleeps behind it.
-                let (when, call) = calls.recv().expect("the library asks for a call");
-                thread::sleep(when.saturating_duration_since(Instant::now()));
-                call.make();
+                time();
             });
         },
     );
     assert!(lock.try_write(5..15).is_some(), "the task holds nothing");
-    #[cfg(target_os = "linux")]
-    assert!(!threads().contains(&"spanlock-timer".to_owned()));
+}
+
+/// The limit of a task is not forgotten.
+fn a_call_that_is_early_comes_again(calls: &Calls) {
+    let lock = RangeLock::new();
+    let held = lock.write(0..10);
+    let mut task = pin!(lock.try_write_async_for(0..10, Duration::from_secs(1000)));
+    for _ in 0..3 {
+        let polled = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        let (_, call) = calls.try_recv().expect("the library asks for a call");
+        call.make();
+    }
+    drop(held);
 }
 
 /// The names of this process's threads.
