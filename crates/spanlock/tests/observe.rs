@@ -34,15 +34,19 @@ struct Noting {
     told: Mutex<Vec<Told>>,
     long: Mutex<Vec<LongHold>>,
     is_long: AtomicBool,
+    /// Whether it panics when it is told.
+    panics: AtomicBool,
 }
 
 impl Observer for Noting {
     fn wait_begins(&self, wait: &Waiting) {
         self.told.lock().unwrap().push(Told::Begins(*wait));
+        assert!(!self.panics.load(Relaxed), "it cannot be written");
     }
 
     fn wait_ends(&self, wait: &Waiting, _: Duration, outcome: Outcome) {
         self.told.lock().unwrap().push(Told::Ends(*wait, outcome));
+        assert!(!self.panics.load(Relaxed), "it cannot be written");
     }
 
     fn held_for_long(&self, hold: &LongHold) {
@@ -55,6 +59,7 @@ static NOTING: Noting = Noting {
     told: Mutex::new(Vec::new()),
     long: Mutex::new(Vec::new()),
     is_long: AtomicBool::new(false),
+    panics: AtomicBool::new(false),
 };
 
 /// What was told since the last call: one wait, and how it has ended.
@@ -136,6 +141,7 @@ fn waits_are_told_from_begin_to_end() {
         assert_eq!(outcome, Outcome::Granted);
     });
     keys_are_told(looks);
+    a_panic_takes_no_range_along();
 }
 
 /// Of a lock over keys the observer is told the keys.
@@ -166,4 +172,29 @@ fn keys_are_told(looks: Deadlocks) {
     assert_eq!((wait.thread, outcome), (None, Outcome::Dropped));
     assert_eq!(keys(wait.keys).as_deref(), Some(r#""b".."c""#));
     drop(held);
+}
+
+/// The observer panics when it is told. A thread, a task, and one whose future is dropped go on all the same.
+fn a_panic_takes_no_range_along() {
+    let lock = &RangeLock::new();
+    let waker = Waker::from(Arc::new(Count::default()));
+    let owner = Owner::new();
+    common::watched(lock.raw(), || {
+        let held = lock.write(0..10);
+        let mut granted = lock.by(&owner).read_async(0..1);
+        let mut dropped = lock.by(&owner).write_async(5..6);
+        NOTING.panics.store(true, Relaxed);
+        assert!(poll(&mut granted, &waker).is_pending());
+        assert!(poll(&mut dropped, &waker).is_pending());
+        thread::scope(|scope| {
+            scope.spawn(|| drop(lock.read(1..2)));
+            common::until(|| lock.snapshot().waiters.len() == 3);
+            drop(held);
+        });
+        drop(dropped);
+        assert!(poll(&mut granted, &waker).is_ready());
+        NOTING.panics.store(false, Relaxed);
+    });
+    assert_eq!(owner.asks_or_holds(), 0);
+    common::assert_nothing_held(lock.raw());
 }

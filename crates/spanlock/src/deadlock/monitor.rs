@@ -207,10 +207,8 @@ impl Found {
                 Arc::clone(queue).refuse(request, deadlock);
             }
         }
-        if let Some(observer) = observe::observer() {
-            self.holds
-                .iter()
-                .for_each(|hold| observer.held_for_long(hold));
+        for hold in &self.holds {
+            observe::tell(|observer| observer.held_for_long(hold));
         }
         for report in &self.reports {
             report::tell(report);
@@ -259,7 +257,7 @@ fn look(state: &mut State, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
         .into_iter()
         .map(|wait| (wait.key, wait))
         .collect();
-    if observe::observer().is_some() {
+    if observe::is_set() {
         note_long(state, &now_waiting, every, now, &mut found);
     }
     state.told.retain(|key| now_waiting.contains_key(key));

@@ -36,6 +36,7 @@ use crate::deadlock::Held;
 use crate::range::keys::ShownKeys;
 use crate::range::raw::Mode;
 use crate::range::{OwnerId, Span};
+use crate::wait::contain;
 use prim::clock::{Duration, Instant};
 use prim::sync::OnceLock;
 use std::panic::Location;
@@ -90,7 +91,8 @@ pub struct LongHold {
 ///
 /// # What it must not do
 /// It is called on the thread that waits, on that which polls the task, and on a thread of the library. It holds up
-/// whoever that is: it should be short, must not wait for a range, and should not panic.
+/// whoever that is: it should be short, and must not wait for a range. A panic ends that call alone: the request goes
+/// on, and what it is granted is held.
 ///
 /// # Cost
 /// A request that does not sleep pays nothing. One that does reads the clock twice.
@@ -128,8 +130,16 @@ impl std::fmt::Display for AlreadyObserved {
 
 impl std::error::Error for AlreadyObserved {}
 
-pub(crate) fn observer() -> Option<&'static dyn Observer> {
-    OBSERVER.get().copied()
+/// Whether there is one.
+pub(crate) fn is_set() -> bool {
+    OBSERVER.get().is_some()
+}
+
+/// Tells the observer, if there is one. That is foreign code: whoever tells it may have been granted a range just now.
+pub(crate) fn tell(what: impl FnOnce(&dyn Observer)) {
+    if let Some(observer) = OBSERVER.get() {
+        contain(|| what(*observer));
+    }
 }
 
 /// A wait whose begin was told.
@@ -142,9 +152,7 @@ impl Observed {
     /// Tells that it is over.
     #[cold]
     pub(crate) fn end(self, outcome: Outcome) {
-        if let Some(observer) = observer() {
-            let lasted = Instant::now().saturating_duration_since(self.since);
-            observer.wait_ends(&self.wait, lasted, outcome);
-        }
+        let lasted = Instant::now().saturating_duration_since(self.since);
+        tell(|observer| observer.wait_ends(&self.wait, lasted, outcome));
     }
 }

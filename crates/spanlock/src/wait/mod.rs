@@ -21,4 +21,4 @@ pub(crate) use alarm::Alarm;
 pub use limit::Wait;
 pub(crate) use parker::{Parker, Ticket, Wakeups};
 pub(crate) use spins::{LONGEST_SPIN, Spins, Stay};
-pub(crate) use tasks::{WakerId, Wakers};
+pub(crate) use tasks::{WakerId, Wakers, contain};

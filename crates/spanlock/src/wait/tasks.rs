@@ -67,7 +67,8 @@ impl Wakers {
     }
 }
 
-fn contain(foreign: impl FnOnce()) {
+/// Runs foreign code, of which nobody here hears a panic.
+pub(crate) fn contain(foreign: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
         // To drop it is to run foreign code once more.
         std::mem::forget(payload);

@@ -331,11 +331,10 @@ impl Waiter<'_> {
 impl Waiter<'_> {
     /// Tells the observer that the request waits, once.
     pub(super) fn observe(&mut self) {
-        if self.pursuit.observed.is_none()
-            && let Some(observer) = observe::observer()
-        {
+        if self.pursuit.observed.is_none() && observe::is_set() {
             self.pursuit.observed = Some(Instant::now());
-            observer.wait_begins(&self.waiting());
+            let wait = self.waiting();
+            observe::tell(|observer| observer.wait_begins(&wait));
         }
     }
 
