@@ -151,6 +151,7 @@ impl Variable {
             iov_len: word.count_bytes(),
         });
         let _errno = Errno::kept();
+        let _uncancelled = prim::thread::Uncancelled::new();
         // SAFETY: the pieces are live and are only read. A failure cannot be reported anywhere.
         unsafe {
             libc::writev(

@@ -187,6 +187,7 @@ fn append(lines: &str) {
                 .write_all(lines.as_bytes()),
         }
     };
+    let _uncancelled = prim::thread::Uncancelled::new();
     // A failure cannot be reported anywhere.
     let _ = write();
 }

@@ -155,7 +155,7 @@ programs![
     reuse,
     sandbox,
     signals;
-    and by themselves: allocator, deepbind, killed, loading, title, unloaded
+    and by themselves: allocator, cancelled, deepbind, killed, loading, title, unloaded
 ];
 
 /// It has an allocator of its own.
@@ -164,6 +164,29 @@ fn allocator() {
     if sanitizer().is_none() {
         passes("allocator");
     }
+}
+
+/// What the library writes is no point where a thread may be cancelled.
+#[test]
+fn cancelled() {
+    if sanitizer().is_some() {
+        return; // They write themselves when a library is loaded.
+    }
+    let Some(program) = compile("cancelled", "passes") else {
+        return;
+    };
+    let file = program.with_extension("statistics");
+    let _ = std::fs::remove_file(&file); // Of a run before this.
+    let mut command = Command::new(program);
+    command
+        .arg(library())
+        .env_remove("LD_PRELOAD")
+        .env("SPANLOCK_LOCK", "glibcc")
+        .env("SPANLOCK_STATS", &file);
+    let status = run(&mut command);
+    assert_eq!(status.code(), Some(3), "{status}");
+    let lines = std::fs::read_to_string(file).unwrap();
+    assert!(lines.ends_with("\"exited\":true}\n"), "{lines}");
 }
 
 /// The library that it loads lies in a folder that the program's file names.

@@ -4,8 +4,10 @@
 //! get it. While a thread exits, after its thread-locals have been destroyed, it borrows an index for the length of one
 //! call. So locks work in any destructor.
 
+mod cancelled;
 mod table;
 
+pub use cancelled::Uncancelled;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 

@@ -31,6 +31,18 @@ static void ranges(spanlock_range_lock *lock)
     OK(spanlock_range_lock_release(lock, &several));
 }
 
+/* A debug build writes that a thread would wait for itself. */
+static void deadlocks(spanlock_range_lock *lock)
+{
+    spanlock_token one, other;
+    OK(spanlock_range_lock_write(lock, spanlock_range_of(0, 10), &one));
+    ANSWERS(EDEADLK, spanlock_range_lock_write(lock, spanlock_range_of(5, 6), &other));
+    OK(spanlock_range_lock_release(lock, &one));
+    OK(spanlock_rwlock_write_lock(&rwlock));
+    ANSWERS(EDEADLK, spanlock_rwlock_write_lock(&rwlock));
+    OK(spanlock_rwlock_write_unlock(&rwlock));
+}
+
 /* The library's copy of the descriptor is closed by whoever is last: its own thread, or this one. */
 static void eventfds(spanlock_range_lock *lock)
 {
@@ -100,6 +112,7 @@ static void *cancelled(void *unused)
     CHECK(pthread_cancel(pthread_self()) == 0);
     OK(spanlock_range_lock_create(&lock, NULL));
     ranges(lock);
+    deadlocks(lock);
     eventfds(lock);
     owners(lock);
     while (spanlock_range_lock_destroy(lock) == EBUSY) { /* Until the range that was free has been released. */
@@ -116,6 +129,7 @@ int main(void)
     alarm(100);
     counter = eventfd(0, 0);
     CHECK(counter >= 0);
+    CHECK(setenv("SPANLOCK_DEADLOCKS", "often", 1) == 0); /* The library says that it knows no such value. */
     CHECK(pthread_create(&reader, NULL, read_until_free, NULL) == 0);
     CHECK(on_thread(cancelled, NULL) == PTHREAD_CANCELED);
     CHECK(came_through);

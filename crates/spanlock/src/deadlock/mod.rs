@@ -197,6 +197,7 @@ pub(crate) fn by_environment() -> Option<Detection> {
         let understood = Deadlocks::parse(&told);
         if understood.is_none() {
             let expected = "report, report:MILLISECONDS or off";
+            let _uncancelled = prim::thread::Uncancelled::new();
             // Who runs the program would take silence for the absence of deadlocks. If it cannot be told, it is not.
             let _ = writeln!(
                 io::stderr(),

@@ -202,7 +202,11 @@ pub(super) fn tell(report: &Report) {
     let handler = HANDLER.lock().clone();
     match handler {
         Some(handler) => handler(report),
-        None => eprint!("spanlock: {report}"),
+        None => {
+            // A timer of the program's may call on any thread.
+            let _uncancelled = prim::thread::Uncancelled::new();
+            eprint!("spanlock: {report}");
+        }
     }
 }
 

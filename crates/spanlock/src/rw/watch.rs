@@ -321,6 +321,7 @@ fn would_wait_for(lock: usize, waits: impl Fn(Hold) -> bool) -> Option<(Request,
 #[cold]
 fn report_self_deadlock((request, hold): (Request, Hold), why: &str) -> ! {
     let Request { lock, mode, at } = request;
+    let _uncancelled = prim::thread::Uncancelled::new(); // The panic is written to a file.
     panic!(
         "deadlock: a thread asks for the lock at {lock:#x} {mode}, at {at}, and holds it {} since {}{why}",
         hold.mode, hold.at

@@ -4,7 +4,7 @@ mod table;
 
 pub use self::{cpus as processors, yield_now as nap};
 pub use hardware::simulated::{ForkHook, after_fork_in_child};
-pub use hardware::thread::{ExitHook, Tenure};
+pub use hardware::thread::{ExitHook, Tenure, Uncancelled};
 pub use table::Table;
 
 use crate::atomic::{AtomicUsize, Ordering};

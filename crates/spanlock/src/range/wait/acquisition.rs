@@ -115,7 +115,7 @@ impl Refused {
             Ok(token) => Some(token),
             // Only owners are cancelled or refused, and only owners upgrade.
             Err(Self::OutOfTime | Self::Cancelled | Self::OtherUpgrade | Self::Deadlock(_)) => None,
-            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+            Err(Self::SelfDeadlock(deadlock)) => panic_for(&deadlock),
         }
     }
 
@@ -141,7 +141,14 @@ impl Refused {
                 owner.note_deadlock(*deadlock);
                 Err(Refusal::Deadlock)
             }
-            Err(Self::SelfDeadlock(deadlock)) => panic!("{deadlock}"),
+            Err(Self::SelfDeadlock(deadlock)) => panic_for(&deadlock),
         }
     }
+}
+
+#[cold]
+#[track_caller]
+fn panic_for(deadlock: &SelfDeadlock) -> ! {
+    let _uncancelled = prim::thread::Uncancelled::new(); // The panic is written to a file.
+    panic!("{deadlock}");
 }
