@@ -12,10 +12,10 @@ use libc::EAGAIN;
 use prim::atomic::{AtomicPtr, AtomicU64, Ordering};
 use prim::clock::Duration;
 use prim::sync::Mutex;
-use prim::thread::{ForkHook, with_signals_blocked};
+use prim::thread::{self, ForkHook};
 use std::collections::{BTreeMap, VecDeque};
+use std::ptr;
 use std::sync::{Arc, Condvar, PoisonError};
-use std::{ptr, thread};
 
 /// How long a thread of the library stays when it has nothing to do.
 const IDLE: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl Pool {
         let mut work = self.work.lock();
         work.requests.insert(request.id, Arc::clone(&request));
         if work.idle <= work.queue.len() {
-            if !with_signals_blocked(|| self.begin_thread()) {
+            if !self.begin_thread() {
                 work.requests.remove(&request.id);
                 return Err(Refused::by(EAGAIN));
             }
@@ -121,11 +121,9 @@ impl Pool {
     }
 
     fn begin_thread(&'static self) -> bool {
-        let thread = thread::Builder::new().name("spanlock-submit".to_owned());
-        thread
-            .stack_size(STACK)
-            .spawn(|| sanitizer::ignoring(|| self.run()))
-            .is_ok()
+        thread::start_own(c"spanlock-submit", STACK, || {
+            sanitizer::ignoring(|| self.run());
+        })
     }
 
     /// What a thread of the library does: it has been counted as idle.

@@ -5,9 +5,11 @@
 //! call. So locks work in any destructor.
 
 mod cancelled;
+mod own;
 mod table;
 
 pub use cancelled::Uncancelled;
+pub use own::start_own;
 pub use std::thread::{JoinHandle, spawn, yield_now};
 pub use table::Table;
 
@@ -103,28 +105,6 @@ pub fn with_index<R>(on_exit: ExitHook, f: impl FnOnce(usize, Tenure) -> R) -> R
             f(held.index, Tenure::Call)
         }
     }
-}
-
-/// Calls `f` with all signals blocked on the running thread, where the platform has signals. A thread that `f` starts
-/// inherits that: so a program's signal handlers run on the program's threads, and not on the library's.
-pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
-    #[cfg(all(target_os = "linux", not(miri)))]
-    {
-        // SAFETY: a signal set is plain data, and zeros are a valid value.
-        let mut all: libc::sigset_t = unsafe { core::mem::zeroed() };
-        let mut before = all;
-        // SAFETY: the set is live.
-        unsafe { libc::sigfillset(&raw mut all) };
-        // SAFETY: both sets are live.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-        let result = f();
-        let unused = core::ptr::null_mut();
-        // SAFETY: the set is live, and the third argument may be null.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, unused) };
-        result
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    f()
 }
 
 /// Sleeps for a moment. For a loop that waits until another thread has executed a few more instructions, when that

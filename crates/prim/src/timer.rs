@@ -7,7 +7,7 @@
 use crate::clock::Instant;
 use crate::futex;
 use crate::sync::{Arc, Mutex};
-use crate::thread::{ForkHook, with_signals_blocked};
+use crate::thread::{self, ForkHook};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,6 +129,9 @@ struct Calls {
     is_lost: bool,
 }
 
+/// The stack of the timer's thread, on which functions of the program run: as much as Rust's threads have.
+const STACK: usize = 2 << 20;
+
 struct Timer {
     calls: Mutex<Calls>,
     /// Changes when there is an earlier call than before.
@@ -163,9 +166,7 @@ impl Timer {
             Ok(_) => {
                 // SAFETY: it comes from a box, and lives as long as the process from now on.
                 let timer: &'static Self = unsafe { &*fresh };
-                let builder = std::thread::Builder::new().name("spanlock-timer".into());
-                let spawned = with_signals_blocked(|| builder.spawn(|| timer.run()));
-                if spawned.is_err() {
+                if !thread::start_own(c"spanlock-timer", STACK, || timer.run()) {
                     timer.lose();
                 }
                 timer
