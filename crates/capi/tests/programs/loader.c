@@ -1,5 +1,5 @@
-/* An owner releases, and a request is submitted and waits, without asking the loader for anything. Another thread may have the loader's lock, since it is in
- * dlopen, and wait for a range of the owner's, in a constructor. */
+/* An owner releases, and a request is submitted and waits, without asking the loader for anything. Another thread may
+ * have the loader's lock, since it is in dlopen, and wait for a range of the owner's, in a constructor. */
 #include "check.h"
 #include "spanlock.h"
 
