@@ -91,6 +91,8 @@ struct Published<'a, 'l, P: Protocol, I: Index>(&'a ListAcquisition<'l, P, I>);
 impl<P: Protocol, I: Index> Drop for Published<'_, '_, P, I> {
     fn drop(&mut self) {
         let Self(request) = self;
+        // [key-life] Until it has left the queue, others compare it there, and only the node has its keys.
+        request.list.index.keep(&request.kept, request.node);
         // [panic-leaves]
         if prim::intact!("panic-leaves") {
             request.list.retract(request.queue, request.node);
@@ -108,5 +110,79 @@ impl<P, I: Index> Drop for ListAcquisition<'_, P, I> {
             unsafe { self.node.as_ref() }.set_tentative(false);
             self.list.put_back(self.record, self.node);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ListAcquisition;
+    use crate::range::inspect::Request;
+    use crate::range::keys::KeyRangeLock;
+    use crate::range::list::attempt::Tried;
+    use crate::range::order::Ranges;
+    use crate::range::raw::Mode;
+    use crate::range::thread;
+    use prim::sync::Arc;
+    use std::cell::Cell;
+    use std::cmp::Ordering;
+    use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+
+    thread_local! {
+        /// After so many comparisons one panics; 0: none does.
+        static LEFT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A number, and what lives as long as it does.
+    #[derive(Debug, Clone)]
+    struct Key(u32, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+    fn compare(one: &Key, other: &Key) -> Ordering {
+        let left = LEFT.get();
+        LEFT.set(left.saturating_sub(1));
+        if left == 1 {
+            // Without a word of the panic hook.
+            resume_unwind(Box::new("a comparison panics"));
+        }
+        one.0.cmp(&other.0)
+    }
+
+    /// The queue may compare a request that was asleep until that has left the queue, whatever has panicked.
+    #[test]
+    fn keys_live_until_a_request_that_panics_is_over() {
+        let lock = KeyRangeLock::ordered_by(compare);
+        let other = |number| Key(number, Arc::default());
+        let held = [0, 8].map(|at| lock.read(other(at)..other(at + 1)));
+        for count in 1.. {
+            let life = Arc::new(());
+            let mine = |number| Key(number, Arc::clone(&life));
+            let sought = lock.raw.order().sought(&(mine(3)..mine(4)));
+            let span = sought.expect("it is not empty").offer();
+            let has_returned = thread::with_record(|record| {
+                let (list, queue) = (&lock.raw.list, &lock.raw.wait_queue);
+                let request = Request::new(span, Mode::Exclusive, record.thread());
+                let at = Location::caller();
+                let mut request = ListAcquisition::new(list, queue, record, request, at, None);
+                LEFT.set(count);
+                let tried = catch_unwind(AssertUnwindSafe(|| request.try_once()));
+                LEFT.set(0);
+                // Others walk, and use nodes again.
+                for _ in 0..1000 {
+                    drop(lock.try_write(other(5)..other(6)));
+                }
+                assert_eq!(Arc::strong_count(&life), 3, "two keys of it live");
+                if let Ok(Tried::Granted(token)) = tried {
+                    request.end(Some(&token));
+                    // SAFETY: the list has granted it.
+                    unsafe { list.release(queue, token) };
+                    return true;
+                }
+                false
+            });
+            if has_returned {
+                assert!(count > 4, "it compares as it walks, and once more");
+                break;
+            }
+        }
+        drop(held);
     }
 }
