@@ -19,6 +19,7 @@ use super::graph::{self, Key, Ring, Wait};
 use super::report::{self, Deadlock, NotPolled, Report};
 use super::{Answer, Detection};
 use crate::observe::{self, LongHold};
+use crate::wait::contain;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -211,7 +212,7 @@ impl Found {
             observe::tell(|observer| observer.held_for_long(hold));
         }
         for report in &self.reports {
-            report::tell(report);
+            contain(|| report::tell(report));
         }
     }
 }
@@ -361,12 +362,15 @@ pub(super) fn describe(text: &mut dyn fmt::Write) -> fmt::Result {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seen, Watched, forget, new_number, watch};
-    use crate::deadlock::{Answer, Deadlock, Detection};
-    use prim::atomic::{AtomicBool, Ordering};
+    use super::{Found, NotPolled, Report, Seen, Watched, forget, new_number, watch};
+    use crate::deadlock::{Answer, Deadlock, Detection, on_report};
+    use crate::range::raw::Mode;
+    use crate::range::{OwnerId, Span};
+    use prim::atomic::{AtomicBool, AtomicUsize, Ordering};
     use prim::clock::Duration;
     use prim::sync::{Arc, Mutex};
     use std::fmt;
+    use std::panic::Location;
 
     /// A queue whose lock is dropped while a look reads it.
     struct Dropped {
@@ -423,5 +427,33 @@ mod tests {
         while !is_gone.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
+    }
+    /// Each report is told once, so no other may be lost with one.
+    #[test]
+    fn a_report_that_nobody_can_print_takes_no_other_along() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&told);
+        on_report(move |report| {
+            // Of no lock that there is.
+            if matches!(report, Report::NotPolled(task) if task.lock == 0) {
+                count.fetch_add(1, Ordering::Relaxed);
+                panic!("it cannot be printed");
+            }
+        });
+        let task = NotPolled {
+            owner: OwnerId::from(1),
+            lock: 0,
+            span: Span::ALL,
+            keys: None,
+            mode: Mode::Shared,
+            place: Location::caller(),
+            at_least: Duration::ZERO,
+        };
+        let found = Found {
+            reports: vec![Report::NotPolled(task); 2],
+            ..Found::default()
+        };
+        found.tell(&[]);
+        assert_eq!(told.load(Ordering::Relaxed), 2);
     }
 }
