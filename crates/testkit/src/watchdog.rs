@@ -4,7 +4,8 @@
 //! threads wants a processor or waits for a disk, the process is asleep, and a step counts as a whole. Otherwise the
 //! step counts as long as the process ran in it. So a deadlock and an endless loop are found after the limit, and a
 //! process that others leave no processor has as long as it needs. A step never counts more than a step: time in which
-//! the process or the machine was stopped does not count. On systems other than Linux each step counts as a whole.
+//! the process or the machine was stopped does not count. On systems other than Linux, and under Miri, each step counts
+//! as a whole.
 
 use std::io::Write;
 use std::mem;
@@ -80,7 +81,7 @@ fn guard(
 }
 
 /// What Linux says of the process.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod process {
     use std::fs::{self, File};
     use std::io::Read;
@@ -123,7 +124,7 @@ mod process {
 }
 
 /// Elsewhere nothing is known of it.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 mod process {
     use std::time::Duration;
 
