@@ -395,7 +395,7 @@ impl<C: Calls> Core<C> {
         match held {
             Some(wanted) => Ok(Renewal::Kept { wanted }),
             None => {
-                self.interests.end(id);
+                let _ended = self.interests.end(id);
                 Ok(Renewal::Gone)
             }
         }
@@ -427,9 +427,11 @@ impl<C: Calls> Core<C> {
     }
 
     pub(crate) async fn release(&self, id: RequestId) -> Result<(), Trouble> {
-        let by = Instant::now() + PATIENCE;
+        let (may_wish, ttl) = self.interests.end(id);
+        // The first attempt leaves time for another one, as a renewal does.
+        let by = Instant::now() + ttl.map_or(PATIENCE, |ttl| PATIENCE.min(ttl / 4));
         let Leases { held, wish } = Leases::of(id);
-        match self.interests.end(id) {
+        match may_wish {
             MayWish::No => self.revoke(by, held).await,
             MayWish::Yes => {
                 let (held, wish) = join!(self.revoke(by, held), self.revoke(by, wish));

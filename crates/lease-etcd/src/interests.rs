@@ -22,6 +22,7 @@ struct Interest {
     /// The largest block that it may be granted while it waits.
     largest: Span,
     mode: Mode,
+    ttl: Duration,
     stage: Stage,
     wish: Option<OwnWish>,
 }
@@ -117,22 +118,25 @@ impl Interests {
                 .largest(|_is_free| true, |_is_wished_for| false)
                 .unwrap_or(request.span),
             mode: request.mode,
+            ttl: request.ttl,
             stage: Stage::Waits { wished_for: 0 },
             wish: None,
         };
         self.all().entry(request.id).or_insert_with(new);
     }
 
-    /// It ends. Whether it may have a wish, and holds nothing else.
-    pub(crate) fn end(&self, id: RequestId) -> MayWish {
-        match self.all().remove(&id) {
+    /// It ends. Whether it may have a wish; and its ttl, if it was known.
+    pub(crate) fn end(&self, id: RequestId) -> (MayWish, Option<Duration>) {
+        let ended = self.all().remove(&id);
+        let may_wish = match &ended {
             Some(Interest {
                 stage: Stage::Holds { .. },
                 wish: None,
                 ..
             }) => MayWish::No,
             _ => MayWish::Yes,
-        }
+        };
+        (may_wish, ended.map(|interest| interest.ttl))
     }
 
     /// It holds this, as of a transaction. If others wish for it, or somebody has begun to since, it is told.

@@ -9,6 +9,7 @@
 
 use crate::blocks::{Gate, IsOpen};
 use crate::clock::{Alarms, Moment, now};
+use crate::user::{Done, Due, User};
 use crate::{
     Answer, End, Engine, Fence, Lost, Mode, News, NotOpened, Options, Pending, RangeLease, Refused,
     Renewal, Request, RequestId, Span, Token, Trouble, Wanted,
@@ -47,16 +48,11 @@ pub(crate) enum Command {
     Poll(Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
-/// What the user of a token says. It is released when no more can come.
-pub(crate) enum Message {
-    Renew(oneshot::Sender<Result<(), Lost>>),
-    Release(oneshot::Sender<Result<(), Lost>>),
-    End(oneshot::Sender<End>),
-    Wanted(oneshot::Sender<Wanted>),
-}
-
 /// After an engine was not reached, it is asked again after this time.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// While it does not hear of an end, it is told again after twice the time, up to this.
+const LATER: Duration = Duration::from_secs(1);
 
 /// Starts the thread. It says `opened`, or why not.
 pub(crate) fn start<E: Engine + Send>(
@@ -118,6 +114,7 @@ struct Keeper<E> {
 struct Term {
     /// When the request or renewal was sent.
     sent: Moment,
+    ttl: Duration,
     /// The ttl, less the drift.
     length: Duration,
 }
@@ -134,6 +131,43 @@ impl Term {
 
     fn end(self) -> Moment {
         self.sent.saturating_add(self.length)
+    }
+
+    /// Others may have had the range since, unless it was renewed and we do not know.
+    fn is_over(self) -> Moment {
+        self.sent.saturating_add(self.ttl)
+    }
+}
+
+/// Whether the engine knows that a lease has ended.
+enum Knows {
+    Yes,
+    /// It is not told before that moment.
+    Not {
+        until: Moment,
+    },
+}
+
+/// A request that is told what the engine reports of it, until this is dropped.
+struct Concerned<'a> {
+    all: &'a RefCell<BTreeMap<RequestId, Rc<Notify>>>,
+    id: RequestId,
+}
+
+impl<'a> Concerned<'a> {
+    fn new(
+        all: &'a RefCell<BTreeMap<RequestId, Rc<Notify>>>,
+        id: RequestId,
+        news: &Rc<Notify>,
+    ) -> Self {
+        all.borrow_mut().insert(id, Rc::clone(news));
+        Self { all, id }
+    }
+}
+
+impl Drop for Concerned<'_> {
+    fn drop(&mut self) {
+        self.all.borrow_mut().remove(&self.id);
     }
 }
 
@@ -177,6 +211,7 @@ impl<E: Engine> Keeper<E> {
         let drift = ttl / 1000 * self.options.drift_per_mille;
         Term {
             sent,
+            ttl,
             length: ttl.saturating_sub(drift),
         }
     }
@@ -192,7 +227,7 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    /// From the request to the end of its lease.
+    /// From the request until the engine has nothing left of it.
     async fn serve(self: Rc<Self>, span: Span, ask: Ask, mut reply: Reply) {
         let request = Request {
             id: RequestId::new(),
@@ -202,9 +237,7 @@ impl<E: Engine> Keeper<E> {
             grow: ask.grow,
         };
         let news = Rc::new(Notify::new());
-        self.concerned
-            .borrow_mut()
-            .insert(request.id, Rc::clone(&news));
+        let _concerned = Concerned::new(&self.concerned, request.id, &news);
         let limit = ask.limit.map(|limit| now().saturating_add(limit));
         let granted = select! {
             biased;
@@ -213,7 +246,7 @@ impl<E: Engine> Keeper<E> {
             () = cancelled(ask.cancel) => Err(Refused::Cancelled),
             () = self.limit(limit) => Err(Refused::TimedOut),
         };
-        match granted {
+        let knows = match granted {
             Ok((span, fence, term)) => {
                 let (keeper, messages) = mpsc::unbounded_channel();
                 let gate = Gate::new();
@@ -230,24 +263,25 @@ impl<E: Engine> Keeper<E> {
                 let lease = Lease {
                     keeper: &self,
                     id: request.id,
-                    ttl: ask.ttl,
                     term,
                     gate,
                     news: &news,
-                    listeners: Listeners::default(),
-                    messages,
+                    user: User::new(messages),
                 };
-                lease.keep().await;
+                lease.keep().await
             }
             Err(refused) => {
                 // Its wish, and what it may have been granted meanwhile, is of no use to anybody. The answer does not
                 // wait for that.
                 let _ = reply.send(Err(refused));
-                let term = self.term(now(), ask.ttl);
-                let _ = self.release(request.id, term).await;
+                Knows::Not { until: now() }
             }
+        };
+        if let Knows::Not { until } = knows {
+            self.alarms.until(until).await;
+            // It may have done what it did not answer, and then it holds the range for one ttl more.
+            let _ = self.release(request.id, self.term(now(), ask.ttl)).await;
         }
-        self.concerned.borrow_mut().remove(&request.id);
     }
 
     async fn limit(&self, limit: Option<Moment>) {
@@ -294,11 +328,47 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
+    /// Asks until it is renewed or lost.
+    async fn renew(&self, id: RequestId, of: Term, gate: &Gate) -> Result<(Term, Wanted), Knows> {
+        let until = of.is_over();
+        let closes = async {
+            self.alarms.until(of.closing()).await;
+            gate.set(IsOpen::No);
+            self.alarms.until(of.end()).await;
+        };
+        let asks = async {
+            loop {
+                let sent = now();
+                match self.engine.renew(id, of.ttl).await {
+                    Ok(Renewal::Kept { wanted }) => {
+                        let term = self.term(sent, of.ttl);
+                        if now() < term.closing() {
+                            return Ok((term, wanted));
+                        }
+                    }
+                    Ok(Renewal::Gone) => return Err(Knows::Yes),
+                    Err(Trouble::Refused(_)) => return Err(Knows::Not { until }),
+                    Err(Trouble::Unreachable(_)) => self.alarms.until(now() + AGAIN).await,
+                }
+            }
+        };
+        // What the engine says counts more than our clock: a lease that it renewed was never another's.
+        let renewed = select! {
+            biased;
+            renewed = asks => renewed?,
+            () = closes => return Err(Knows::Not { until }),
+        };
+        gate.set(IsOpen::Yes);
+        Ok(renewed)
+    }
+
     /// Releases, unless the end comes first.
     async fn release(&self, id: RequestId, term: Term) -> Result<(), Lost> {
         let released = async {
+            let mut pause = AGAIN;
             while self.engine.release(id).await.is_err() {
-                self.alarms.until(now() + AGAIN).await;
+                self.alarms.until(now() + pause).await;
+                pause = LATER.min(2 * pause);
             }
         };
         select! {
@@ -323,13 +393,11 @@ async fn cancelled(cancel: Option<watch::Receiver<bool>>) {
 struct Lease<'a, E> {
     keeper: &'a Keeper<E>,
     id: RequestId,
-    ttl: Duration,
     term: Term,
     gate: Arc<Gate>,
     news: &'a Notify,
-    // To drop these tells as well, and comes after the gate is closed.
-    listeners: Listeners,
-    messages: mpsc::UnboundedReceiver<Message>,
+    // To drop it tells as well, and comes after the gate is closed.
+    user: User,
 }
 
 /// Also when the keeper panics.
@@ -340,122 +408,56 @@ impl<E> Drop for Lease<'_, E> {
     }
 }
 
-/// Who waits to be told something.
-#[derive(Default)]
-struct Listeners {
-    end: Vec<oneshot::Sender<End>>,
-    wanted: Vec<oneshot::Sender<Wanted>>,
-    renewed: Option<oneshot::Sender<Result<(), Lost>>>,
-    is_wanted: bool,
-}
-
-impl Listeners {
-    fn told_wanted(&mut self) {
-        self.is_wanted = true;
-        for listener in self.wanted.drain(..) {
-            let _ = listener.send(Wanted::Yes);
-        }
-    }
-
-    fn told_renewed(&mut self, renewed: Result<(), Lost>) {
-        if let Some(done) = self.renewed.take() {
-            let _ = done.send(renewed);
-        }
-    }
-
-    fn told_end(&mut self, how: End) {
-        for listener in self.end.drain(..) {
-            let _ = listener.send(how);
-        }
-    }
-}
-
 impl<E: Engine> Lease<'_, E> {
     /// Until it is released or lost.
-    async fn keep(mut self) {
-        let alarms = &self.keeper.alarms;
-        let mut renew_at = self.term.renewal();
+    async fn keep(mut self) -> Knows {
         loop {
             select! {
                 biased;
-                message = self.messages.recv() => match message {
-                    None => return self.end_by(None).await,
-                    Some(Message::Release(done)) => return self.end_by(Some(done)).await,
-                    Some(Message::End(told)) => {
-                        self.listeners.end.push(told);
-                        continue;
-                    }
-                    Some(Message::Wanted(told)) => {
-                        self.listeners.wanted.push(told);
-                        if self.listeners.is_wanted {
-                            self.listeners.told_wanted();
-                        }
-                        continue;
-                    }
-                    Some(Message::Renew(done)) => self.listeners.renewed = Some(done),
+                due = self.user.due() => if let Due::Release(done) = due {
+                    return self.release(done).await;
                 },
                 () = self.news.notified() => {}
-                () = alarms.until(renew_at) => {}
+                () = self.keeper.alarms.until(self.term.renewal()) => {}
             }
-            let renewed = self.renew().await;
-            let listeners = &mut self.listeners;
-            let Ok(wanted) = renewed else {
-                return self.gate.close(|| {
-                    listeners.told_renewed(Err(Lost));
-                    listeners.told_end(End::Lost);
-                });
+            self.user.renews();
+            let renewed = select! {
+                biased;
+                // A renewal that is under way is of no use any more, and may take long.
+                done = self.user.release() => return self.release(done).await,
+                renewed = self.keeper.renew(self.id, self.term, &self.gate) => renewed,
             };
-            listeners.told_renewed(Ok(()));
-            if wanted == Wanted::Yes {
-                listeners.told_wanted();
+            match renewed {
+                Ok((term, wanted)) => {
+                    self.term = term;
+                    self.user.told_renewed(Ok(()));
+                    if wanted == Wanted::Yes {
+                        self.user.told_wanted();
+                    }
+                }
+                Err(knows) => {
+                    self.gate.close(|| {
+                        self.user.told_renewed(Err(Lost));
+                        self.user.told_end(End::Lost);
+                    });
+                    return knows;
+                }
             }
-            renew_at = self.term.renewal();
         }
     }
 
-    /// Asks until it is renewed or lost.
-    async fn renew(&mut self) -> Result<Wanted, Lost> {
-        let alarms = &self.keeper.alarms;
-        let (closing, end) = (self.term.closing(), self.term.end());
-        let gate = &self.gate;
-        let closes = async {
-            alarms.until(closing).await;
-            gate.set(IsOpen::No);
-            alarms.until(end).await;
-        };
-        let asks = async {
-            loop {
-                let sent = now();
-                match self.keeper.engine.renew(self.id, self.ttl).await {
-                    Ok(Renewal::Kept { wanted }) => {
-                        let term = self.keeper.term(sent, self.ttl);
-                        if now() < term.closing() {
-                            return Ok((term, wanted));
-                        }
-                    }
-                    Ok(Renewal::Gone) | Err(Trouble::Refused(_)) => return Err(Lost),
-                    Err(Trouble::Unreachable(_)) => alarms.until(now() + AGAIN).await,
-                }
-            }
-        };
-        // What the engine says counts more than our clock: a lease that it renewed was never another's.
-        let (term, wanted) = select! {
-            biased;
-            renewed = asks => renewed?,
-            () = closes => return Err(Lost),
-        };
-        self.term = term;
-        self.gate.set(IsOpen::Yes);
-        Ok(wanted)
-    }
-
-    async fn end_by(mut self, done: Option<oneshot::Sender<Result<(), Lost>>>) {
+    /// The user is told when the engine knows, or when the lease ends that it knows of.
+    async fn release(mut self, done: Option<Done>) -> Knows {
         self.gate.set(IsOpen::No);
         let released = self.keeper.release(self.id, self.term).await;
-        self.listeners
+        self.user
             .told_end(released.map_or(End::Lost, |()| End::Released));
         if let Some(done) = done {
             let _ = done.send(released);
+        }
+        match released {
+            Ok(()) => Knows::Yes,
+            Err(Lost) => Knows::Not { until: now() },
         }
     }
 }

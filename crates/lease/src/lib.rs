@@ -36,6 +36,7 @@
 //! | `lease`, `token` | what users call |
 //! | `cache`, `blocks` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
+//! | `user` | what a token says to the keeper, and is told |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
 //! | `listed` | what engines list for people |
 //! | `memory` | an engine within the process |
@@ -58,6 +59,7 @@ mod pending;
 #[cfg(test)]
 mod simulated;
 mod token;
+mod user;
 
 /// The example in the package's README compiles.
 #[cfg(doctest)]

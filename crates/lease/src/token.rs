@@ -1,7 +1,7 @@
 //! What was acquired, as its user sees it.
 
 use crate::blocks::{Gate, Leased};
-use crate::keeper::Message;
+use crate::user::Message;
 use crate::{Fence, Mode, Pending, RequestId, Span, Wanted};
 use std::error::Error;
 use std::fmt;
@@ -100,7 +100,8 @@ impl Token {
         self.ask(Message::Renew, || Err(Lost))
     }
 
-    /// Releases it. What is ready then is that the engine knows.
+    /// Releases it, also while a renewal is under way. What is ready then is that the engine knows. That is at the
+    /// latest when the ttl ends that was confirmed last, less the drift. The engine is told for a ttl more.
     ///
     /// # Errors
     /// When the lease was lost before the engine knew.

@@ -4,8 +4,9 @@
 //! `SPANLOCK_LEASE_SEEDS` says how many schedules there are, and `SPANLOCK_LEASE_SEED` with which one they begin.
 
 use super::net::{Faults, Net, up_to};
+use super::simulate;
 use crate::cache::{Cache, Cached};
-use crate::{Fence, Memory, Mode, Options, RangeLease, Span, Token, clock, names};
+use crate::{Fence, Memory, Mode, Options, RangeLease, Span, Token, clock};
 use spanlock::timer::{self, Call, CallAt};
 use spanlock_testkit::watchdog::{HANG, watched};
 use std::any::Any;
@@ -20,8 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use tokio::runtime::Builder;
-use tokio::task::{JoinSet, LocalSet, spawn_local};
+use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{Instant, sleep, timeout};
 
 const MACHINES: u32 = 3;
@@ -344,21 +344,10 @@ impl CallAt for Never {
 
 /// A schedule.
 fn storm(seed: u64, engines: Engines) -> Result<Seen, String> {
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("it needs nothing");
     // The other schedules have installed it before.
     let _ = timer::install(Box::new(Never));
     let world = World::new(seed);
-    let run = || {
-        LocalSet::new().block_on(&runtime, async {
-            clock::begin();
-            names::begin();
-            all(&world, engines).await;
-        });
-    };
+    let run = || simulate(all(&world, engines));
     let told = catch_unwind(AssertUnwindSafe(run));
     told.map_err(|panic| format!("seed {seed}: {}", text(&*panic)))?;
     let mut seen = world.seen.borrow().clone();

@@ -1,0 +1,113 @@
+//! How requests and leases end when the engine is slow, or does not answer.
+
+use super::simulate;
+use super::stalling::{Calls, SILENCE, Stalling};
+use crate::Mode::Exclusive;
+use crate::clock::{Moment, now};
+use crate::{End, Lost, Wanted};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+const TTL: Duration = Duration::from_secs(10);
+
+/// The end of a ttl that began then, less the drift.
+fn end(began: Moment) -> Moment {
+    began + TTL / 100 * 99
+}
+
+#[test]
+fn a_release_does_not_wait_for_a_renewal() {
+    simulate(async {
+        let engine = Stalling::default();
+        let (lease, other) = (engine.client().await, engine.client().await);
+        let token = lease.acquire(.., Exclusive, TTL).await.unwrap();
+        engine.renewals_are(Calls::Unanswered);
+        let renewed = token.renew();
+        sleep(SILENCE / 2).await;
+        let before = now();
+        assert_eq!(token.release().await, Ok(()));
+        assert_eq!(renewed.await, Err(Lost));
+        drop(other.acquire(.., Exclusive, TTL).await.unwrap());
+        assert_eq!(now(), before);
+    });
+}
+
+/// Who asks while a renewal is under way is told of one that began after that.
+#[test]
+fn a_token_is_heard_while_it_is_renewed() {
+    simulate(async {
+        let engine = Stalling::default();
+        let (lease, other) = (engine.client().await, engine.client().await);
+        let token = lease.acquire(.., Exclusive, TTL).await.unwrap();
+        let waits = other.acquire(.., Exclusive, TTL).start();
+        assert_eq!(token.wanted().await, Wanted::Yes);
+        engine.renewals_are(Calls::Lost);
+        let renewed = token.renew();
+        sleep(SILENCE / 2).await;
+        let before = now();
+        assert_eq!(token.wanted().await, Wanted::Yes);
+        assert_eq!(now(), before);
+        engine.renewals_are(Calls::Answered);
+        engine.takes(SILENCE);
+        let again = token.renew();
+        assert_eq!(renewed.await, Ok(()));
+        let before = now();
+        assert_eq!(again.await, Ok(()));
+        assert_eq!(now(), before + SILENCE);
+        drop((token, waits));
+    });
+}
+
+/// The engine does all it is asked for, and says nothing. So it may have renewed the lease since we know of.
+#[test]
+fn a_release_that_is_not_answered_ends_with_the_ttl() {
+    simulate(async {
+        let engine = Stalling::default();
+        let (lease, other) = (engine.client().await, engine.client().await);
+        let began = now();
+        let token = lease.acquire(.., Exclusive, TTL).await.unwrap();
+        let next = other.acquire(.., Exclusive, TTL).start();
+        engine.renewals_are(Calls::Unanswered);
+        engine.releases_are(Calls::Lost);
+        sleep(TTL / 2).await;
+        let (gate, told) = (Arc::clone(&token.gate), token.lost());
+        let released = token.release();
+        sleep(Duration::from_millis(1)).await;
+        assert!(!gate.is_open());
+        assert_eq!(released.await, Err(Lost));
+        assert!(now() >= end(began) && now() <= end(began) + Duration::from_millis(2));
+        assert_eq!(told.await, End::Lost);
+        // The engine is told of the end, as soon as it can be.
+        engine.releases_are(Calls::Answered);
+        drop(next.await.unwrap());
+        assert!(now() <= end(began) + 3 * SILENCE, "{:?}", now());
+    });
+}
+
+/// Neither the engine nor the keeper has anything left of those that it did not hear of.
+#[test]
+fn lost_leases_are_forgotten() {
+    simulate(async {
+        let engine = Stalling::default();
+        let lease = engine.client().await;
+        engine.renewals_are(Calls::Lost);
+        engine.releases_are(Calls::Lost);
+        let mut ends = Vec::new();
+        let mut tokens = Vec::new();
+        for at in 0..1000 {
+            let token = lease.acquire(at..=at, Exclusive, TTL).await.unwrap();
+            ends.push(token.lost());
+            tokens.push(token);
+        }
+        assert_eq!(engine.known(), 1000);
+        for end in ends {
+            assert_eq!(end.await, End::Lost);
+        }
+        // Others may have the ranges when the drift has passed as well, and not before.
+        assert_eq!(engine.known(), 1000);
+        sleep(TTL / 50).await;
+        assert_eq!(engine.known(), 0);
+        drop(tokens);
+    });
+}
