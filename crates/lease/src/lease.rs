@@ -196,9 +196,18 @@ pub enum Refused {
     Empty,
     /// It was busy for as long as the request might take.
     TimedOut,
+    /// The engine did not say in time whether it is busy.
+    NotAnswered,
+    /// Time and again the lease was granted, and nearly over when that was known.
+    TtlTooShort {
+        /// For which it was asked.
+        ttl: Duration,
+        /// How long the fastest grant took. A lease that is to be renewed needs four times as much.
+        took: Duration,
+    },
     /// It was cancelled.
     Cancelled,
-    /// The engine refused.
+    /// The engine refused, or could not be reached in time.
     Engine(Trouble),
     /// The thread that keeps the leases has ended by a panic.
     Stopped,
@@ -209,6 +218,13 @@ impl fmt::Display for Refused {
         match self {
             Self::Empty => f.write_str("an empty range cannot be leased"),
             Self::TimedOut => f.write_str("the range was not free in time"),
+            Self::NotAnswered => f.write_str("the engine of the leases did not answer in time"),
+            Self::TtlTooShort { ttl, took } => write!(
+                f,
+                "a lease for {ttl:.1?} is nearly over when its grant is known, which took {took:.1?} or more: ask for \
+                 {:.1?} or more",
+                4 * *took
+            ),
             Self::Cancelled => f.write_str("the request was cancelled"),
             Self::Engine(why) => why.fmt(f),
             Self::Stopped => f.write_str("the thread that keeps the leases has ended"),

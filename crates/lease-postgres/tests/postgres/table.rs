@@ -2,7 +2,7 @@
 
 use crate::server::{LONG, Server, runtime};
 use spanlock_lease::Mode::{Exclusive, Shared};
-use spanlock_lease::{Refused, Token};
+use spanlock_lease::Token;
 use spanlock_lease_postgres::FencedTable;
 use spanlock_lease_testkit::server::Server as _;
 use std::time::Duration;
@@ -111,7 +111,7 @@ pub fn keeps_the_lease_while_a_write_is_open(server: &Server) {
             .acquire(10..20, Exclusive, LONG)
             .within(Duration::from_millis(300))
             .await;
-        assert!(matches!(early, Err(Refused::TimedOut)), "{early:?}");
+        assert!(early.is_err(), "{early:?}");
         transaction.commit().await.unwrap();
         drop(other.acquire(10..20, Exclusive, LONG).await.unwrap());
     });

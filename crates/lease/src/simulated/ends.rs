@@ -4,7 +4,7 @@ use super::simulate;
 use super::stalling::{Calls, SILENCE, Stalling};
 use crate::Mode::Exclusive;
 use crate::clock::{Moment, now};
-use crate::{End, Lost, Wanted};
+use crate::{End, Lost, Refused, Wanted};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -109,5 +109,50 @@ fn lost_leases_are_forgotten() {
         sleep(TTL / 50).await;
         assert_eq!(engine.known(), 0);
         drop(tokens);
+    });
+}
+
+#[test]
+fn a_ttl_that_is_too_short_is_refused() {
+    simulate(async {
+        let engine = Stalling::default();
+        let lease = engine.client().await;
+        engine.takes(SILENCE);
+        let refused = lease.acquire(.., Exclusive, SILENCE).await.unwrap_err();
+        let said = refused.to_string();
+        assert!(said.contains("1.0s") && said.contains("4.0s"), "{said}");
+        assert!(
+            matches!(refused, Refused::TtlTooShort { ttl, took } if (ttl, took) == (SILENCE, SILENCE))
+        );
+        assert_eq!(engine.acquisitions(), 5);
+        // What it says is enough.
+        let token = lease.acquire(.., Exclusive, 4 * SILENCE).await.unwrap();
+        assert_eq!(token.renew().await, Ok(()));
+    });
+}
+
+#[test]
+fn who_is_late_hears_why() {
+    simulate(async {
+        let engine = Stalling::default();
+        let lease = engine.client().await;
+        let soon = async |limit| {
+            let asks = lease.acquire(.., Exclusive, TTL).within(limit);
+            asks.await.unwrap_err()
+        };
+        engine.requests_are(Calls::Lost);
+        assert!(matches!(soon(SILENCE / 2).await, Refused::NotAnswered));
+        let said = soon(3 * SILENCE).await.to_string();
+        assert!(
+            said.contains("cannot be reached: it was told to stall"),
+            "{said}"
+        );
+        engine.requests_are(Calls::Answered);
+        let held = lease.acquire(.., Exclusive, TTL).await.unwrap();
+        assert!(matches!(soon(3 * SILENCE).await, Refused::TimedOut));
+        held.release().await.unwrap();
+        engine.takes(TTL);
+        let late = soon(3 * TTL).await;
+        assert!(matches!(late, Refused::TtlTooShort { took, .. } if took == TTL));
     });
 }

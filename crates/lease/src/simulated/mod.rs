@@ -9,8 +9,13 @@ mod stalling;
 mod storm;
 
 use crate::{clock, names};
+use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+/// None takes longer.
+const HANGS: Duration = Duration::from_secs(100_000);
 
 /// Runs a simulation to its end.
 fn simulate(work: impl Future<Output = ()>) {
@@ -22,6 +27,6 @@ fn simulate(work: impl Future<Output = ()>) {
     LocalSet::new().block_on(&runtime, async {
         clock::begin();
         names::begin();
-        work.await;
+        timeout(HANGS, work).await.expect("it ends");
     });
 }

@@ -23,6 +23,7 @@ pub(super) enum Calls {
 
 #[derive(Default)]
 struct Told {
+    requests: Cell<Calls>,
     renewals: Cell<Calls>,
     releases: Cell<Calls>,
     /// An answer comes after so long.
@@ -43,6 +44,10 @@ pub(super) struct Stalling {
 pub(super) const SILENCE: Duration = Duration::from_secs(1);
 
 impl Stalling {
+    pub(super) fn requests_are(&self, calls: Calls) {
+        self.told.requests.set(calls);
+    }
+
     pub(super) fn renewals_are(&self, calls: Calls) {
         self.told.renewals.set(calls);
     }
@@ -101,7 +106,7 @@ impl Engine for Stalling {
     async fn acquire(&self, request: &Request) -> Result<Answer, Trouble> {
         self.told.acquisitions.set(self.acquisitions() + 1);
         self.told.known.borrow_mut().insert(request.id);
-        self.call(Calls::Answered, self.memory.acquire(request))
+        self.call(self.told.requests.get(), self.memory.acquire(request))
             .await
     }
 
