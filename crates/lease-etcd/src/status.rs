@@ -6,7 +6,9 @@ use crate::keys::{Entry, Place, below, place};
 use crate::link::{Calls, Cluster, Line, PATIENCE};
 use crate::wire::{KeyValue, LeaseTimeToLiveRequest};
 use spanlock_lease::{Listed, State, Trouble};
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_rustls::rustls::ClientConfig;
@@ -20,7 +22,7 @@ use tokio_rustls::rustls::ClientConfig;
 /// # Errors
 /// When the cluster cannot be reached.
 pub async fn status(config: &Config) -> Result<Vec<Listed>, Trouble> {
-    list(Cluster::new(config.clone())).await
+    list(&Line::new(Arc::new(Cluster::new(config.clone())))).await
 }
 
 /// As [`status()`], over connections as [`Etcd::with_tls`](crate::Etcd::with_tls) has them.
@@ -30,37 +32,42 @@ pub async fn status(config: &Config) -> Result<Vec<Listed>, Trouble> {
 pub async fn status_with_tls(config: &Config, tls: ClientConfig) -> Result<Vec<Listed>, Trouble> {
     let mut cluster = Cluster::new(config.clone());
     cluster.encrypt(tls);
-    list(cluster).await
+    list(&Line::new(Arc::new(cluster))).await
 }
 
-async fn list(cluster: Cluster) -> Result<Vec<Listed>, Trouble> {
-    let line = Line::new(Arc::new(cluster));
+/// So many leases are asked for at a time.
+const AT_A_TIME: usize = 64;
+
+async fn list(calls: &impl Calls) -> Result<Vec<Listed>, Trouble> {
     let by = Instant::now() + PATIENCE;
     let prefix = format!("{PREFIX}/");
-    let answer = line.call(by, &below(prefix.clone())).await?;
+    let answer = calls.call(by, &below(prefix.clone())).await?;
+    let entries = answer.kvs.iter().filter_map(|kv| parse(&prefix, kv));
+    let entries: Vec<_> = entries.collect();
     let mut all = Vec::new();
-    for kv in &answer.kvs {
-        let Some((resource, state, entry)) = parse(&prefix, kv) else {
-            continue;
+    for some in entries.chunks(AT_A_TIME) {
+        let asks = |entry: &Entry| {
+            let asked = LeaseTimeToLiveRequest { id: entry.lease };
+            async move { calls.call(by, &asked).await }
         };
-        let left = line
-            .call(by, &LeaseTimeToLiveRequest { id: entry.lease })
-            .await?;
-        // It has ended since the keys were read.
-        let Ok(left) = u64::try_from(left.ttl) else {
-            continue;
-        };
-        let began = SystemTime::UNIX_EPOCH + Duration::from_millis(entry.claim.since);
-        all.push(Listed {
-            resource,
-            state,
-            span: entry.claim.span,
-            mode: entry.claim.mode,
-            client: entry.claim.client,
-            id: entry.id,
-            age: SystemTime::now().duration_since(began).unwrap_or_default(),
-            left: Duration::from_secs(left),
-        });
+        let left = together(some.iter().map(|(_, _, entry)| asks(entry))).await;
+        for ((resource, state, entry), left) in some.iter().zip(left) {
+            // It has ended since the keys were read.
+            let Ok(left) = u64::try_from(left?.ttl) else {
+                continue;
+            };
+            let began = SystemTime::UNIX_EPOCH + Duration::from_millis(entry.claim.since);
+            all.push(Listed {
+                resource: resource.clone(),
+                state: *state,
+                span: entry.claim.span,
+                mode: entry.claim.mode,
+                client: entry.claim.client.clone(),
+                id: entry.id,
+                age: SystemTime::now().duration_since(began).unwrap_or_default(),
+                left: Duration::from_secs(left),
+            });
+        }
     }
     let order = |listed: &Listed| {
         (
@@ -75,6 +82,24 @@ async fn list(cluster: Cluster) -> Result<Vec<Listed>, Trouble> {
     Ok(all)
 }
 
+/// Polls all side by side. Their outcomes, in their order.
+async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut all: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|context| {
+        for (future, outcome) in all.iter_mut().filter(|(_, outcome)| outcome.is_none()) {
+            if let Poll::Ready(ready) = future.as_mut().poll(context) {
+                *outcome = Some(ready);
+            }
+        }
+        match all.iter().all(|(_, outcome)| outcome.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    all.into_iter().filter_map(|(_, outcome)| outcome).collect()
+}
+
 /// What is held or wished for, and of which resource.
 fn parse(prefix: &str, kv: &KeyValue) -> Option<(String, State, Entry)> {
     let end = kv.key.strip_prefix(prefix.as_bytes())?;
@@ -86,4 +111,73 @@ fn parse(prefix: &str, kv: &KeyValue) -> Option<(String, State, Entry)> {
         Place::Version | Place::Grace => return None,
     };
     Some((resource, state, Entry::new(id, kv)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AT_A_TIME, list};
+    use crate::grpc::Failed;
+    use crate::link::Calls;
+    use crate::wire::{Call, KeyValue, LeaseTimeToLiveResponse, RangeRequest, RangeResponse};
+    use prost::Message;
+    use std::cell::Cell;
+    use std::time::Duration;
+    use tokio::runtime::Builder;
+    use tokio::time::{Instant, sleep};
+
+    /// A call takes so long.
+    const TRIP: Duration = Duration::from_millis(100);
+
+    /// A cluster with so many leases.
+    #[derive(Default)]
+    struct Slow {
+        leases: i64,
+        under_way: Cell<usize>,
+        most: Cell<usize>,
+    }
+
+    impl Calls for Slow {
+        async fn call<C: Call>(&self, _by: Instant, _asked: &C) -> Result<C::Answer, Failed> {
+            self.under_way.set(self.under_way.get() + 1);
+            self.most.set(self.most.get().max(self.under_way.get()));
+            sleep(TRIP).await;
+            self.under_way.set(self.under_way.get() - 1);
+            let held = |id: i64| KeyValue {
+                key: format!("spanlock/lease/resource/held/{id:x}").into_bytes(),
+                value: format!("exclusive {id} {id} 1 0 somebody").into_bytes(),
+                lease: id,
+                ..KeyValue::default()
+            };
+            let answer = match C::PATH == RangeRequest::PATH {
+                true => RangeResponse {
+                    kvs: (1..=self.leases).map(held).collect(),
+                    ..RangeResponse::default()
+                }
+                .encode_to_vec(),
+                false => LeaseTimeToLiveResponse { ttl: 7 }.encode_to_vec(),
+            };
+            Ok(C::Answer::decode(answer.as_slice())?)
+        }
+    }
+
+    /// In simulated time.
+    #[test]
+    fn many_leases_are_listed_in_few_round_trips() {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        runtime.expect("it needs nothing").block_on(async {
+            let cluster = Slow {
+                leases: 1000,
+                ..Slow::default()
+            };
+            let began = Instant::now();
+            let listed = list(&cluster).await.expect("it answers");
+            assert_eq!(listed.len(), 1000);
+            assert!(listed.is_sorted_by_key(|listed| listed.span.start()));
+            assert!(began.elapsed() < 20 * TRIP, "{:?}", began.elapsed());
+            assert!(cluster.most.get() <= AT_A_TIME);
+        });
+    }
 }
