@@ -11,8 +11,10 @@ const POSITIONS: u64 = 16;
 /// What a client was granted.
 #[derive(Debug)]
 pub struct Grant {
-    span: Span,
-    mode: Mode,
+    /// The range.
+    pub span: Span,
+    /// How it is held.
+    pub mode: Mode,
     /// With which fence.
     pub fence: Fence,
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 /// What happened to keys below `held/`, with the transactions: a lease began, or ended. It ends with a key that is none
 /// of a lease.
-fn history(server: &Server) -> Vec<(RequestId, Change, u64)> {
+pub fn history(server: &Server) -> Vec<(RequestId, Change, u64)> {
     let below = "spanlock/lease/resource/held/";
     let end = format!("{below}0");
     server.ctl(&["put", &end, ""]);

@@ -4,6 +4,7 @@ mod failures;
 mod history;
 mod requests;
 mod server;
+mod stall;
 mod tls;
 mod turns;
 
@@ -99,6 +100,10 @@ fn main() {
         (
             "failures::a_member_that_is_lost_is_not_missed",
             failures::a_member_that_is_lost_is_not_missed,
+        ),
+        (
+            "stall::a_leader_that_stands_still_lets_nobody_in_twice",
+            stall::a_leader_that_stands_still_lets_nobody_in_twice,
         ),
         (
             "failures::a_restore_raises_the_epoch",
