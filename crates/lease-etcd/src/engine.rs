@@ -43,10 +43,13 @@ use tokio::join;
 use tokio::time::{Instant, sleep};
 
 /// The longest ttl.
-const LONGEST: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
 /// Who collides with others for the second time waits for up to so long, then for twice as long, …
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// A release is given so much time at least, whatever its ttl was.
+const LEAST: Duration = Duration::from_millis(250);
 
 /// The calls for one resource.
 pub(crate) struct Core<C> {
@@ -429,7 +432,7 @@ impl<C: Calls> Core<C> {
     pub(crate) async fn release(&self, id: RequestId) -> Result<(), Trouble> {
         let (may_wish, ttl) = self.interests.end(id);
         // The first attempt leaves time for another one, as a renewal does.
-        let by = Instant::now() + ttl.map_or(PATIENCE, |ttl| PATIENCE.min(ttl / 4));
+        let by = Instant::now() + ttl.map_or(PATIENCE, |ttl| (ttl / 4).clamp(LEAST, PATIENCE));
         let Leases { held, wish } = Leases::of(id);
         match may_wish {
             MayWish::No => self.revoke(by, held).await,

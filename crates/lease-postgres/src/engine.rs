@@ -1,7 +1,9 @@
 //! The calls.
 
 use crate::schema;
-use crate::session::{Connector, PATIENCE, Session, listen, trouble, trouble_with_schema};
+use crate::session::{
+    Connector, PATIENCE, Session, listen, trouble, trouble_with_schema, within_time,
+};
 use spanlock_lease::{
     Answer, Engine, Fence, Mode, News, Renewal, Request, RequestId, Span, Trouble, Wanted,
 };
@@ -15,6 +17,9 @@ use tokio_postgres::{Config, Error, NoTls, Row, Socket};
 
 /// For how long a wish counts that nobody repeats. Requests that wait repeat theirs each half second.
 const WISH: Duration = Duration::from_secs(5);
+
+/// An opening takes no longer. It may bring the schema up, or wait for others who do.
+const OPENS: Duration = Duration::from_secs(60);
 
 /// Leases of one resource, as rows of a database.
 pub struct Postgres {
@@ -102,9 +107,13 @@ impl Postgres {
             let session = used.insert(self.session(line).await?);
             asks(session).await.map_err(trouble)
         });
-        let answer = answer
-            .await
-            .unwrap_or_else(|late| Err(Trouble::Unreachable(late.into())));
+        let answer = answer.await.unwrap_or_else(|_late| {
+            let why = match used {
+                None => "no connection to the server in time",
+                Some(_) => "the server did not answer in time",
+            };
+            Err(Trouble::Unreachable(why.into()))
+        });
         if let (Err(Trouble::Unreachable(_)), Some(used)) = (&answer, used) {
             // A server that closes, or has become a standby, is left. Calls that are under way end first. Whoever
             // makes another connection at this moment has left this one, and is not waited for.
@@ -140,12 +149,15 @@ fn milliseconds(time: Duration) -> i64 {
 impl Engine for Postgres {
     async fn open(&self) -> Result<(), Trouble> {
         let mut client = self.connector.connect(&self.config).await?;
-        schema::prepare(&mut client, &self.schema)
-            .await
-            .map_err(trouble_with_schema)?;
-        let session = Session::new(client, &self.schema, &self.resource)
-            .await
-            .map_err(trouble)?;
+        let opens = async {
+            schema::prepare(&mut client, &self.schema)
+                .await
+                .map_err(trouble_with_schema)?;
+            Session::new(client, &self.schema, &self.resource)
+                .await
+                .map_err(trouble)
+        };
+        let session = within_time(OPENS, "answer", opens).await?;
         let channel = schema::within(&self.schema, &format!("@.{}", session.resource));
         let (sender, news) = mpsc::unbounded_channel();
         tokio::spawn(listen(

@@ -71,17 +71,32 @@ impl Connector {
         if config.get_application_name().is_none() {
             config.application_name(client_name());
         }
-        let connecting = timeout(PATIENCE, (self.0)(config))
-            .await
-            .map_err(|late| Trouble::Unreachable(late.into()))?;
-        let (client, mut messages) = connecting.map_err(trouble)?;
-        // What ends it is told to who asks next.
-        tokio::spawn(async move {
-            while let Some(Ok(_)) = poll_fn(|context| messages(context)).await {}
-        });
-        client.batch_execute(SETTINGS).await.map_err(trouble)?;
-        Ok(client)
+        let connects = async {
+            let (client, mut messages) = (self.0)(config).await?;
+            // What ends it is told to who asks next.
+            tokio::spawn(async move {
+                while let Some(Ok(_)) = poll_fn(|context| messages(context)).await {}
+            });
+            client.batch_execute(SETTINGS).await?;
+            Ok(client)
+        };
+        within_time(PATIENCE, "connect", async {
+            connects.await.map_err(trouble)
+        })
+        .await
     }
+}
+
+/// What is had within a time, or what the server did not do in it.
+pub(crate) async fn within_time<T>(
+    time: Duration,
+    what: &str,
+    work: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    timeout(time, work).await.unwrap_or_else(|_late| {
+        let why = format!("the server did not {what} within {} s", time.as_secs());
+        Err(Trouble::Unreachable(why.into()))
+    })
 }
 
 impl Session {
@@ -223,5 +238,58 @@ pub(crate) fn trouble(error: Error) -> Trouble {
         Trouble::Unreachable(Told(error).into())
     } else {
         Trouble::Refused(Told(error).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Connector, PATIENCE};
+    use spanlock_lease::Trouble;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+    use tokio::runtime::Builder;
+    use tokio::sync::oneshot;
+    use tokio::time::{pause, timeout};
+    use tokio_postgres::NoTls;
+
+    /// It lets a client in first. The time after that is simulated.
+    #[test]
+    fn a_server_that_falls_silent_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (asked, is_asked) = oneshot::channel();
+        let server = thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut length = [0; 4];
+            client.read_exact(&mut length).unwrap();
+            let mut rest = vec![0; u32::from_be_bytes(length) as usize - length.len()];
+            client.read_exact(&mut rest).unwrap();
+            client
+                .write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
+                .unwrap();
+            client.read_exact(&mut length).unwrap();
+            asked.send(()).unwrap();
+            // Until the client has gone.
+            let _ = client.read_to_end(&mut rest);
+        });
+        let config = format!("host=127.0.0.1 port={port} user=a")
+            .parse()
+            .unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let connector = Connector::new(NoTls);
+            let connects = tokio::spawn(async move { connector.connect(&config).await });
+            is_asked.await.unwrap();
+            pause();
+            let connected = timeout(2 * PATIENCE, connects).await;
+            match connected.expect("it is given up").unwrap() {
+                Err(Trouble::Unreachable(why)) => assert!(why.to_string().contains("10 s")),
+                Err(other) => panic!("{other}"),
+                Ok(_) => panic!("nobody has answered"),
+            }
+        });
+        drop(runtime);
+        server.join().unwrap();
     }
 }

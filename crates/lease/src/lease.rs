@@ -33,8 +33,8 @@ impl Default for Options {
 
 /// Leases of ranges of one resource.
 ///
-/// Clones share the engine and the thread that keeps the leases. The thread ends when all clones are dropped and all
-/// tokens released.
+/// Clones share the engine and the thread that keeps the leases. The thread ends when all clones are dropped, and all
+/// tokens released or lost, of which the engine is told for up to a ttl.
 ///
 /// Requests that conflict are granted in the order in which they came, except that one whose range is free passes an
 /// earlier one after it has given way for a limited time, which each [`Engine`] states. Requests of one process
