@@ -283,6 +283,28 @@ fn a_request_that_gives_way_says_to_whom() {
     assert!(why.contains(expected), "{why}");
 }
 
+/// As after a standby has taken over.
+#[test]
+fn a_server_that_grants_nothing_is_named() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let free = ["run", "--resource", "file", "--", "true"];
+    let (code, _, why) = server.done(&free);
+    assert_eq!(code, Some(0), "{why}");
+    server.query("update spanlock_lease.era set grants_from = now() + interval '1 h'");
+    let (code, listed, why) = server.done(&["status"]);
+    assert_eq!(code, Some(0), "{why}");
+    assert!(
+        listed.contains("file") && listed.contains("grace"),
+        "{listed}"
+    );
+    let (code, _, why) = server.done(&["wait", "--resource", "file", "--within", "5"]);
+    assert_eq!(code, Some(124), "{why}");
+    let expected = "waiting for a server that was restored or replaced, and grants nothing for 3";
+    assert!(why.contains(expected), "{why}");
+}
+
 /// Also if it does not listen to the first signal.
 #[test]
 fn a_program_ends_when_its_lease_is_lost() {

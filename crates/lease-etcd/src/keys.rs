@@ -145,7 +145,6 @@ pub(crate) struct Entry {
     pub(crate) created: i64,
     /// The latest one that wrote it.
     pub(crate) modified: i64,
-    pub(crate) lease: i64,
 }
 
 impl Entry {
@@ -155,7 +154,6 @@ impl Entry {
             claim: Claim::parse(&kv.value)?,
             created: kv.create_revision,
             modified: kv.mod_revision,
-            lease: kv.lease,
         })
     }
 }

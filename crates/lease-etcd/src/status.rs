@@ -1,6 +1,7 @@
 //! Who holds leases, and who waits.
 
 use crate::config::{Config, decoded};
+use crate::engine::LONGEST;
 use crate::etcd::PREFIX;
 use crate::keys::{Entry, Place, below, place};
 use crate::link::{Calls, Cluster, Line, PATIENCE};
@@ -13,8 +14,8 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_rustls::rustls::ClientConfig;
 
-/// Lists all leases below the prefix `spanlock/lease`, and the wishes for others, by resources and places. It changes
-/// nothing.
+/// Lists all leases below the prefix `spanlock/lease`, the wishes for others, and the resources of which nothing is
+/// granted after a restore, by resources and places. It changes nothing.
 ///
 /// The keys are as they were at one moment. When each ends is asked afterwards, in whole seconds; how old it is, by the
 /// clock of the machine that asked for it.
@@ -42,31 +43,17 @@ async fn list(calls: &impl Calls) -> Result<Vec<Listed>, Trouble> {
     let by = Instant::now() + PATIENCE;
     let prefix = format!("{PREFIX}/");
     let answer = calls.call(by, &below(prefix.clone())).await?;
-    let entries = answer.kvs.iter().filter_map(|kv| parse(&prefix, kv));
-    let entries: Vec<_> = entries.collect();
+    let known = answer.kvs.iter().filter_map(|kv| parse(&prefix, kv));
+    let known: Vec<_> = known.collect();
     let mut all = Vec::new();
-    for some in entries.chunks(AT_A_TIME) {
-        let asks = |entry: &Entry| {
-            let asked = LeaseTimeToLiveRequest { id: entry.lease };
-            async move { calls.call(by, &asked).await }
-        };
-        let left = together(some.iter().map(|(_, _, entry)| asks(entry))).await;
-        for ((resource, state, entry), left) in some.iter().zip(left) {
+    for some in known.chunks(AT_A_TIME) {
+        let asks = |id: i64| async move { calls.call(by, &LeaseTimeToLiveRequest { id }).await };
+        let left = together(some.iter().map(|(_, lease, _)| asks(*lease))).await;
+        for ((resource, _, what), left) in some.iter().zip(left) {
             // It has ended since the keys were read.
-            let Ok(left) = u64::try_from(left?.ttl) else {
-                continue;
-            };
-            let began = SystemTime::UNIX_EPOCH + Duration::from_millis(entry.claim.since);
-            all.push(Listed {
-                resource: resource.clone(),
-                state: *state,
-                span: entry.claim.span,
-                mode: entry.claim.mode,
-                client: entry.claim.client.clone(),
-                id: entry.id,
-                age: SystemTime::now().duration_since(began).unwrap_or_default(),
-                left: Duration::from_secs(left),
-            });
+            if let Ok(left) = u64::try_from(left?.ttl) {
+                all.push(listed(resource.clone(), what, Duration::from_secs(left)));
+            }
         }
     }
     let order = |listed: &Listed| {
@@ -100,17 +87,42 @@ async fn together<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output>
     all.into_iter().filter_map(|(_, outcome)| outcome).collect()
 }
 
-/// What is held or wished for, and of which resource.
-fn parse(prefix: &str, kv: &KeyValue) -> Option<(String, State, Entry)> {
+/// What is known of a resource.
+enum What {
+    Claimed(State, Entry),
+    Grace,
+}
+
+/// A resource, the lease of etcd that ends what is known of it, and that.
+fn parse(prefix: &str, kv: &KeyValue) -> Option<(String, i64, What)> {
     let end = kv.key.strip_prefix(prefix.as_bytes())?;
     let slash = end.iter().position(|byte| *byte == b'/')?;
     let resource = decoded(std::str::from_utf8(&end[..slash]).ok()?)?;
-    let (state, id) = match place(&end[slash + 1..])? {
-        Place::Held(id) => (State::Held, id),
-        Place::Wish(id) => (State::Awaited, id),
-        Place::Version | Place::Grace => return None,
+    let what = match place(&end[slash + 1..])? {
+        Place::Held(id) => What::Claimed(State::Held, Entry::new(id, kv)?),
+        Place::Wish(id) => What::Claimed(State::Awaited, Entry::new(id, kv)?),
+        Place::Grace => What::Grace,
+        Place::Version => return None,
     };
-    Some((resource, state, Entry::new(id, kv)?))
+    Some((resource, kv.lease, what))
+}
+
+fn listed(resource: String, what: &What, left: Duration) -> Listed {
+    let (state, Entry { id, claim, .. }) = match what {
+        What::Grace => return Listed::grace(resource, LONGEST.saturating_sub(left), left),
+        What::Claimed(state, entry) => (*state, entry),
+    };
+    let began = SystemTime::UNIX_EPOCH + Duration::from_millis(claim.since);
+    Listed {
+        resource,
+        state,
+        span: claim.span,
+        mode: claim.mode,
+        client: claim.client.clone(),
+        id: *id,
+        age: SystemTime::now().duration_since(began).unwrap_or_default(),
+        left,
+    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use crate::engine::unsigned;
 use crate::schema::{self, within};
-use crate::session::{Connector, trouble, trouble_with_schema};
+use crate::session::{Connector, PATIENCE, trouble, trouble_with_schema, within_time};
 use spanlock_lease::{Listed, Mode, Span, State, Trouble};
 use std::time::Duration;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
-/// Lists all leases of a database, and the wishes for others, by resources and places, as they are at one moment.
-/// It changes nothing. Who asked is the `application_name` of the connection, and its address if there is one; how old
+/// Lists all leases of a database, the wishes for others, and the resources of which nothing is granted after a standby
+/// has taken over, by resources and places, as they are at one moment. It changes nothing. Who asked is the `application_name` of the connection, and its address if there is one; how old
 /// they are, the clock of the server says.
 ///
 /// # Errors
@@ -42,34 +42,42 @@ async fn list(
     schema: &str,
 ) -> Result<Vec<Listed>, Trouble> {
     let client = connector.connect(config).await?;
-    schema::require(&client, schema)
-        .await
-        .map_err(trouble_with_schema)?;
-    let rows = client.query(&within(schema, LISTS), &[]).await;
-    Ok(rows.map_err(trouble)?.iter().map(listed).collect())
+    let lists = async {
+        schema::require(&client, schema)
+            .await
+            .map_err(trouble_with_schema)?;
+        let rows = client.query(&within(schema, LISTS), &[]).await;
+        rows.map_err(trouble)
+    };
+    let rows = within_time(PATIENCE, "answer", lists).await?;
+    Ok(rows.iter().map(listed).collect())
 }
 
 const LISTS: &str = "
-    select r.name, held, lower(span) as lo, coalesce(upper(span) - 1, 9223372036854775807) as last, alone, client,
+    select r.name, state, lower(span) as lo, coalesce(upper(span) - 1, 9223372036854775807) as last, alone, client,
         request::text, (1000 * extract(epoch from clock_timestamp() - since))::bigint as age,
         (1000 * extract(epoch from expires - clock_timestamp()))::bigint as left
     from (
-        select res, true as held, span, alone <> 0 as alone, client, request, since, expires from @.lease
-        union all select res, false, span, alone, client, request, since, expires from @.wish
+        select res, 0 as state, span, alone <> 0 as alone, client, request, since, expires from @.lease
+        union all select res, 1, span, alone, client, request, since, expires from @.wish
+        union all select id, 2, '(,)'::int8range, true, '', null, grants_from - interval '1 minute', grants_from
+            from @.era cross join @.resource where timeline = @.timeline()
     ) as l join @.resource r on r.id = l.res
-    where expires >= clock_timestamp() order by r.name, held desc, span, since";
+    where expires >= clock_timestamp() order by r.name, state, span, since";
 
 fn listed(row: &Row) -> Listed {
     let milliseconds =
         |column| Duration::from_millis(row.get::<_, i64>(column).try_into().unwrap_or(0));
+    let state = match row.get("state") {
+        0 => State::Held,
+        1 => State::Awaited,
+        _ => return Listed::grace(row.get("name"), milliseconds("age"), milliseconds("left")),
+    };
     let (lo, last) = (unsigned(row.get("lo")), unsigned(row.get("last")));
     let id = row.get::<_, &str>("request").replace('-', "");
     Listed {
         resource: row.get("name"),
-        state: match row.get("held") {
-            true => State::Held,
-            false => State::Awaited,
-        },
+        state,
         span: Span::inclusive(lo, last).expect("the database has no empty range"),
         mode: match row.get("alone") {
             true => Mode::Exclusive,

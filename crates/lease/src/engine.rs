@@ -28,6 +28,9 @@ impl fmt::Display for Fence {
 pub struct RequestId(u128);
 
 impl RequestId {
+    /// That of no request.
+    pub(crate) const NONE: Self = Self(0);
+
     /// A new one.
     pub(crate) fn new() -> Self {
         Self(names::fresh())

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// A lease, or a wish for one.
+/// A lease, a wish for one, or a time in which none is granted.
 #[derive(Debug, Clone)]
 pub struct Listed {
     /// The resource.
@@ -16,23 +16,42 @@ pub struct Listed {
     pub span: Span,
     /// How it is held or wished for.
     pub mode: Mode,
-    /// Who asked, as the engine knows it.
+    /// Who asked, as the engine knows it. Nobody has asked for a grace.
     pub client: String,
-    /// The name of the request.
+    /// The name of the request. Of a grace, it is the number 0.
     pub id: RequestId,
-    /// How long ago it was granted, or wished for. A clock says so that may be set.
+    /// How long ago it was granted or wished for, or began. A clock says so that may be set.
     pub age: Duration,
     /// When it ends, unless it is renewed.
     pub left: Duration,
 }
 
-/// Whether a range is held.
+/// Whether a range is held, or could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// It is.
     Held,
     /// Somebody waits for it.
     Awaited,
+    /// Nobody is granted it, and holders renew: the server was restored or replaced, and may lack the latest leases.
+    Grace,
+}
+
+impl Listed {
+    /// That nothing of a resource is granted until a time has passed.
+    #[must_use]
+    pub fn grace(resource: String, age: Duration, left: Duration) -> Self {
+        Self {
+            resource,
+            state: State::Grace,
+            span: Span::of(..).expect("it is not empty"),
+            mode: Mode::Exclusive,
+            client: String::new(),
+            id: RequestId::NONE,
+            age,
+            left,
+        }
+    }
 }
 
 /// By which people know this process: its program, its number, and its machine.

@@ -69,7 +69,7 @@ pub(super) fn acquire(server: &Server, wanted: &Wanted) -> Result<Held> {
     let answer = patiently(request.start(), whom(server, wanted, span, mode));
     match answer {
         Ok(token) => Ok(Held { token }),
-        Err(why @ Refused::TimedOut) => Err(Failure::Program {
+        Err(why @ (Refused::TimedOut | Refused::NotAnswered)) => Err(Failure::Program {
             why: format!("{} of {}: {why}", wanted.range, wanted.resource),
             code: NOT_IN_TIME,
         }),
@@ -121,10 +121,17 @@ fn whom(
         let holders: Vec<_> = conflicting(State::Held).map(described).collect();
         let earlier = conflicting(State::Awaited).filter(|awaited| awaited.age > waited);
         let earlier: Vec<_> = earlier.map(described).collect();
-        match (&holders[..], &earlier[..]) {
-            ([], []) => "its turn: nobody is in the way any more".to_owned(),
-            ([], earlier) => format!("its turn, after {}", earlier.join(", ")),
-            (holders, _) => holders.join(", "),
+        let grace = conflicting(State::Grace).map(|grace| {
+            let left = grace.left.as_secs_f64();
+            format!(
+                "a server that was restored or replaced, and grants nothing for {left:.0} s more"
+            )
+        });
+        let grace: Vec<_> = grace.collect();
+        match (&holders[..], &grace[..], &earlier[..]) {
+            ([], [], []) => "its turn: nobody is in the way any more".to_owned(),
+            ([], [], earlier) => format!("its turn, after {}", earlier.join(", ")),
+            (holders, grace, _) => [holders, grace].concat().join(", "),
         }
     }
 }

@@ -73,6 +73,7 @@ fn state(state: State) -> &'static str {
     match state {
         State::Held => "held",
         State::Awaited => "awaited",
+        State::Grace => "grace",
     }
 }
 

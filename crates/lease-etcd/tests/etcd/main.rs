@@ -98,6 +98,10 @@ fn main() {
             failures::a_listener_that_is_not_answered_connects_again,
         ),
         (
+            "failures::a_release_that_is_lost_is_told_again",
+            failures::a_release_that_is_lost_is_told_again,
+        ),
+        (
             "failures::a_member_that_is_lost_is_not_missed",
             failures::a_member_that_is_lost_is_not_missed,
         ),

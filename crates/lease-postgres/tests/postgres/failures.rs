@@ -2,7 +2,8 @@
 
 use crate::server::{LONG, Server, runtime};
 use spanlock_lease::Mode::Exclusive;
-use spanlock_lease::{Engine, News, Refused, Wanted};
+use spanlock_lease::{Engine, News, State, Wanted};
+use spanlock_lease_postgres::status;
 use spanlock_lease_testkit::network::{Direction, Way};
 use spanlock_lease_testkit::server::Server as _;
 use std::time::Duration;
@@ -49,7 +50,12 @@ pub fn a_promotion_raises_the_epoch(server: &Server) {
         .acquire(20..30, Exclusive, LONG)
         .within(Duration::from_millis(500))
         .wait();
-    assert!(matches!(early, Err(Refused::TimedOut)), "{early:?}");
+    assert!(early.is_err(), "{early:?}");
+    let listed = runtime().block_on(status(&server.config(), "spanlock_lease"));
+    let mut listed = listed.unwrap().into_iter();
+    let grace = listed.find(|listed| listed.state == State::Grace).unwrap();
+    assert_eq!(grace.resource, "resource");
+    assert!(grace.left > LONG / 2 && grace.left <= LONG, "{grace:?}");
     let wait = "select ceil(extract(epoch from grants_from - clock_timestamp()))::bigint from spanlock_lease.era";
     assert!((30..=60).contains(&server.number(wait)));
     server.execute("update spanlock_lease.era set grants_from = clock_timestamp()");
