@@ -9,8 +9,9 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
 /// Lists all leases of a database, the wishes for others, and the resources of which nothing is granted after a standby
-/// has taken over, by resources and places, as they are at one moment. It changes nothing. Who asked is the `application_name` of the connection, and its address if there is one; how old
-/// they are, the clock of the server says.
+/// has taken over, by resources and places, as they are at one moment. It changes nothing. Who asked is the
+/// `application_name` of the connection, and its address if there is one; how old they are, the clock of the server
+/// says.
 ///
 /// # Errors
 /// When the server cannot be reached, or there are no leases: nobody has opened one.

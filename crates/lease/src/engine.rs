@@ -201,8 +201,8 @@ pub trait Engine: 'static {
     fn renew(&self, id: RequestId, ttl: Duration)
     -> impl Future<Output = Result<Renewal, Trouble>>;
 
-    /// Forgets a request: what it holds, and what it wishes for. Each request that was acquired for comes to this, or to
-    /// a renewal that says that it is gone. So nothing of it need be kept after that, also if there is no answer.
+    /// Forgets a request: what it holds, and what it wishes for. Each request ends so, or by a renewal that says that
+    /// it is gone. Nothing of it need be kept after that, also if there is no answer.
     ///
     /// # Errors
     /// When there is no answer.
