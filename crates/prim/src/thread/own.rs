@@ -41,8 +41,10 @@ mod linux {
     extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         // SAFETY: `start` has made it from a box, and passes it to one thread.
         let Start { name, run } = *unsafe { Box::from_raw(start.cast::<Start>()) };
-        // SAFETY: the name is a C string. If it is too long, the thread has none.
-        unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+        // SAFETY: it has no preconditions.
+        let here = unsafe { libc::pthread_self() };
+        // SAFETY: the thread runs, and the name is a C string. If it is too long, the thread has none.
+        unsafe { libc::pthread_setname_np(here, name.as_ptr()) };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
             // To drop it is to run foreign code, which may panic again.
             mem::forget(payload);
