@@ -145,6 +145,115 @@ mod uses {
     }
 }
 
+mod tables {
+    //! Tasks that lock ranges of several tables.
+
+    use crate::locks::unfair_keys;
+    use prim::cell::UnsafeCell;
+    use prim::model;
+    use prim::thread::{self, JoinHandle};
+    use spanlock_loom::range::keys::{KeySpace, Natural, Table};
+    use spanlock_loom::range::raw::Mode::Exclusive;
+    use spanlock_loom::range::{Owner, Refusal};
+    use spanlock_testkit_loom::range::finish;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    /// Two tables, and what each protects.
+    struct World {
+        space: KeySpace<u64>,
+        tables: [Table<u64, Natural>; 2],
+        values: [UnsafeCell<u64>; 2],
+    }
+
+    // SAFETY: threads reach the values under the locks alone. The models check that they suffice for that.
+    unsafe impl Sync for World {}
+    // SAFETY: the values are numbers, which any thread may own and drop.
+    unsafe impl Send for World {}
+
+    impl World {
+        fn new() -> Arc<Self> {
+            let space = KeySpace::new();
+            let tables = [(); 2].map(|()| space.table_of(unfair_keys()));
+            let values = [(); 2].map(|()| UnsafeCell::new(0));
+            Arc::new(Self {
+                space,
+                tables,
+                values,
+            })
+        }
+
+        /// A task on a thread of its own locks in both tables, named in that order, and changes what they protect.
+        fn start(
+            self: &Arc<Self>,
+            owner: &Owner,
+            order: [usize; 2],
+        ) -> JoinHandle<Result<(), Refusal>> {
+            let (world, owner) = (Arc::clone(self), owner.clone());
+            thread::spawn(move || {
+                let wanted = order.map(|at| (&world.tables[at], 2..3, Exclusive));
+                let mut locked = pin!(world.space.lock_many_async(&owner, wanted));
+                let held = finish(|waker| locked.as_mut().poll(&mut Context::from_waker(waker)))?;
+                for value in &world.values {
+                    // SAFETY: it is held; loom checks.
+                    value.with_mut(|value| unsafe { *value += 1 });
+                }
+                drop(held);
+                Ok(())
+            })
+        }
+
+        fn is_free(&self) {
+            let free = |table: &Table<u64, Natural>| table.try_write(..).is_some();
+            assert!(self.tables.iter().all(free), "something is held");
+        }
+    }
+
+    /// Each finds the second table taken at first, and so holds the first one at last while it waits.
+    #[test]
+    fn two_tasks_name_two_tables_in_different_orders() {
+        model(Some(2), || {
+            let world = World::new();
+            let held = world.tables[1].write(2..3);
+            let tasks = [[0, 1], [1, 0]].map(|order| world.start(&Owner::new(), order));
+            drop(held);
+            for task in tasks {
+                assert_eq!(task.join().expect("loom reports panics itself"), Ok(()));
+            }
+            world.is_free();
+        });
+    }
+
+    /// A task that is dropped while it holds the first table and waits for the second leaves nothing behind, and the
+    /// other goes on.
+    #[test]
+    fn one_of_two_tasks_is_dropped() {
+        model(Some(2), || {
+            let world = World::new();
+            let held = world.tables[1].write(2..3);
+            let owner = Owner::new();
+            let wanted = world
+                .tables
+                .each_ref()
+                .map(|table| (table, 2..3, Exclusive));
+            let mut dropped = Box::pin(world.space.lock_many_async(&owner, wanted));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(dropped.as_mut().poll(&mut context).is_pending());
+            assert!(
+                world.tables[0].try_write(2..3).is_none(),
+                "it keeps what it has"
+            );
+            let other = world.start(&Owner::new(), [1, 0]);
+            drop(held);
+            drop(dropped);
+            assert_eq!(other.join().expect("loom reports panics itself"), Ok(()));
+            world.is_free();
+        });
+    }
+}
+
 mod panics {
     //! Comparators that panic.
 

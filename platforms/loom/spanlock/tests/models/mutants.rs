@@ -66,6 +66,7 @@ spanlock_testkit::mutants! {
     keys::figure_one_with_a_lasting_separator::slow_keys: scan-counted
     keys::a_key_is_compared_while_its_holder_leaves::slow_keys: key-life
     keys::of_different_heights::a_writer_begins_behind_a_scan_that_is_over::slow_keys: scan-over
+    keys::tables::two_tasks_name_two_tables_in_different_orders: tables-ascend
     keys::a_node_alone_is_used_again::keys: plain-node
     keys::a_task_waits_while_its_thread_goes_on::unfair_keys: own-keys
     keys::uses::the_last_user_writes_the_next_keys: last-use

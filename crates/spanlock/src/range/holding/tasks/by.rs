@@ -161,7 +161,8 @@ pub(in crate::range::holding) async fn acquire_all<P: Place + Clone>(
     wait: Wait,
 ) -> Result<All<P>, Refusal> {
     let mut awaited = 0;
-    for _ in 0..EMPTY_HANDED_ROUNDS {
+    // A model is to come to the last round.
+    for _ in 0..prim::sized(EMPTY_HANDED_ROUNDS, 1) {
         let Some((lock, sought, mode)) = wanted.get(awaited).cloned() else {
             break;
         };
