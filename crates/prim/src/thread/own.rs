@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_thread_of_the_library_runs_and_may_panic() {
-        let (send, receive) = mpsc::channel();
+        let (send, receive) = mpsc::channel::<()>();
         assert!(start_own(c"spanlock-test", 1 << 18, move || {
             let _dropped_by_the_panic = send;
             std::panic::resume_unwind(Box::new(5));
