@@ -32,12 +32,12 @@ impl State {
         {
             return Decision::Wait(wish);
         }
-        let is_held = |span| {
+        let is_held = |&span: &Span| {
             self.held
                 .iter()
                 .any(|held| held.claim.conflicts(span, mode))
         };
-        let is_wished_for = |span| self.wishes(id, span, mode).next().is_some();
+        let is_wished_for = |&span: &Span| self.wishes(id, span, mode).next().is_some();
         match request.largest(|span| !is_held(span), is_wished_for) {
             Some(span) => Decision::Grant(span),
             None => Decision::Wait(wish),

@@ -6,7 +6,9 @@ use crate::interests::Interests;
 use crate::keys::Keys;
 use crate::link::{Cluster, Line, PATIENCE};
 use crate::watch::watch;
-use spanlock_lease::{Answer, Engine, News, Renewal, Request, RequestId, Trouble, client_name};
+use spanlock_lease::{
+    Answer, Engine, News, Renewal, Request, RequestId, Span, Trouble, client_name,
+};
 use std::fmt;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -76,6 +78,8 @@ impl Etcd {
 }
 
 impl Engine for Etcd {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         let (interests, news) = Interests::new();
         let interests = Arc::new(interests);

@@ -6,7 +6,7 @@ use crate::etcd::PREFIX;
 use crate::keys::{Entry, Place, below, place};
 use crate::link::{Calls, Cluster, Line, PATIENCE};
 use crate::wire::{KeyValue, LeaseTimeToLiveRequest};
-use spanlock_lease::{Listed, State, Trouble};
+use spanlock_lease::{Listed, Span, State, Trouble};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -109,7 +109,9 @@ fn parse(prefix: &str, kv: &KeyValue) -> Option<(String, i64, What)> {
 
 fn listed(resource: String, what: &What, left: Duration) -> Listed {
     let (state, Entry { id, claim, .. }) = match what {
-        What::Grace => return Listed::grace(resource, LONGEST.saturating_sub(left), left),
+        What::Grace => {
+            return Listed::grace(resource, Span::ALL, LONGEST.saturating_sub(left), left);
+        }
         What::Claimed(state, entry) => (*state, entry),
     };
     let began = SystemTime::UNIX_EPOCH + Duration::from_millis(claim.since);

@@ -7,7 +7,8 @@
 //! caches, and by a lease for each. A block that another machine has used must be handed over, and back.
 
 use spanlock_lease::{
-    Answer, Cache, Engine, Memory, Mode, News, RangeLease, Renewal, Request, RequestId, Trouble,
+    Answer, Cache, Engine, Memory, Mode, News, RangeLease, Renewal, Request, RequestId, Span,
+    Trouble,
 };
 use spanlock_lease_postgres::Postgres;
 use std::error::Error;
@@ -55,6 +56,8 @@ macro_rules! call {
 }
 
 impl Engine for Counted {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         call!(self, engine => engine.open())
     }

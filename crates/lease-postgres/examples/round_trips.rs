@@ -2,7 +2,8 @@
 //! prints such a server.
 
 use spanlock_lease::{
-    Answer, Cache, Engine, Mode, News, RangeLease, Renewal, Request, RequestId, Token, Trouble,
+    Answer, Cache, Engine, Mode, News, RangeLease, Renewal, Request, RequestId, Span, Token,
+    Trouble,
 };
 use spanlock_lease_postgres::Postgres;
 use std::error::Error;
@@ -43,6 +44,8 @@ impl Counted {
 }
 
 impl Engine for Counted {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         self.inside.open().await
     }

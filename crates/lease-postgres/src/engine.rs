@@ -1,18 +1,21 @@
 //! The calls.
 
+use crate::places::Places;
 use crate::schema;
 use crate::session::{
     Connector, PATIENCE, Session, listen, trouble, trouble_with_schema, within_time,
 };
 use spanlock_lease::{
-    Answer, Engine, Fence, Mode, News, Renewal, Request, RequestId, Span, Trouble, Wanted,
+    Answer, Engine, Fence, KeySpan, Mode, News, Renewal, Request, RequestId, Span, Trouble, Wanted,
 };
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Row, Socket};
 
 /// For how long a wish counts that nobody repeats. Requests that wait repeat theirs each half second.
@@ -21,8 +24,8 @@ const WISH: Duration = Duration::from_secs(5);
 /// An opening takes no longer. It may bring the schema up, or wait for others who do.
 const OPENS: Duration = Duration::from_secs(60);
 
-/// Leases of one resource, as rows of a database.
-pub struct Postgres {
+/// Leases of one resource, as rows of a database: of positions, or of byte strings.
+pub struct Postgres<R = Span> {
     config: Config,
     listens: Config,
     connector: Connector,
@@ -31,6 +34,7 @@ pub struct Postgres {
     asks: Line,
     renews: Line,
     news: Mutex<Option<mpsc::UnboundedReceiver<News>>>,
+    leased_by: PhantomData<fn() -> R>,
 }
 
 /// A connection, once there is one.
@@ -41,15 +45,31 @@ impl Postgres {
     /// [`RangeLease::open`](spanlock_lease::RangeLease::open).
     #[must_use]
     pub fn new(config: Config, resource: impl Into<String>) -> Self {
+        Self::at(config, resource.into())
+    }
+}
+
+impl Postgres<KeySpan> {
+    /// As [`new`](Postgres::new), for a resource that is leased by byte strings of up to 1024 bytes. It is reached by
+    /// [`KeyLease::open`](spanlock_lease::KeyLease). No resource is leased by both.
+    #[must_use]
+    pub fn over_keys(config: Config, resource: impl Into<String>) -> Self {
+        Self::at(config, resource.into())
+    }
+}
+
+impl<R> Postgres<R> {
+    fn at(config: Config, resource: String) -> Self {
         Self {
             listens: config.clone(),
             config,
             connector: Connector::new(NoTls),
-            resource: resource.into(),
+            resource,
             schema: "spanlock_lease".to_owned(),
             asks: Mutex::default(),
             renews: Mutex::default(),
             news: Mutex::default(),
+            leased_by: PhantomData,
         }
     }
 
@@ -82,14 +102,16 @@ impl Postgres {
         self.connector = Connector::new(tls);
         self
     }
+}
 
+impl<R: Places> Postgres<R> {
     async fn session(&self, line: &Line) -> Result<Arc<Session>, Trouble> {
         let mut line = line.lock().await;
         if let Some(session) = line.as_ref().filter(|session| !session.client.is_closed()) {
             return Ok(Arc::clone(session));
         }
         let client = self.connector.connect(&self.config).await?;
-        let session = Session::new(client, &self.schema, &self.resource)
+        let session = Session::new::<R>(client, &self.schema, &self.resource)
             .await
             .map_err(trouble)?;
         Ok(Arc::clone(line.insert(Arc::new(session))))
@@ -127,15 +149,6 @@ impl Postgres {
     }
 }
 
-/// A position as the database keeps it: in the same order, but with a sign.
-fn signed(position: u64) -> i64 {
-    position.cast_signed() ^ i64::MIN
-}
-
-pub(crate) fn unsigned(position: i64) -> u64 {
-    (position ^ i64::MIN).cast_unsigned()
-}
-
 /// How long an answer is waited for. One that comes after the ttl is of no use, and a connection that loses what is
 /// sent says nothing.
 fn patience(ttl: Duration) -> Duration {
@@ -146,14 +159,16 @@ fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-impl Engine for Postgres {
+impl<R: Places> Engine for Postgres<R> {
+    type Range = R;
+
     async fn open(&self) -> Result<(), Trouble> {
         let mut client = self.connector.connect(&self.config).await?;
         let opens = async {
             schema::prepare(&mut client, &self.schema)
                 .await
                 .map_err(trouble_with_schema)?;
-            Session::new(client, &self.schema, &self.resource)
+            Session::new::<R>(client, &self.schema, &self.resource)
                 .await
                 .map_err(trouble)
         };
@@ -171,16 +186,14 @@ impl Engine for Postgres {
         Ok(())
     }
 
-    async fn acquire(&self, request: &Request) -> Result<Answer, Trouble> {
-        let (lo, last) = (signed(request.span.start()), signed(request.span.last()));
+    async fn acquire(&self, request: &Request<R>) -> Result<Answer<R>, Trouble> {
         let alone = request.mode == Mode::Exclusive;
-        // A block of 2^64 positions is the whole space, and that can be asked for.
-        let grow = request.grow.map_or(-1, |k| k.min(63).cast_signed());
         let (id, ttl, wish) = (
             request.id.to_string(),
             milliseconds(request.ttl),
             milliseconds(WISH),
         );
+        let range = request.span.parameters(request.grow);
         let row = self
             .call(&self.asks, patience(request.ttl), async |session| {
                 let Session {
@@ -189,12 +202,10 @@ impl Engine for Postgres {
                     acquire,
                     ..
                 } = session;
-                client
-                    .query_one(
-                        acquire,
-                        &[resource, &lo, &last, &alone, &grow, &id, &ttl, &wish],
-                    )
-                    .await
+                let mut parameters: Vec<&(dyn ToSql + Sync)> =
+                    vec![resource, &alone, &id, &ttl, &wish];
+                parameters.extend(range.iter().map(|one| &**one));
+                client.query_one(acquire, &parameters).await
             })
             .await?;
         if !row.get::<_, bool>("granted") {
@@ -203,10 +214,9 @@ impl Engine for Postgres {
             let expires = wait.map(|wait| Duration::from_millis(wait.max(50).cast_unsigned()));
             return Ok(Answer::Busy { expires });
         }
-        let (lo, last) = (unsigned(row.get("lo")), unsigned(row.get("last")));
         let (epoch, counter): (i64, i64) = (row.get("epoch"), row.get("fence"));
         Ok(Answer::Granted {
-            span: Span::inclusive(lo, last).expect("the database has no empty range"),
+            span: R::of(&row),
             fence: Fence {
                 epoch: u32::try_from(epoch).expect("a timeline has 32 bits"),
                 counter: counter.cast_unsigned(),
@@ -257,7 +267,7 @@ impl Engine for Postgres {
     }
 }
 
-impl fmt::Debug for Postgres {
+impl<R> fmt::Debug for Postgres<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Postgres");
         debug

@@ -32,12 +32,14 @@
 //! |---|---|
 //! | `engine` | [`Postgres`]: the calls |
 //! | `session` | connections: the schema, statements, reports |
-//! | `status` | [`status()`]: who holds, and who waits |
+//! | `places` | positions and keys, as the database has them |
+//! | `status` | [`status()`], [`status_of_keys`]: who holds, and who waits |
 //! | `table` | [`FencedTable`]: a table that refuses late writes |
 //! | `schema` | the versions of the schema, and how they are reached |
 #![cfg(target_os = "linux")]
 
 mod engine;
+mod places;
 mod schema;
 mod session;
 mod status;
@@ -50,6 +52,6 @@ struct Readme;
 
 pub use engine::Postgres;
 pub use schema::SchemaError;
-pub use status::{status, status_with_tls};
+pub use status::{status, status_of_keys, status_with_tls};
 pub use table::FencedTable;
-pub use tokio_postgres::Config;
+pub use tokio_postgres::{Config, NoTls};

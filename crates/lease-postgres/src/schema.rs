@@ -6,10 +6,11 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 /// What leads from each version to the next. `@.` stands for the schema's name and a point.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
 
 /// The first version of PostgreSQL that is tested, as its servers say it.

@@ -1,5 +1,6 @@
 //! Connections: one that asks, or one that listens, each with encryption or without.
 
+use crate::places::Places;
 use crate::schema::within;
 use spanlock_lease::{News, Trouble, client_name};
 use std::fmt;
@@ -101,15 +102,25 @@ pub(crate) async fn within_time<T>(
 
 impl Session {
     /// On a schema that is prepared.
-    pub(crate) async fn new(client: Client, schema: &str, resource: &str) -> Result<Self, Error> {
+    pub(crate) async fn new<R: Places>(
+        client: Client,
+        schema: &str,
+        resource: &str,
+    ) -> Result<Self, Error> {
         let row = client
-            .query_one(&within(schema, "select @.enter($1)"), &[&resource])
+            .query_one(
+                &within(schema, "select @.enter($1, $2)"),
+                &[&resource, &R::KIND],
+            )
             .await?;
         let prepare = async |text| client.prepare(&within(schema, text)).await;
-        let acquire = "select granted, lo, last, epoch, fence, wait
-            from @.acquire($1, $2, $3, $4, $5, $6::text::uuid, $7, $8)";
+        let spans = R::SPANS;
+        let acquire = format!(
+            "select granted, lower(got) as lo, upper(got) as behind, epoch, fence, wait
+            from @.admit($1, {spans}, $2, $3::text::uuid, $4, $5)"
+        );
         let (acquire, renew, release) = (
-            prepare(acquire).await?,
+            prepare(&acquire).await?,
             prepare("select kept, wanted from @.renew($1::text::uuid, $2)").await?,
             prepare("select @.release($1::text::uuid)").await?,
         );

@@ -1,16 +1,16 @@
 //! Who holds leases, and who waits.
 
-use crate::engine::unsigned;
+use crate::places::Places;
 use crate::schema::{self, within};
 use crate::session::{Connector, PATIENCE, trouble, trouble_with_schema, within_time};
-use spanlock_lease::{Listed, Mode, Span, State, Trouble};
+use spanlock_lease::{KeySpan, Listed, Mode, State, Trouble};
 use std::time::Duration;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
-/// Lists all leases of a database, the wishes for others, and the resources of which nothing is granted after a standby
-/// has taken over, by resources and places, as they are at one moment. It changes nothing. Who asked is the
-/// `application_name` of the connection, and its address if there is one; how old they are, the clock of the server
+/// Lists all leases of positions in a database, the wishes for others, and the resources of which nothing is granted
+/// after a standby has taken over, by resources and places, as they are at one moment. It changes nothing. Who asked is
+/// the `application_name` of the connection, and its address if there is one; how old they are, the clock of the server
 /// says.
 ///
 /// # Errors
@@ -37,17 +37,35 @@ where
     list(&Connector::new(tls), config, schema).await
 }
 
-async fn list(
+/// As [`status_with_tls`], of leases of byte strings. For connections without encryption `tls` is [`NoTls`].
+///
+/// # Errors
+/// When the server cannot be reached, or there are no leases: nobody has opened one.
+pub async fn status_of_keys<T>(
+    config: &Config,
+    schema: &str,
+    tls: T,
+) -> Result<Vec<Listed<KeySpan>>, Trouble>
+where
+    T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+    T::Stream: Send + 'static,
+    T::TlsConnect: Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    list(&Connector::new(tls), config, schema).await
+}
+
+async fn list<R: Places>(
     connector: &Connector,
     config: &Config,
     schema: &str,
-) -> Result<Vec<Listed>, Trouble> {
+) -> Result<Vec<Listed<R>>, Trouble> {
     let client = connector.connect(config).await?;
     let lists = async {
         schema::require(&client, schema)
             .await
             .map_err(trouble_with_schema)?;
-        let rows = client.query(&within(schema, LISTS), &[]).await;
+        let rows = client.query(&within(schema, LISTS), &[&R::KIND]).await;
         rows.map_err(trouble)
     };
     let rows = within_time(PATIENCE, "answer", lists).await?;
@@ -55,31 +73,33 @@ async fn list(
 }
 
 const LISTS: &str = "
-    select r.name, state, lower(span) as lo, coalesce(upper(span) - 1, 9223372036854775807) as last, alone, client,
-        request::text, (1000 * extract(epoch from clock_timestamp() - since))::bigint as age,
+    select r.name, state, lower(span) as lo, upper(span) as behind, alone, client, request::text,
+        (1000 * extract(epoch from clock_timestamp() - since))::bigint as age,
         (1000 * extract(epoch from expires - clock_timestamp()))::bigint as left
     from (
         select res, 0 as state, span, alone <> 0 as alone, client, request, since, expires from @.lease
         union all select res, 1, span, alone, client, request, since, expires from @.wish
-        union all select id, 2, '(,)'::int8range, true, '', null, grants_from - interval '1 minute', grants_from
+        union all select id, 2, '(,)'::@.strings, true, '', null, grants_from - interval '1 minute', grants_from
             from @.era cross join @.resource where timeline = @.timeline()
     ) as l join @.resource r on r.id = l.res
-    where expires >= clock_timestamp() order by r.name, state, span, since";
+    where r.kind = $1 and expires >= clock_timestamp() order by r.name, state, span, since";
 
-fn listed(row: &Row) -> Listed {
+fn listed<R: Places>(row: &Row) -> Listed<R> {
     let milliseconds =
         |column| Duration::from_millis(row.get::<_, i64>(column).try_into().unwrap_or(0));
     let state = match row.get("state") {
         0 => State::Held,
         1 => State::Awaited,
-        _ => return Listed::grace(row.get("name"), milliseconds("age"), milliseconds("left")),
+        _ => {
+            let (age, left) = (milliseconds("age"), milliseconds("left"));
+            return Listed::grace(row.get("name"), R::all(), age, left);
+        }
     };
-    let (lo, last) = (unsigned(row.get("lo")), unsigned(row.get("last")));
     let id = row.get::<_, &str>("request").replace('-', "");
     Listed {
         resource: row.get("name"),
         state,
-        span: Span::inclusive(lo, last).expect("the database has no empty range"),
+        span: R::of(row),
         mode: match row.get("alone") {
             true => Mode::Exclusive,
             false => Mode::Shared,

@@ -4,8 +4,8 @@ use crate::schema::within;
 use spanlock_lease::Token;
 use tokio_postgres::{Error, GenericClient};
 
-/// A table of the database that keeps the leases. Each of its rows has a position, and the table refuses every write to
-/// a row whose position is not within an exclusive lease: of whoever writes, in whatever way.
+/// A table of the database that keeps the leases. Each of its rows has a position or a key, and the table refuses every
+/// write to a row that is not within an exclusive lease: of whoever writes, in whatever way.
 ///
 /// A trigger looks at the lease itself, and locks it to the end of the transaction. So it is exact, also for rows that
 /// the next holder has not touched, and for new ones; and what was allowed is committed before anybody else is granted
@@ -30,7 +30,8 @@ use tokio_postgres::{Error, GenericClient};
 /// - Reads are not checked.
 /// - A transaction that has written keeps its range as long as it is open, also beyond the ttl. Set
 ///   `idle_in_transaction_session_timeout`.
-/// - Positions are those of a `bigint` without negative ones.
+/// - Positions are those of a `bigint` without negative ones. Keys are those of a `bytea`, `text` or `varchar`. A
+///   text counts as its bytes in UTF-8.
 ///
 /// It costs a search for each row that is written.
 #[derive(Debug, Clone)]
@@ -69,7 +70,11 @@ impl FencedTable {
     ) -> Result<(), Error> {
         // The server quotes the names; a trigger takes no parameters.
         let text = "select format('create or replace trigger fenced before insert or update or delete on %s for each \
-                    row execute function @.fenced(%L, %L)', $1::text::regclass, $2::text, @.enter($3))";
+                    row execute function @.fenced(%L, %L, %L)', $1::text::regclass, $2::text, @.enter($3, kind), kind)
+            from coalesce((
+                select 'keys' from pg_attribute where attrelid = $1::text::regclass and attname = $2::text
+                    and atttypid in ('bytea'::regtype, 'text'::regtype, 'varchar'::regtype)
+            ), 'positions') kind";
         let text = client
             .query_one(
                 &within(&self.schema, text),
@@ -83,10 +88,10 @@ impl FencedTable {
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn enter(
+    pub async fn enter<R>(
         &self,
         transaction: &impl GenericClient,
-        token: &Token,
+        token: &Token<R>,
     ) -> Result<(), Error> {
         let text = within(&self.schema, "select set_config('@.request', $1, true)");
         transaction

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use crate::store::{POSITIONS, Store};
 use libc::{SIGCONT, SIGSTOP};
-use spanlock_lease::{Mode, RangeLease, Token};
+use spanlock_lease::{Fence, Mode, RangeLease, Span, Token};
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -116,8 +116,7 @@ impl Client {
         Self { stream, answers }
     }
 
-    fn ask(&mut self, what: &str, token: &Token, rest: &str) -> String {
-        let (span, fence) = (token.span(), token.fence());
+    fn ask(&mut self, what: &str, span: Span, fence: Fence, rest: &str) -> String {
         let (pid, start, last) = (process::id(), span.start(), span.last());
         writeln!(
             self.stream,
@@ -135,7 +134,15 @@ impl Client {
     /// # Panics
     /// When the store has gone.
     pub fn read(&mut self, token: &Token) -> Option<Vec<u64>> {
-        let answer = self.ask("read", token, "");
+        self.read_at(token.span(), token.fence())
+    }
+
+    /// As [`read`](Self::read), under a lease of something that stands for these positions.
+    ///
+    /// # Panics
+    /// When the store has gone.
+    pub fn read_at(&mut self, span: Span, fence: Fence) -> Option<Vec<u64>> {
+        let answer = self.ask("read", span, fence, "");
         answer.split(' ').map(|word| word.parse().ok()).collect()
     }
 
@@ -144,8 +151,16 @@ impl Client {
     /// # Panics
     /// When the store has gone.
     pub fn write(&mut self, token: &Token, read: &[u64]) -> bool {
+        self.write_at(token.span(), token.fence(), read)
+    }
+
+    /// As [`write`](Self::write), under a lease of something that stands for these positions.
+    ///
+    /// # Panics
+    /// When the store has gone.
+    pub fn write_at(&mut self, span: Span, fence: Fence, read: &[u64]) -> bool {
         let values: String = read.iter().map(|value| format!(" {}", value + 1)).collect();
-        self.ask("write", token, &values) == "ok"
+        self.ask("write", span, fence, &values) == "ok"
     }
 }
 

@@ -18,7 +18,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// A server, which is gone when it is dropped.
 pub trait Server: Sized + Sync + 'static {
     /// The engine over it.
-    type Engine: Engine + Send;
+    type Engine: Engine<Range = Span> + Send;
 
     /// By which people know it.
     const NAME: &'static str;

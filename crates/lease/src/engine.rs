@@ -59,13 +59,34 @@ impl std::str::FromStr for RequestId {
     }
 }
 
+/// A range of what a resource is leased by: of positions ([`Span`]) or of byte strings ([`KeySpan`](crate::KeySpan)).
+pub trait Extent: Clone + fmt::Debug + Send + 'static {
+    /// Whether two ranges overlap.
+    fn meets(&self, other: &Self) -> bool;
+
+    /// The block of `2^k` positions that the range lies in, if it lies in one.
+    fn block(&self, k: u32) -> Option<Self>;
+}
+
+impl Extent for Span {
+    fn meets(&self, other: &Self) -> bool {
+        self.overlaps(*other)
+    }
+
+    fn block(&self, k: u32) -> Option<Self> {
+        let rest = u64::MAX.checked_shr(64 - k.min(64)).unwrap_or(0);
+        let block = Self::inclusive(self.start() & !rest, self.start() | rest);
+        block.filter(|block| self.last() <= block.last())
+    }
+}
+
 /// What is asked of an engine.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct Request<R = Span> {
     /// Its name.
     pub id: RequestId,
     /// The range.
-    pub span: Span,
+    pub span: R,
     /// How it is to be held.
     pub mode: Mode,
     /// For how long, unless it is renewed.
@@ -75,37 +96,30 @@ pub struct Request {
     pub grow: Option<u32>,
 }
 
-impl Request {
+impl<R: Extent> Request<R> {
     /// What it may be granted: the largest block that it asks for which is free, and which nobody else wishes for; or
     /// the range alone, if that is free. For engines that look for it themselves.
     pub fn largest(
         &self,
-        is_free: impl Fn(Span) -> bool,
-        is_wished_for: impl Fn(Span) -> bool,
-    ) -> Option<Span> {
+        is_free: impl Fn(&R) -> bool,
+        is_wished_for: impl Fn(&R) -> bool,
+    ) -> Option<R> {
         let grown = self
             .grow
             .into_iter()
-            .flat_map(|k| (0..=k).rev().filter_map(|k| block(self.span, k)));
-        let grown = grown.filter(|&span| !is_wished_for(span));
-        grown.chain([self.span]).find(|&span| is_free(span))
+            .flat_map(|k| (0..=k).rev().filter_map(|k| self.span.block(k)));
+        let grown = grown.filter(|span| !is_wished_for(span));
+        grown.chain([self.span.clone()]).find(|span| is_free(span))
     }
-}
-
-/// The block of `2^k` positions that a range lies in.
-fn block(span: Span, k: u32) -> Option<Span> {
-    let rest = u64::MAX.checked_shr(64 - k.min(64)).unwrap_or(0);
-    let block = Span::inclusive(span.start() & !rest, span.start() | rest);
-    block.filter(|block| span.last() <= block.last())
 }
 
 /// What an engine says to a request.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer {
+pub enum Answer<R = Span> {
     /// It is held, for its ttl from when the engine decided.
     Granted {
         /// What is held: the range that was asked for, or the block around it.
-        span: Span,
+        span: R,
         /// The fence of the grant.
         fence: Fence,
     },
@@ -179,6 +193,9 @@ impl Error for Trouble {
 /// All calls are made on one thread, within a runtime of tokio that has input and output. A release takes effect after
 /// the acquisitions of the same request that were called before it, also if their futures were dropped.
 pub trait Engine: 'static {
+    /// What the resource is leased by.
+    type Range: Extent;
+
     /// Reaches the engine for the first time.
     ///
     /// # Errors
@@ -192,7 +209,10 @@ pub trait Engine: 'static {
     ///
     /// # Errors
     /// When there is no answer. The request may be granted nevertheless.
-    fn acquire(&self, request: &Request) -> impl Future<Output = Result<Answer, Trouble>>;
+    fn acquire(
+        &self,
+        request: &Request<Self::Range>,
+    ) -> impl Future<Output = Result<Answer<Self::Range>, Trouble>>;
 
     /// Holds what the request was granted for another ttl, if that has not run out.
     ///

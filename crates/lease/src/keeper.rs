@@ -12,7 +12,7 @@ use crate::clock::{Alarms, Moment, now};
 use crate::user::{Done, Due, User};
 use crate::{
     Answer, End, Engine, Fence, Lost, Mode, News, NotOpened, Options, Pending, RangeLease, Refused,
-    Renewal, Request, RequestId, Span, Token, Trouble, Wanted,
+    Renewal, Request, RequestId, Token, Trouble, Wanted,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,12 +39,12 @@ pub(crate) struct Ask {
 }
 
 /// Where the outcome of an acquisition goes.
-type Reply = oneshot::Sender<Result<Token, Refused>>;
+type Reply<R> = oneshot::Sender<Result<Token<R>, Refused>>;
 
 /// What the keeper is told to do.
-pub(crate) enum Command {
+pub(crate) enum Command<R> {
     /// To serve a request for a lease.
-    Acquire(Span, Ask, Reply),
+    Acquire(R, Ask, Reply<R>),
     /// To poll this to its end.
     Poll(Pin<Box<dyn Future<Output = ()> + Send>>),
 }
@@ -62,9 +62,9 @@ const LATE: u32 = 5;
 pub(crate) fn start<E: Engine + Send>(
     engine: E,
     options: Options,
-    commands: mpsc::UnboundedReceiver<Command>,
-    opened: RangeLease,
-) -> Pending<Result<RangeLease, NotOpened>> {
+    commands: mpsc::UnboundedReceiver<Command<E::Range>>,
+    opened: RangeLease<E::Range>,
+) -> Pending<Result<RangeLease<E::Range>, NotOpened>> {
     let pending = || Pending::new(|| Err(NotOpened::Thread(io::ErrorKind::BrokenPipe.into())));
     let (answer, opening) = pending();
     let work = move || {
@@ -91,9 +91,9 @@ pub(crate) fn start<E: Engine + Send>(
 pub(crate) async fn keep<E: Engine>(
     engine: E,
     options: Options,
-    commands: mpsc::UnboundedReceiver<Command>,
-    opened: RangeLease,
-    answer: oneshot::Sender<Result<RangeLease, NotOpened>>,
+    commands: mpsc::UnboundedReceiver<Command<E::Range>>,
+    opened: RangeLease<E::Range>,
+    answer: oneshot::Sender<Result<RangeLease<E::Range>, NotOpened>>,
 ) {
     match Keeper::open(engine, options).await {
         Ok(keeper) => {
@@ -188,7 +188,7 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Until no request can come and nothing is held.
-    async fn run(self: Rc<Self>, mut commands: mpsc::UnboundedReceiver<Command>) {
+    async fn run(self: Rc<Self>, mut commands: mpsc::UnboundedReceiver<Command<E::Range>>) {
         let mut tasks = JoinSet::new();
         let mut alarms = pin!(self.alarms.run());
         let mut more = true;
@@ -232,7 +232,7 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// From the request until the engine has nothing left of it.
-    async fn serve(self: Rc<Self>, span: Span, ask: Ask, mut reply: Reply) {
+    async fn serve(self: Rc<Self>, span: E::Range, ask: Ask, mut reply: Reply<E::Range>) {
         let request = Request {
             id: RequestId::new(),
             span,
@@ -300,10 +300,10 @@ impl<E: Engine> Keeper<E> {
     /// Asks until it is granted. What the engine says last is in `heard`.
     async fn attempts(
         &self,
-        request: &Request,
+        request: &Request<E::Range>,
         news: &Notify,
         heard: &RefCell<Refused>,
-    ) -> Result<(Span, Fence, Term), Refused> {
+    ) -> Result<(E::Range, Fence, Term), Refused> {
         let (mut wish_is_known, mut late, mut shortest) = (false, 0, Duration::MAX);
         loop {
             let sent = now();

@@ -1,7 +1,7 @@
 //! What users call.
 
 use crate::keeper::{self, Ask, Command};
-use crate::{Engine, Mode, Pending, Span, Token, Trouble};
+use crate::{Engine, Extent, Mode, Pending, Span, Token, Trouble};
 use std::error::Error;
 use std::fmt;
 use std::future::IntoFuture;
@@ -31,7 +31,7 @@ impl Default for Options {
     }
 }
 
-/// Leases of ranges of one resource.
+/// Leases of ranges of one resource: of positions, unless [`KeyLease`](crate::KeyLease) names it.
 ///
 /// Clones share the engine and the thread that keeps the leases. The thread ends when all clones are dropped, and all
 /// tokens released or lost, of which the engine is told for up to a ttl.
@@ -39,17 +39,24 @@ impl Default for Options {
 /// Requests that conflict are granted in the order in which they came, except that one whose range is free passes an
 /// earlier one after it has given way for a limited time, which each [`Engine`] states. Requests of one process
 /// conflict as those of others do.
-#[derive(Debug, Clone)]
-pub struct RangeLease {
-    keeper: mpsc::UnboundedSender<Command>,
+#[derive(Debug)]
+pub struct RangeLease<R = Span> {
+    keeper: mpsc::UnboundedSender<Command<R>>,
 }
 
-impl RangeLease {
+impl<R> Clone for RangeLease<R> {
+    fn clone(&self) -> Self {
+        let keeper = self.keeper.clone();
+        Self { keeper }
+    }
+}
+
+impl<R: Extent> RangeLease<R> {
     /// Starts the thread that keeps the leases, and reaches the engine.
     ///
     /// # Errors
     /// When the engine cannot be used, or the thread not be started.
-    pub fn open<E: Engine + Send>(engine: E) -> Pending<Result<Self, NotOpened>> {
+    pub fn open<E: Engine<Range = R> + Send>(engine: E) -> Pending<Result<Self, NotOpened>> {
         Self::open_with(engine, Options::default())
     }
 
@@ -57,7 +64,7 @@ impl RangeLease {
     ///
     /// # Errors
     /// When the engine cannot be used, or the thread not be started.
-    pub fn open_with<E: Engine + Send>(
+    pub fn open_with<E: Engine<Range = R> + Send>(
         engine: E,
         options: Options,
     ) -> Pending<Result<Self, NotOpened>> {
@@ -67,7 +74,7 @@ impl RangeLease {
 
     /// As [`open_with`](Self::open_with), on this thread: within the second future.
     #[cfg(test)]
-    pub(crate) fn open_here<E: Engine>(
+    pub(crate) fn open_here<E: Engine<Range = R>>(
         engine: E,
         options: Options,
     ) -> (Pending<Result<Self, NotOpened>>, impl Future<Output = ()>) {
@@ -83,15 +90,10 @@ impl RangeLease {
         let _ = self.keeper.send(Command::Poll(Box::pin(future)));
     }
 
-    /// A request for a range, which begins with [`start`](Acquire::start), [`wait`](Acquire::wait) or `.await`.
-    ///
-    /// # Panics
-    /// When the range starts after it ends.
-    #[track_caller]
-    pub fn acquire(&self, range: impl RangeBounds<u64>, mode: Mode, ttl: Duration) -> Acquire<'_> {
+    pub(crate) fn request(&self, span: Option<R>, mode: Mode, ttl: Duration) -> Acquire<'_, R> {
         Acquire {
             lease: self,
-            span: Span::of(range),
+            span,
             ask: Ask {
                 mode,
                 ttl,
@@ -103,16 +105,35 @@ impl RangeLease {
     }
 }
 
+impl RangeLease {
+    /// A request for a range, which begins with [`start`](Acquire::start), [`wait`](Acquire::wait) or `.await`.
+    ///
+    /// # Panics
+    /// When the range starts after it ends.
+    #[track_caller]
+    pub fn acquire(&self, range: impl RangeBounds<u64>, mode: Mode, ttl: Duration) -> Acquire<'_> {
+        self.request(Span::of(range), mode, ttl)
+    }
+}
+
 /// A request that has not begun.
 #[must_use = "it has not begun"]
 #[derive(Debug)]
-pub struct Acquire<'a> {
-    lease: &'a RangeLease,
-    span: Option<Span>,
+pub struct Acquire<'a, R = Span> {
+    lease: &'a RangeLease<R>,
+    span: Option<R>,
     ask: Ask,
 }
 
 impl Acquire<'_> {
+    /// Takes the largest block of `2^k` positions around the range that is free, with `k` at most this, and at most 63.
+    pub fn grown(mut self, k: u32) -> Self {
+        self.ask.grow = Some(k.min(63));
+        self
+    }
+}
+
+impl<R> Acquire<'_, R> {
     /// Gives up after a time. It begins with the request, so a range that is free is not had either in less than a trip
     /// to the engine and back.
     pub fn within(mut self, limit: Duration) -> Self {
@@ -126,17 +147,11 @@ impl Acquire<'_> {
         self
     }
 
-    /// Takes the largest block of `2^k` positions around the range that is free, with `k` at most this, and at most 63.
-    pub fn grown(mut self, k: u32) -> Self {
-        self.ask.grow = Some(k.min(63));
-        self
-    }
-
     /// Begins. To drop what is returned is to cancel.
     ///
     /// # Errors
     /// Why nothing is held: see [`Refused`].
-    pub fn start(self) -> Pending<Result<Token, Refused>> {
+    pub fn start(self) -> Pending<Result<Token<R>, Refused>> {
         let (answer, pending) = Pending::new(|| Err(Refused::Stopped));
         let _ = match self.span {
             // If the keeper has gone, the pending answer says so.
@@ -157,13 +172,13 @@ impl Acquire<'_> {
     ///
     /// # Panics
     /// Within an `async` context of tokio.
-    pub fn wait(self) -> Result<Token, Refused> {
+    pub fn wait(self) -> Result<Token<R>, Refused> {
         self.start().wait()
     }
 }
 
-impl IntoFuture for Acquire<'_> {
-    type Output = Result<Token, Refused>;
+impl<R> IntoFuture for Acquire<'_, R> {
+    type Output = Result<Token<R>, Refused>;
     type IntoFuture = Pending<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

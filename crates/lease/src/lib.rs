@@ -35,6 +35,7 @@
 //! | `engine` | what an engine has to do |
 //! | `lease`, `token` | what users call |
 //! | `cache`, `blocks` | [`Cache`]: blocks that a machine keeps while nobody else wishes for them |
+//! | `keys` | ranges of byte strings |
 //! | `keeper` | the thread that asks the engine, renews, and tells what is lost |
 //! | `user` | what a token says to the keeper, and is told |
 //! | `clock` | a clock and a timer that run while the machine is suspended |
@@ -50,6 +51,7 @@ mod cache;
 mod clock;
 mod engine;
 mod keeper;
+mod keys;
 mod lease;
 mod listed;
 mod memory;
@@ -67,11 +69,15 @@ mod user;
 struct Readme;
 
 pub use cache::{Cache, Cached, CachedGuard};
-pub use engine::{Answer, Engine, Fence, News, Renewal, Request, RequestId, Trouble, Wanted};
+pub use engine::{
+    Answer, Engine, Extent, Fence, News, Renewal, Request, RequestId, Trouble, Wanted,
+};
+pub use keys::{KeyLease, KeySpan, ReversedKeys};
 pub use lease::{Acquire, Cancel, NotOpened, Options, RangeLease, Refused};
 pub use listed::{Listed, State, client_name};
 pub use memory::Memory;
 pub use pending::Pending;
 pub use spanlock::range::Span;
+pub use spanlock::range::keys::{Prefix, between, point, prefix};
 pub use spanlock::range::raw::Mode;
 pub use token::{End, Lost, Token};

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 /// A lease, a wish for one, or a time in which none is granted.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct Listed<R = Span> {
     /// The resource.
     pub resource: String,
     /// Whether it is held.
     pub state: State,
     /// The range.
-    pub span: Span,
+    pub span: R,
     /// How it is held or wished for.
     pub mode: Mode,
     /// Who asked, as the engine knows it. Nobody has asked for a grace.
@@ -37,14 +37,14 @@ pub enum State {
     Grace,
 }
 
-impl Listed {
-    /// That nothing of a resource is granted until a time has passed.
+impl<R> Listed<R> {
+    /// That nothing of a resource, all of which is `span`, is granted until a time has passed.
     #[must_use]
-    pub fn grace(resource: String, age: Duration, left: Duration) -> Self {
+    pub fn grace(resource: String, span: R, age: Duration, left: Duration) -> Self {
         Self {
             resource,
             state: State::Grace,
-            span: Span::of(..).expect("it is not empty"),
+            span,
             mode: Mode::Exclusive,
             client: String::new(),
             id: RequestId::NONE,

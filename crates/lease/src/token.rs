@@ -37,9 +37,9 @@ pub enum End {
 ///
 /// Dropping it releases it, without waiting for the engine.
 #[must_use = "it is released when it is dropped"]
-pub struct Token {
+pub struct Token<R = Span> {
     pub(crate) id: RequestId,
-    pub(crate) span: Span,
+    pub(crate) span: R,
     pub(crate) mode: Mode,
     pub(crate) fence: Fence,
     pub(crate) gate: Arc<Gate>,
@@ -47,12 +47,14 @@ pub struct Token {
     pub(crate) keeper: mpsc::UnboundedSender<Message>,
 }
 
-impl Token {
+impl<R: Clone> Token<R> {
     /// The range that is held.
-    pub fn span(&self) -> Span {
-        self.span
+    pub fn span(&self) -> R {
+        self.span.clone()
     }
+}
 
+impl<R> Token<R> {
     /// The name under which the engine keeps it.
     pub fn id(&self) -> RequestId {
         self.id
@@ -141,7 +143,7 @@ impl Leased for Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl<R: fmt::Debug> fmt::Debug for Token<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Token");
         debug.field("span", &self.span).field("mode", &self.mode);

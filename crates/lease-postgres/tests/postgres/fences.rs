@@ -24,7 +24,7 @@ fn of_earlier_and_later(server: &Server) -> (i64, i64) {
             tokio::task::yield_now().await;
         }
         let earlier = b.query_one(&acquire(1, 1), &[]).await.unwrap();
-        b.batch_execute("delete from spanlock_lease.lease where span = int8range(1, 2)").await.unwrap();
+        b.batch_execute("delete from spanlock_lease.lease where span = spanlock_lease.span(1, 1)").await.unwrap();
         first.batch_execute("rollback").await.unwrap();
         (earlier.get(0), later.await.unwrap().unwrap().get(0))
     })
@@ -38,16 +38,16 @@ pub fn are_drawn_in_order(server: &Server) {
 
 /// The schema with the one change that is easily made: the fence is drawn first, and something may happen then.
 pub fn drawing_before(then: &str) -> String {
-    let schema = include_str!("../../src/schema/3.sql");
-    let acquire = schema
-        .split("create or replace function")
-        .find(|part| part.starts_with(" @.acquire"))
+    let schema = include_str!("../../src/schema/4.sql");
+    let (_, admit) = schema
+        .split_once("create function @.admit")
         .expect("it is there");
-    let before = acquire
+    let (admit, _) = admit.split_once("end $$;").expect("it ends");
+    let before = admit
         .replace(
-            "wider int8range;",
+            "wider @.strings;",
             &format!(
-                "wider int8range; drawn constant bigint := nextval('@.fence'); next constant text := {then};"
+                "wider @.strings; drawn constant bigint := nextval('@.fence'); next constant text := {then};"
             ),
         )
         .replace(
@@ -55,10 +55,10 @@ pub fn drawing_before(then: &str) -> String {
             "do nothing returning drawn into fence",
         );
     assert_eq!(
-        acquire.matches("drawn").count() + 2,
+        admit.matches("drawn").count() + 2,
         before.matches("drawn").count()
     );
-    format!("create or replace function {before}").replace("@.", "spanlock_lease.")
+    format!("create or replace function @.admit{before} end $$").replace("@.", "spanlock_lease.")
 }
 
 pub fn drawn_before_is_found(server: &Server) {

@@ -3,6 +3,8 @@
 mod failover;
 mod failures;
 mod fences;
+mod keys;
+mod migration;
 mod order;
 mod schema;
 mod server;
@@ -59,6 +61,30 @@ fn main() {
         (
             "order::a_schema_that_draws_them_before_is_found_in_the_log",
             order::drawn_before_is_in_the_log,
+        ),
+        ("keys::agree_with_a_map", keys::agree_with_a_map),
+        (
+            "keys::are_of_a_limited_length",
+            keys::are_of_a_limited_length,
+        ),
+        ("keys::who_waits_is_told", keys::who_waits_is_told),
+        ("keys::no_update_is_lost", keys::no_update_is_lost),
+        (
+            "keys::no_resource_is_leased_by_both",
+            keys::no_resource_is_leased_by_both,
+        ),
+        ("keys::are_listed", keys::are_listed),
+        (
+            "keys::a_table_refuses_what_no_lease_allows",
+            keys::a_table_refuses_what_no_lease_allows,
+        ),
+        (
+            "migration::who_holds_and_who_waits_goes_on",
+            migration::who_holds_and_who_waits_goes_on,
+        ),
+        (
+            "migration::a_table_stays_guarded",
+            migration::a_table_stays_guarded,
         ),
         (
             "failover::a_standby_that_lags_takes_over",

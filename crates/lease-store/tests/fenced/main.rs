@@ -5,8 +5,8 @@
 mod connections;
 
 use spanlock_lease::{
-    Answer, Engine, Fence, Mode, News, RangeLease, Renewal, Request, RequestId, Token, Trouble,
-    Wanted,
+    Answer, Engine, Fence, Mode, News, RangeLease, Renewal, Request, RequestId, Span, Token,
+    Trouble, Wanted,
 };
 use spanlock_lease_store::{Error, FencedFile, FencedFiles, MAX_DATA};
 use spanlock_structures::store::{Geometry, Mapped, Options, Store, make};
@@ -28,6 +28,8 @@ use std::{env, fs};
 struct Generous(Arc<AtomicU64>);
 
 impl Engine for Generous {
+    type Range = Span;
+
     fn open(&self) -> impl Future<Output = Result<(), Trouble>> {
         ready(Ok(()))
     }

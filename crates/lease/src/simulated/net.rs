@@ -1,6 +1,6 @@
 //! The way of a machine to an engine, on which calls, answers and reports are late or lost.
 
-use crate::{Answer, Engine, Memory, News, Renewal, Request, RequestId, Trouble};
+use crate::{Answer, Engine, Memory, News, Renewal, Request, RequestId, Span, Trouble};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -164,6 +164,8 @@ async fn report(
 }
 
 impl Engine for Net {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! An engine that fails as it is told to.
 
-use spanlock_lease::{Answer, Engine, Memory, News, Renewal, Request, RequestId, Trouble};
+use spanlock_lease::{Answer, Engine, Memory, News, Renewal, Request, RequestId, Span, Trouble};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -70,6 +70,8 @@ impl Faulty {
 }
 
 impl Engine for Faulty {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         self.reach()
     }

@@ -4,7 +4,7 @@ mod cache;
 mod client;
 mod faulty;
 
-use spanlock_lease::{Engine, Options, RangeLease};
+use spanlock_lease::{Engine, Extent, Options, RangeLease};
 use spanlock_testkit::watchdog::{HANG, watched};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn within_the_watchdog<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// A client that asks when it is told, and not from time to time.
-fn open<E: Engine + Send>(engine: E) -> RangeLease {
+fn open<R: Extent>(engine: impl Engine<Range = R> + Send) -> RangeLease<R> {
     let mut options = Options::default();
     options.poll = LONG;
     RangeLease::open_with(engine, options)
