@@ -197,45 +197,6 @@ begin
     last := @.position(upper(got));
 end $$;
 
--- The text is that of version 1. Sessions that have used it forget by this what type the ranges had.
-create or replace function @.renew(p_request uuid, p_ttl bigint, out kept boolean, out wanted boolean)
-language plpgsql as $$
-declare
-    held record;
-begin
-    update @.lease set expires = clock_timestamp() + p_ttl * interval '1 millisecond'
-        where request = p_request and expires >= clock_timestamp()
-        returning res, span, alone into held;
-    kept := found;
-    wanted := kept and exists (
-        select from @.wish w where w.res = held.res and w.span && held.span and (w.alone or held.alone <> 0)
-            and w.expires > clock_timestamp()
-    );
-end $$;
-
--- The text is that of version 3.
-create or replace function @.release(p_request uuid) returns void language plpgsql as $$
-declare
-    freed record;
-    held record;
-    next record;
-begin
-    delete from @.wish where request = p_request returning res, span into freed;
-    delete from @.lease where request = p_request returning res, span into held;
-    if found then
-        freed := held;
-    end if;
-    -- Those who give way find out by themselves when they need not any more.
-    for next in
-        select w.request from @.wish w
-            where w.res = freed.res and w.span && freed.span and w.expires > clock_timestamp() and coalesce(
-                @.gives_way_until(w.res, w.span, w.alone, w.request, w.since) <= clock_timestamp(), true
-            )
-    loop
-        perform pg_notify('@.' || freed.res, next.request::text);
-    end loop;
-end $$;
-
 -- To be called once at each opening: records a promotion.
 create function @.enter(p_name text, p_kind text) returns bigint language plpgsql as $$
 declare
