@@ -1,7 +1,7 @@
 //! An engine that answers late, or not at all, as it is told to.
 
 use crate::{
-    Answer, Engine, Memory, News, Options, RangeLease, Renewal, Request, RequestId, Trouble,
+    Answer, Engine, Memory, News, Options, RangeLease, Renewal, Request, RequestId, Span, Trouble,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -99,6 +99,8 @@ impl Stalling {
 }
 
 impl Engine for Stalling {
+    type Range = Span;
+
     async fn open(&self) -> Result<(), Trouble> {
         Ok(())
     }
