@@ -55,8 +55,9 @@
 //!
 //! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: the child
 //!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer had arrived,
-//!   the lock is never biased again in the child, and each read there may take 32 microseconds more. A reader that was
-//!   backing out because it had found a writer may stay counted; then writers in the child wait for good.
+//!   the lock is never biased again in the child, and each read there may spin for 32 microseconds and then yield its
+//!   processor, which takes a time slice if others want it. A reader that was backing out because it had found a writer
+//!   may stay counted; then writers in the child wait for good.
 //! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`], and locks made of these: a thread that waited, or was
 //!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no
 //!   other thread of the parent used it at the time.
