@@ -27,6 +27,10 @@ fn main() {
             schema::programs_that_start_together,
         ),
         (
+            "schema::no_call_looks_at_all_leases",
+            schema::no_call_looks_at_all_leases,
+        ),
+        (
             "schema::a_later_schema_is_refused",
             schema::a_later_schema_is_refused,
         ),

@@ -39,3 +39,35 @@ pub fn a_later_schema_is_refused(server: &Server) {
         assert!(told.contains(name), "{told}");
     }
 }
+
+/// What is in the way is found by an index, however many leases and wishes there are.
+pub fn no_call_looks_at_all_leases(server: &Server) {
+    drop(server.lease());
+    server.execute(
+        "insert into spanlock_lease.lease select 1, spanlock_lease.span(9 * i, 9 * i), i, gen_random_uuid(),
+            now() + interval '1 hour' from generate_series(1, 2000) i;
+         insert into spanlock_lease.wish (res, span, alone, request, expires)
+            select res, span, true, gen_random_uuid(), expires from spanlock_lease.lease;
+         analyze spanlock_lease.lease; analyze spanlock_lease.wish",
+    );
+    let scans = || {
+        server.number(
+            "select sum(seq_scan)::bigint from pg_stat_all_tables
+                where schemaname = 'spanlock_lease' and relname in ('lease', 'wish')",
+        )
+    };
+    let before = scans();
+    // A plan for all parameters is made after five calls. What is counted is kept back for a second otherwise.
+    server.execute(
+        "do $$ declare request uuid; begin
+            for i in 1..20 loop
+                request := gen_random_uuid();
+                perform spanlock_lease.acquire(1, 9 * i + 1, 9 * i + 2, true, 1, request, 60000, 5000);
+                perform spanlock_lease.renew(request, 60000);
+                perform spanlock_lease.release(request);
+            end loop;
+            perform pg_stat_force_next_flush();
+        end $$",
+    );
+    assert_eq!(scans() - before, 0, "times that all were looked at");
+}
