@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-/// Starts a thread of the library's own, which runs `run` and is not joined; `false` if the system gives none. Its stack
-/// has `stack` bytes, or the default size if the program's thread-locals leave no room there. If `run` panics, the
-/// thread ends.
+/// Starts a thread of the library's own, which runs `run` and is not joined; `false` if the system gives none. If `run`
+/// panics, the thread ends. Its stack has `stack` bytes, or the default size if the program's thread-locals leave no
+/// room there.
 ///
 /// All signals are blocked on it, where the platform has signals: a program's handlers run on the program's threads.
 ///
