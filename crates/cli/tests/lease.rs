@@ -264,7 +264,7 @@ fn a_request_that_gives_way_says_to_whom() {
     // He has waited for 40 s, so others give way to him until 64 s. Position 0 is the smallest number there.
     server.query(
         "insert into spanlock_lease.wish (res, span, alone, request, since, expires, client)
-        select id, '[-9223372036854775808,-9223372036854775788)', true, gen_random_uuid(),
+        select id, spanlock_lease.span('-9223372036854775808', '-9223372036854775789'), true, gen_random_uuid(),
             now() - interval '40 s', now() + interval '1 h', 'Ada'
         from spanlock_lease.resource",
     );
