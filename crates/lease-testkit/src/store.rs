@@ -299,8 +299,10 @@ impl Shared {
     fn serve(&self, stream: UnixStream) {
         let mut answers = stream.try_clone().expect("a socket is copied");
         let mut begun = None;
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            let words: Vec<&str> = line.split(' ').collect();
+        let (mut requests, mut line) = (BufReader::new(stream), String::new());
+        // Of the last line, a process that is killed may have sent a part.
+        while requests.read_line(&mut line).is_ok() && line.ends_with('\n') {
+            let words: Vec<&str> = line.trim_end().split(' ').collect();
             let number = |at: usize| -> u64 { words[at].parse().expect("a number") };
             let span = Span::inclusive(number(2), number(3)).expect("in order");
             let fence = Fence {
@@ -319,6 +321,7 @@ impl Shared {
             if writeln!(answers, "{answer}").is_err() {
                 break;
             }
+            line.clear();
         }
         self.forget(begun);
         self.cells.lock().unwrap().clients -= 1;
