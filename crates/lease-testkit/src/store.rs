@@ -408,3 +408,25 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Checks, Store};
+    use std::io::{Read, Write};
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    /// A process that is killed as it writes has sent the first digit of a number.
+    #[test]
+    fn a_part_of_a_line_is_no_write() {
+        let store = Store::new(Checks::Fences);
+        let mut stream = UnixStream::connect(&store.socket).unwrap();
+        stream
+            .write_all(b"1 read 0 0 1 1\n1 write 0 0 1 1 1")
+            .unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).unwrap();
+        assert_eq!((answers.as_str(), store.written()), ("0\n", 0));
+    }
+}

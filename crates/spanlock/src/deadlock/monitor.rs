@@ -428,6 +428,7 @@ mod tests {
             std::thread::yield_now();
         }
     }
+
     /// Each report is told once, so no other may be lost with one.
     #[test]
     fn a_report_that_nobody_can_print_takes_no_other_along() {
